@@ -58,6 +58,9 @@ test-operators: tools ## Compile and run generated projects: all such tests, or 
 	$(CARGO) test --quiet --locked $(PACKAGES) --test tests --no-run
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
+.PHONY: test-long
+test-long: soak merges fuzz bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
+
 .PHONY: test-one
 test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=a_name
 	@TEST="$(TEST)" CARGO="$(CARGO)" PACKAGES="$(PACKAGES)" RUNTIME="$(RUNTIME)" sh tests/one.sh

@@ -41,6 +41,31 @@ pub struct Code {
     pub has_status: bool,
 }
 
+/// Whether the types of `kind` in `file` have the status of the example: with `conditions` and `observed_generation`.
+pub fn has_example_status(kind: &str, file: File) -> bool {
+    let types = file.text.and_then(|text| read(file.path, text, kind));
+    let Some(types) = types else {
+        return false;
+    };
+    let name = format!("{kind}Status");
+    if types.status != Some(Type::Own(name.clone())) {
+        return false;
+    }
+    let Some(TypeItem {
+        is_default: true,
+        shape: Shape::Struct(fields),
+    }) = types.items.get(&name)
+    else {
+        return false;
+    };
+    let known = fields.iter().filter(|field| match field.ident.as_str() {
+        "conditions" => matches!(field.part.ty, Type::List(_)),
+        "observed_generation" => matches!(field.part.ty, Type::Option(_)),
+        _ => false,
+    });
+    known.count() == 2
+}
+
 /// Generates the code that converts the types of `kind` in `spoke` to those in `hub`, and back.
 pub fn convert(kind: &str, spoke: File, hub: File) -> Code {
     let types = |file: File| read(file.path, file.text?, kind);

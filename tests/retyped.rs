@@ -5,7 +5,7 @@ mod types;
 
 use std::{fs, process::Command};
 
-use self::types::{CHANGED, CLOSED, NESTED, ODD, RENAMED, Variant};
+use self::types::{CHANGED, CLOSED, COUNTED, NESTED, ODD, RENAMED, Variant};
 use crate::{project::Project, scaffold::run};
 
 const KIND: &str = "--group shop --kind Book";
@@ -134,6 +134,26 @@ fn versions_that_differ_are_converted_as_far_as_they_are_equal() {
             conversion.lines().any(|it| it == line),
             "{line}: {conversion}"
         );
+    }
+}
+
+#[test]
+fn a_controller_that_is_added_later_names_no_field_of_another_status() {
+    for (variant, is_known) in [(&RENAMED, true), (&COUNTED, false)] {
+        let project = with_types(variant);
+        accepted(
+            &project,
+            &format!("create api --version v1 {KIND} --resource=false --controller-name audit"),
+        );
+        let controller = project.read("src/controller/shop/audit.rs");
+        assert_eq!(
+            controller.contains("conditions"),
+            is_known,
+            "{}",
+            variant.name
+        );
+        accepted(&project, "apply");
+        assert_eq!(project.read("src/controller/shop/audit.rs"), controller);
     }
 }
 

@@ -128,6 +128,25 @@ fn each_test_of_operators_is_in_one_shard() {
     assert_eq!(named, expected);
 }
 
+#[test]
+fn each_long_test_runs_at_night() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let workflow: serde_json::Value =
+        serde_yaml::from_str(&read(".github/workflows/nightly.yml")).unwrap();
+    let targets = workflow["jobs"]["test-long"]["strategy"]["matrix"]["target"].as_array();
+    let targets: Vec<_> = targets
+        .unwrap()
+        .iter()
+        .map(|target| target.as_str().unwrap())
+        .collect();
+    let makefile = read("Makefile");
+    let rule = makefile
+        .lines()
+        .find_map(|line| line.strip_prefix("test-long: "));
+    let (prerequisites, _) = rule.unwrap().split_once(" ##").unwrap();
+    assert_eq!(targets, prerequisites.split(' ').collect::<Vec<_>>());
+}
+
 /// The action installs what install.sh installs, and adds the folder of the program to PATH.
 #[test]
 fn the_action_installs_the_version_of_its_commit() {

@@ -11,6 +11,7 @@ use clap::Args;
 use super::{Mode, bring_in_line, id::Id, kubebuilder::Kubebuilder, load_current, or_way_out};
 use crate::{
     builtin,
+    convert::{File, has_example_status},
     hint::OrHint,
     names::{
         CommandWord, ControllerName, Dependency, Domain, GroupVersionKind, ImageName, Plural, Port,
@@ -18,7 +19,7 @@ use crate::{
     },
     project::{
         Controller, Conversion, Definition, Deprecation, External, Image, Own, Project, Resource,
-        Stage, Webhooks,
+        Stage, Types, Webhooks,
     },
     reconcile::Text,
     report::{NextStep, Outcome, Story, UsageError},
@@ -95,7 +96,7 @@ Examples:
 
 /// How to reach fewer objects of an owned kind, and of a watched kind.
 const NARROWER_OWNS: &str = "limit its rule with `Rule::in_namespace`, and the controller with \
-                             `Builder::namespaces`";
+                             `Builder::namespaces`, or use `Rule::named` and `Builder::owns_named`";
 const NARROWER_WATCHES: &str = "limit its rule with `Rule::named`, and its watch with the field \
                                 selector `metadata.name`";
 
@@ -263,7 +264,8 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     let id = (args.id).complete(last.map(|it| &it.group), Some(&"v1".parse()?))?;
     let settings = args.settings;
 
-    let wanted = settings.resource(&id, &before)?;
+    let mut wanted = settings.resource(&id, &before)?;
+    note_types(&mut wanted, &before, &tree)?;
     let mut after = before.clone();
     or_way_out(after.add(wanted.clone(), args.force))?;
 
@@ -272,6 +274,31 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(args.kubebuilder.note());
     bring_in_line(&tree, &before, after, &args.mode, &story)
+}
+
+/// Notes in the new controllers of `resource` whether the user has replaced the example types.
+fn note_types(resource: &mut Resource, before: &Project, tree: &WorkTree) -> Result<()> {
+    let there = before.position(resource).map(|at| &before.resources[at]);
+    let copied = || before.hub(resource.group.as_str(), resource.kind.as_str());
+    let Some(there) = there.or_else(copied) else {
+        return Ok(());
+    };
+    let path = before.types_file(there);
+    if !there.has_api() || there.has_given_types() {
+        return Ok(());
+    }
+    let files = tree.ours([path.as_str()])?;
+    let file = File {
+        path: &path,
+        text: files.get(&path).map(AsRef::as_ref),
+    };
+    let is_known = has_example_status(there.kind.as_str(), file);
+    for controller in &mut resource.controllers {
+        if there.controller(&controller.name).is_none() && !is_known {
+            controller.types = Types::Given;
+        }
+    }
+    Ok(())
 }
 
 impl ApiSettings {

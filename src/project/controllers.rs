@@ -5,7 +5,7 @@ use std::{cell::LazyCell, collections::BTreeMap, ops::Not};
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Image, Project, Resource, resource::change};
+use super::{Image, Project, Resource, Types, resource::change};
 use crate::names::{ControllerName, GroupVersionKind};
 
 /// A controller of a kind.
@@ -24,6 +24,10 @@ pub struct Controller {
     /// The kinds of the objects that the controller creates, in the spelling of [`Project::parse`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owns: Vec<GroupVersionKind>,
+    /// The types of the kind when the controller was created. If the user had replaced the example by then, the
+    /// controller names none of their fields.
+    #[serde(default, skip_serializing_if = "Types::is_example")]
+    pub types: Types,
     /// The kinds that the controller's objects refer to, in the same spelling.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<GroupVersionKind>,
@@ -37,6 +41,7 @@ impl Controller {
             image: None,
             name,
             owns: Vec::new(),
+            types: Types::Example,
             watches: Vec::new(),
         }
     }

@@ -155,10 +155,11 @@ impl Project {
 pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<ApiEntry>,
-    /// Whether the kind has exactly one controller, its own. `finalizer`, `image`, `owns` and `watches` belong to it.
+    /// Whether the kind has exactly one controller, its own, which was created with the example types. `finalizer`,
+    /// `image`, `owns` and `watches` belong to it.
     #[serde(default, skip_serializing_if = "Not::not")]
     controller: bool,
-    /// All controllers, if there are others than the kind's own.
+    /// All controllers, if there are others than that one.
     #[serde(
         default,
         deserialize_with = "list",
@@ -434,6 +435,7 @@ impl TryFrom<Entry> for Resource {
             image: entry.image,
             name: resource.kind.controller(),
             owns: entry.owns,
+            types: Types::Example,
             watches: entry.watches,
         };
         if resource.controllers.is_empty() && entry.controller {
@@ -460,7 +462,9 @@ impl From<Resource> for Entry {
             Some(External::Given) | None => (None, None),
         };
         let (own, controllers) = match resource.controllers.as_slice() {
-            [only] if resource.is_own(only) => (Some(only), Vec::new()),
+            [only] if resource.is_own(only) && only.types == Types::Example => {
+                (Some(only), Vec::new())
+            }
             all => (None, all.to_vec()),
         };
         Self {

@@ -533,7 +533,8 @@ impl Controller {
         resource: &Resource,
         controller: &project::Controller,
     ) -> Result<Self> {
-        let kind = Kind::new(project, resource);
+        let mut kind = Kind::new(project, resource);
+        kind.opaque |= !controller.types.is_example();
         let related = project.related(resource, controller)?;
         let import = |it: &RelatedKind| project.import(&it.resource, &it.type_name);
         let mut imports: Vec<_> = related.iter().map(import).collect();

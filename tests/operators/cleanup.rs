@@ -1,7 +1,9 @@
 //! Tests a cleanup with work in it, on a real API server: the children that it needs stay until it has ended.
 
+use cluster::wait_until;
+
 use crate::{
-    operator::{Project, get_until, kubectl},
+    operator::{Operator, PATIENCE, Project, get_until, kubectl},
     scaffold::run,
 };
 
@@ -23,6 +25,22 @@ fn project() -> Project {
         );
         project.edit(controller, &owned, &kept);
     }
+    project.edit(
+        controller,
+        "config_maps: builder.owns(),",
+        "config_maps: builder.owns_named(NAMES.iter().copied()),",
+    );
+    project.edit(
+        controller,
+        "        Rule::of::<ConfigMap>(children::VERBS),\n",
+        "        Rule::of::<ConfigMap>(&[Verb::Create]),\n        \
+         Rule::of::<ConfigMap>(&[Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Watch])\n            \
+         .named(NAMES),\n",
+    );
+    let names = "/// The objects that may have a ConfigMap.\n\
+                 const NAMES: &[&str] = &[\"foreground\", \"background\", \"killed\"];\n\n";
+    let head = "/// Brings the cluster to";
+    project.edit(controller, head, &format!("{names}{head}"));
     let applied = "        let all = [job(object)];\n        \
                    let all = self.jobs.apply(object, all).await?;\n        \
                    readiness.include(&all);\n";
@@ -37,24 +55,51 @@ fn project() -> Project {
     project
 }
 
+/// The query for the name of an object, which prints nothing if there is no such object.
+fn query(kind: &str, name: &str) -> String {
+    format!("{kind} {name} --ignore-not-found -o name")
+}
+
+/// Creates a Database, and waits for its children.
+fn create(project: &Project, name: &str) {
+    apply(project, name);
+    for kind in ["secret", "configmap"] {
+        get_until(&query(kind, name), |name| !name.is_empty());
+    }
+}
+
+fn apply(project: &Project, name: &str) {
+    let manifest = project.manifest(&format!(
+        "apiVersion: shop.example.com/v1\nkind: Database\nmetadata: {{name: {name}}}\nspec: {{title: a}}\n"
+    ));
+    run(kubectl("apply -f").arg(manifest));
+}
+
+/// Waits for the Pod of the Job of a Database, and returns its name.
+fn pod(name: &str) -> String {
+    let pods = format!("pods --selector=batch.kubernetes.io/job-name={name} -o name");
+    let pod = get_until(&pods, |pods| pods.lines().count() == 1);
+    pod.trim().to_owned()
+}
+
+/// Completes a Pod: there is no kubelet that would.
+fn complete(pod: &str) {
+    let patch = format!("patch {pod} --subresource=status --type=merge -p");
+    run(kubectl(&patch).arg(r#"{"status":{"phase":"Succeeded"}}"#));
+}
+
 #[test]
 fn what_a_cleanup_needs_stays_until_it_has_ended() {
     let project = project();
-    let _operator = project.start();
+    let operator = project.start();
+    a_controller_owns_the_names_of_its_role(&project);
     for cascade in ["foreground", "background"] {
-        let manifest = project.manifest(&format!(
-            "apiVersion: shop.example.com/v1\nkind: Database\nmetadata: {{name: {cascade}}}\nspec: {{title: a}}\n"
-        ));
-        run(kubectl("apply -f").arg(manifest));
-        let names = |kind: &str| format!("{kind} {cascade} --ignore-not-found -o name");
-        for kind in ["secret", "configmap"] {
-            get_until(&names(kind), |name| !name.is_empty());
-        }
+        create(&project, cascade);
+        let names = |kind: &str| query(kind, cascade);
         let delete = format!("delete database {cascade} --cascade={cascade} --wait=false");
         run(&mut kubectl(&delete));
 
-        let pods = format!("pods --selector=batch.kubernetes.io/job-name={cascade} -o name");
-        let pod = get_until(&pods, |pods| pods.lines().count() == 1);
+        let pod = pod(cascade);
         if cascade == "foreground" {
             // The garbage collector has begun.
             get_until(&names("configmap"), str::is_empty);
@@ -64,11 +109,62 @@ fn what_a_cleanup_needs_stays_until_it_has_ended() {
             assert!(!name.is_empty(), "the {kind} stays");
         }
 
-        // There is no kubelet, so the test completes the Pod.
-        let complete = format!("patch {} --subresource=status --type=merge -p", pod.trim());
-        run(kubectl(&complete).arg(r#"{"status":{"phase":"Succeeded"}}"#));
+        complete(&pod);
         for kind in ["database", "secret", "job", "configmap"] {
             get_until(&names(kind), str::is_empty);
         }
     }
+    a_cleanup_that_has_ended_is_not_repeated_after_a_kill(&project, operator);
+}
+
+/// The role allows no other names. A child with another name is refused, and the condition says why.
+fn a_controller_owns_the_names_of_its_role(project: &Project) {
+    create(project, "background");
+    run(&mut kubectl("delete configmap background"));
+    get_until(&query("configmap", "background"), |name| !name.is_empty());
+    apply(project, "other");
+    get_until(
+        "database other -o jsonpath={.status.conditions[?(@.type==\"Ready\")]}",
+        |ready| ready.contains("OtherName") && ready.contains("ConfigMap other"),
+    );
+}
+
+/// The children that the cleanup needed are deleted, and the finalizer is not removed yet, when the operator is killed.
+fn a_cleanup_that_has_ended_is_not_repeated_after_a_kill(project: &Project, operator: Operator) {
+    let policy = project.manifest(
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\n\
+         metadata: {name: finalizers-stay}\nspec:\n  matchConstraints:\n    resourceRules:\n    \
+         - {apiGroups: [shop.example.com], apiVersions: [v1], operations: [UPDATE], resources: [databases]}\n  \
+         validations:\n  - {expression: \"object.metadata.name != 'killed' || has(object.metadata.finalizers)\"}\n\
+         ---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\n\
+         metadata: {name: finalizers-stay}\nspec: {policyName: finalizers-stay, validationActions: [Deny]}\n",
+    );
+    run(kubectl("create -f").arg(&policy));
+    create(project, "killed");
+    let denied = wait_until("the policy", PATIENCE, || {
+        let change = "patch database killed --dry-run=server --type=merge -p";
+        let patch = r#"{"metadata":{"finalizers":null}}"#;
+        let output = kubectl(change).arg(patch).output()?;
+        Ok((!output.status.success()).then_some(()))
+    });
+    denied.expect("a policy that holds");
+    run(&mut kubectl("delete database killed --wait=false"));
+    complete(&pod("killed"));
+    operator.says(&[
+        "\"level\":\"ERROR\"",
+        "\"killed\"",
+        "cannot remove the finalizer",
+    ]);
+    for kind in ["secret", "job"] {
+        get_until(&query(kind, "killed"), str::is_empty);
+    }
+    operator.signal("KILL");
+    drop(operator);
+    run(kubectl("delete -f").arg(&policy));
+
+    // A second cleanup would create the Job again, and wait for it.
+    let _operator = project.start();
+    get_until(&query("database", "killed"), str::is_empty);
+    let job = run(kubectl("get").args(query("job", "killed").split(' ')));
+    assert_eq!(job, "");
 }

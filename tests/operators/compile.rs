@@ -68,9 +68,10 @@ pub fn cargo_by_state() -> PathBuf {
 }
 
 /// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs.
-pub fn build_environment() -> [(&'static str, String); 4] {
+pub fn build_environment() -> [(&'static str, String); 5] {
     [
         ("CARGO_OF_TESTS", env!("CARGO").to_owned()),
+        ("RUNTIME_OF_TESTS", runtime().display().to_string()),
         (
             "CARGO_BUILD_BUILD_DIR",
             build_folder().display().to_string(),
@@ -102,16 +103,20 @@ pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
     clippy
 }
 
+/// Returns the folder of the runtime that projects share, so that it is built once.
+fn runtime() -> PathBuf {
+    golden_projects::folder().join(RUNTIME)
+}
+
 /// Returns cargo's configuration for a project in `folder` that has its runtime from the registry: it replaces the
 /// runtime with that of a golden project. So the runtime is built once for all projects.
 fn patch(folder: &Path) -> Option<String> {
     let project = fs::read_to_string(folder.join("PROJECT")).ok()?;
     let is_registry = project.lines().any(|line| line == "runtime: registry");
     is_registry.then(|| {
-        let runtime = golden_projects::folder().join(RUNTIME);
         format!(
             "patch.crates-io.kube-manager.path=\"{}\"",
-            runtime.display()
+            runtime().display()
         )
     })
 }

@@ -7,7 +7,7 @@ mod types;
 
 use std::path::Path;
 
-use self::types::{CHANGED, CLOSED, NESTED, ODD, RENAMED, Variant};
+use self::types::{CHANGED, CLOSED, COUNTED, NESTED, ODD, RENAMED, Variant};
 use crate::{
     compile::cargo,
     operator::Project,
@@ -72,4 +72,28 @@ fn conversions_compile_whatever_the_types_are() {
     converts("nested", &NESTED, &NESTED);
     converts("changed", &NESTED, &CHANGED);
     converts("closed", &CLOSED, &CLOSED);
+}
+
+#[test]
+fn a_controller_that_is_added_later_compiles_with_another_status() {
+    let project = Project::scaffold(
+        "counted",
+        &[
+            "init --domain example.com --repo shelf",
+            &format!("create api --version v1 {KIND} --controller=false"),
+        ],
+    );
+    let folder = project.path();
+    COUNTED.write(folder, "v1");
+    for settings in [
+        "--controller",
+        "--controller-name audit --finalizer --owns v1/ConfigMap,apps/v1/Deployment",
+        "--controller-name watch --watches v1/Secret",
+    ] {
+        rscaffold(
+            folder,
+            &format!("create api --version v1 {KIND} --resource=false {settings}"),
+        );
+        compiles(folder);
+    }
 }

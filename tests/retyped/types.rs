@@ -10,6 +10,8 @@ pub struct Variant {
     text: &'static str,
     /// The fields of the spec and of the types below it.
     pub fields: &'static [&'static str],
+    /// The type of the status.
+    status: &'static str,
 }
 
 impl Variant {
@@ -22,7 +24,7 @@ impl Variant {
         let kube = &before[start..start + end + 2];
         let sample = format!("../../../../config/samples/shop_{version}_book.yaml");
         let text = self.text.replace("KUBE", kube).replace("SAMPLE", &sample);
-        fs::write(path, text + STATUS).expect("a writable file");
+        fs::write(path, text + self.status).expect("a writable file");
     }
 }
 
@@ -68,6 +70,33 @@ mod tests {
 }
 "#,
     fields: &["name", "copies", "note"],
+    status: STATUS,
+};
+
+/// A status that has nothing of the example.
+pub const COUNTED: Variant = Variant {
+    name: "a status with a number",
+    text: r"//! Books.
+
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+/// A book.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+KUBE
+pub struct BookSpec {
+    pub name: String,
+}
+",
+    fields: &["name"],
+    status: r"
+/// How many copies there are.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct BookStatus {
+    #[serde(default)]
+    pub copies: u32,
+}
+",
 };
 
 /// Structs, enums, options, lists and maps.
@@ -156,6 +185,7 @@ mod tests {
         "chapters", "colour", "cover", "notes", "labels", "secret", "weight", "percent", "r#type",
         "source", "anything", "heading", "pages", "remark", "is_hard",
     ],
+    status: STATUS,
 };
 
 /// The same with differences of each sort.
@@ -226,6 +256,7 @@ pub enum Source {
 }
 "#,
     fields: &[],
+    status: STATUS,
 };
 
 /// Types that another module cannot take apart, or not with simple code.
@@ -299,6 +330,7 @@ pub mod inner {
         "name", "source", "percent", "hidden", "layers", "by_name", "names", "boxed", "pair",
         "size", "shelf",
     ],
+    status: STATUS,
 };
 
 /// A spec with a private field.
@@ -324,6 +356,7 @@ impl BookSpec {
 }
 ",
     fields: &[],
+    status: STATUS,
 };
 
 /// The status that the generated controller sets.

@@ -20,7 +20,7 @@ use super::{
     closures::Closures,
     context::Context,
     guarded::Guarded,
-    informer::Follow,
+    informer::{Follow, some_or_all},
     objects::Objects,
     owned::{Owned, refers_to},
     scope::{Kind, MayOwn, Scope, Watchable},
@@ -124,7 +124,37 @@ where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
         K::Scope: MayOwn<<C as Resource>::Scope>,
     {
-        self.owns_kind(Kind::of::<C>())
+        self.owns_kind(Kind::of::<C>(), Vec::new())
+    }
+
+    /// Like [`owns`](Self::owns), for children with these `names` alone. Each name has its own watch, so the role of the
+    /// operator can be limited to these objects with [`Rule::named`](crate::rbac::Rule::named). Only the verb `create` cannot
+    /// be limited to names. A child with another name is an [error](children::Error::OtherName).
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// use kube_manager::{Builder, Children, rbac::{Rule, Verb}};
+    ///
+    /// const NAMES: &[&str] = &["smtp", "license"];
+    /// const RULES: &[Rule] = &[
+    ///     Rule::of::<Secret>(&[Verb::Create]),
+    ///     Rule::of::<Secret>(&[Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Watch]).named(NAMES),
+    /// ];
+    ///
+    /// fn declare(builder: &mut Builder<ConfigMap>) -> Children<Secret, ConfigMap> {
+    ///     builder.owns_named(NAMES.iter().copied())
+    /// }
+    /// ```
+    pub fn owns_named<C>(
+        &mut self,
+        names: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Children<C, K>
+    where
+        C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
+        K::Scope: MayOwn<<C as Resource>::Scope>,
+    {
+        let names = names.into_iter().map(Into::into).collect();
+        self.owns_kind(Kind::of::<C>(), names)
     }
 
     /// Like [`owns`](Self::owns), for a kind that is known only at run time, such as one that
@@ -134,7 +164,7 @@ where
     where
         C: Watchable + Resource<DynamicType = ApiResource> + Serialize,
     {
-        self.owns_kind(Kind::dynamic(resource, scope))
+        self.owns_kind(Kind::dynamic(resource, scope), Vec::new())
     }
 
     /// Like [`owns`](Self::owns), for children that the [cleanup](crate::Reconciler::cleanup) of their owner needs: the
@@ -174,30 +204,35 @@ where
         K: Sync,
         K::Scope: MayOwn<<C as Resource>::Scope>,
     {
-        let children = self.owns_kind(Kind::of::<C>());
+        let children = self.owns_kind(Kind::of::<C>(), Vec::new());
         let released = children.tied_by(Tie::Annotation);
         self.releases.push(Box::new(released));
         children.tied_by(Tie::Annotation)
     }
 
-    fn owns_kind<C>(&mut self, kind: Kind<C::DynamicType>) -> Children<C, K>
+    /// `names` is empty for all names.
+    fn owns_kind<C>(&mut self, kind: Kind<C::DynamicType>, names: Vec<String>) -> Children<C, K>
     where
         C: Watchable + Serialize,
     {
         let owned = Arc::new(Owned::new(refers_to::<K>));
-        let (watcher, followed) = (self.context.watcher(), owned.clone());
-        let children = Children::new(self.context.clone(), kind.clone(), owned);
-        let selector = Selector {
-            labels: children::selector(self.context.operator),
-            ..Selector::default()
-        };
-        let take =
-            move |shown: Shown<C>, namespace: Option<&String>| followed.take(shown, namespace);
-        self.follows
-            .push(Box::new(move |informers, namespaces, wake| {
-                informers.follow(watcher, &kind, (namespaces, &selector), take, wake)
-            }));
-        children
+        let watcher = self.context.watcher();
+        for name in some_or_all(names.clone()) {
+            let selector = Selector {
+                labels: children::selector(self.context.operator),
+                fields: (name.as_ref())
+                    .map_or_else(String::new, |name| format!("metadata.name={name}")),
+            };
+            let (followed, kind) = (owned.clone(), kind.clone());
+            let take = move |shown: Shown<C>, namespace: Option<&String>| {
+                followed.take(shown, namespace, name.as_ref())
+            };
+            self.follows
+                .push(Box::new(move |informers, namespaces, wake| {
+                    informers.follow(watcher, &kind, (namespaces, &selector), take, wake)
+                }));
+        }
+        Children::new(self.context.clone(), kind, owned, names)
     }
 
     /// Watches the kind `S`, which the controller does not own. Call a method of the result to choose which objects a

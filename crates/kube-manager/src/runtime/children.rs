@@ -75,6 +75,9 @@ pub enum Error {
         "{0} needs a fixed name: with `generateName`, each reconcile would create another object"
     )]
     Unnamed(String),
+    /// The controller watches only the names that [`Builder::owns_named`](crate::Builder::owns_named) has got.
+    #[error("{0} has none of the names that this controller owns: add the name to `owns_named`")]
+    OtherName(String),
     /// The path of a kept field leads to something other than a field of an object.
     #[error("the field `{field}` of {child} cannot be kept: the path must lead to a field")]
     CannotKeep {
@@ -123,6 +126,7 @@ impl Error {
             Self::ClusterScoped(_) => "ClusterScoped",
             Self::NoNamespace(_) => "NoNamespace",
             Self::Unnamed(_) => "Unnamed",
+            Self::OtherName(_) => "OtherName",
             Self::CannotKeep { .. } => "CannotKeep",
             Self::Stale(_) => "Stale",
             Self::Immutable { .. } => "ImmutableField",
@@ -174,6 +178,8 @@ pub struct Children<C: Resource, K> {
     context: Context,
     kind: Kind<C::DynamicType>,
     owned: Arc<Owned<C>>,
+    /// The names that children may have; empty for all names.
+    names: Arc<[String]>,
     owner: PhantomData<fn(&K)>,
     tie: Tie,
     settled: Arc<Settled>,
@@ -196,11 +202,18 @@ where
     C: Watchable + Serialize,
     K: Resource<DynamicType = ()>,
 {
-    pub(super) fn new(context: Context, kind: Kind<C::DynamicType>, owned: Arc<Owned<C>>) -> Self {
+    /// `names` is empty for all names.
+    pub(super) fn new(
+        context: Context,
+        kind: Kind<C::DynamicType>,
+        owned: Arc<Owned<C>>,
+        names: Vec<String>,
+    ) -> Self {
         Self {
             context,
             kind,
             owned,
+            names: names.into(),
             owner: PhantomData,
             tie: Tie::Reference,
             settled: Arc::default(),
@@ -213,6 +226,7 @@ where
             context: self.context.clone(),
             kind: self.kind.clone(),
             owned: self.owned.clone(),
+            names: self.names.clone(),
             owner: PhantomData,
             tie,
             settled: self.settled.clone(),
@@ -289,6 +303,9 @@ where
     pub async fn apply_one(&self, owner: &K, child: impl Into<Child<C>>) -> Result<Arc<C>, Error> {
         let mut child = child.into();
         set_namespace(&mut child.object, &self.kind, owner)?;
+        if !self.names.is_empty() && !self.names.contains(&child.object.name_any()) {
+            return Err(Error::OtherName(describe(&self.kind, &child.object)));
+        }
         // A future with all requests is large, and most children need none of them.
         let applied = match self.find(owner, &child.object).await? {
             Some(known) => self.correct(owner, &known, &child).await,

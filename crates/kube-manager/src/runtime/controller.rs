@@ -66,11 +66,10 @@ const FINALIZER_FAILED: &str = "FinalizerFailed";
 enum Error<E: std::error::Error + 'static> {
     #[error("{0}")]
     Reconciler(#[source] E),
-    #[error("cannot {verb} the finalizer `{name}`")]
-    Finalizer {
-        /// `add` or `remove`.
-        verb: &'static str,
-        name: String,
+    #[error("cannot {change}")]
+    Metadata {
+        /// The change of the metadata, such as `remove the finalizer a/b`.
+        change: String,
         source: kube::Error,
     },
     #[error("cannot read the object, which the selector no longer selects")]
@@ -551,8 +550,8 @@ impl<R: Reconciler> Worker<R> {
             }
             Err(error) => {
                 let action = self.failed(&error, key, start).await;
-                if matches!(error, Error::Finalizer { .. }) {
-                    self.report_finalizer(object, &error).await;
+                if matches!(error, Error::Metadata { .. }) {
+                    self.report_refusal(object, &error).await;
                 }
                 action
             }
@@ -620,41 +619,69 @@ impl<R: Reconciler> Worker<R> {
             if !R::FINALIZER {
                 return Ok(Action::await_change());
             }
-            let uid = object.uid().unwrap_or_default();
-            if !self.cleaned_up.lock().contains(&uid) {
-                let cleaned_up = self.reconciler.cleanup(object).await;
-                let action = cleaned_up.map_err(Error::Reconciler)?;
-                if action != Action::await_change() {
-                    return Ok(action);
-                }
-                self.cleaned_up.lock().insert(uid);
-            }
-            let released = cleanup::release_all(&self.releases, object).await;
-            released.map_err(Error::Release)?;
-            let mut others = object.finalizers().to_vec();
-            others.retain(|finalizer| *finalizer != name);
-            self.set_finalizers(object, "remove", name, others).await?;
-        } else if !is_deleted {
+            return self.clean_up(object, &name).await;
+        }
+        if !is_deleted {
             let mut all = object.finalizers().to_vec();
             all.push(name.clone());
             // The change of the finalizers requeues the object.
-            self.set_finalizers(object, "add", name, all).await?;
+            let change = format!("add the finalizer `{name}`");
+            let metadata = json!({"finalizers": all});
+            self.patch_metadata(object, change, metadata).await?;
         }
         Ok(Action::await_change())
     }
 
-    /// Sets the finalizers of `object`, if it has not changed since it was read.
-    async fn set_finalizers(
+    /// Calls the reconciler's cleanup until it has ended, then deletes the children that it needed, and then removes
+    /// the finalizer.
+    async fn clean_up(
         &self,
         object: &R::Object,
-        verb: &'static str,
-        name: String,
-        finalizers: Vec<String>,
-    ) -> Result<(), Error<R::Error>> {
+        finalizer: &str,
+    ) -> Result<Action, Error<R::Error>> {
+        let uid = object.uid().unwrap_or_default();
+        let annotation = format!("{}/cleaned-up", R::NAME);
+        let is_recorded = object.annotations().contains_key(&annotation);
+        if !is_recorded && !self.cleaned_up.lock().contains(&uid) {
+            let cleaned_up = self.reconciler.cleanup(object).await;
+            let action = cleaned_up.map_err(Error::Reconciler)?;
+            if action != Action::await_change() {
+                return Ok(action);
+            }
+            self.cleaned_up.lock().insert(uid);
+        }
+        let mut recorded = None;
+        if !self.releases.is_empty() && !is_recorded {
+            // If the process ends before the finalizer is removed, the next one does not find the children.
+            let change = "record the end of the cleanup".to_owned();
+            let metadata = json!({"annotations": {annotation: "true"}});
+            recorded = self.patch_metadata(object, change, metadata).await?;
+            if recorded.is_none() {
+                return Ok(Action::await_change());
+            }
+        }
+        let object = recorded.as_ref().unwrap_or(object);
+        let released = cleanup::release_all(&self.releases, object).await;
+        released.map_err(Error::Release)?;
+        let mut others = object.finalizers().to_vec();
+        others.retain(|other| other != finalizer);
+        let change = format!("remove the finalizer `{finalizer}`");
+        self.patch_metadata(object, change, json!({"finalizers": others}))
+            .await?;
+        Ok(Action::await_change())
+    }
+
+    /// Merges `metadata` into that of `object`, if the object has not changed since it was read. Returns `None` if the
+    /// object is deleted.
+    async fn patch_metadata(
+        &self,
+        object: &R::Object,
+        change: String,
+        mut metadata: Value,
+    ) -> Result<Option<R::Object>, Error<R::Error>> {
         // With the resourceVersion, only a real conflict has the code 409: a refusal by a webhook, a policy or the
         // schema has another one, and a retry does not help against these.
-        let version = object.resource_version();
-        let metadata = json!({"resourceVersion": version, "finalizers": finalizers});
+        metadata["resourceVersion"] = json!(object.resource_version());
         let patch = Patch::Merge(json!({"metadata": metadata}));
         let params = PatchParams {
             field_manager: Some(self.context.field_manager()),
@@ -663,18 +690,17 @@ impl<R: Reconciler> Worker<R> {
         let api = self.api(object.meta().namespace.as_deref());
         match api.patch(&object.name_any(), &params, &patch).await {
             Ok(patched) => {
-                self.written.add(patched);
-                Ok(())
+                self.written.add(patched.clone());
+                Ok(Some(patched))
             }
-            // The object is deleted.
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-            Err(source) => Err(Error::Finalizer { verb, name, source }),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+            Err(source) => Err(Error::Metadata { change, source }),
         }
     }
 
-    /// Shows users why the finalizer of `object` cannot be changed: in an event, and in the condition `Ready`, if the
+    /// Shows users why the metadata of `object` cannot be changed: in an event, and in the condition `Ready`, if the
     /// object has it.
-    async fn report_finalizer(&self, object: &R::Object, error: &Error<R::Error>) {
+    async fn report_refusal(&self, object: &R::Object, error: &Error<R::Error>) {
         if failure::reason(error) == "conflict" {
             return;
         }

@@ -115,10 +115,16 @@ impl<C: Resource + Clone> Owned<C> {
         }
     }
 
-    /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns the owners to requeue.
-    pub fn take(&self, shown: Shown<C>, namespace: Option<&String>) -> Vec<Owner> {
+    /// Applies what a watch has shown. The watch is of `namespace`, or of all namespaces, and of `name`, or of all
+    /// names. Returns the owners to requeue.
+    pub fn take(
+        &self,
+        shown: Shown<C>,
+        namespace: Option<&String>,
+        name: Option<&String>,
+    ) -> Vec<Owner> {
         match shown {
-            Shown::All(children) => self.replace(children, namespace),
+            Shown::All(children) => self.replace(children, namespace, name),
             Shown::Put(child) => {
                 let mut index = self.index.lock();
                 if index.is_ahead_of(&child) {
@@ -136,11 +142,17 @@ impl<C: Resource + Clone> Owned<C> {
         }
     }
 
-    /// Replaces the children in `namespace`, or in all namespaces, with the children of a new list.
-    fn replace(&self, list: Vec<Guarded<C>>, namespace: Option<&String>) -> Vec<Owner> {
+    /// Replaces the children that a watch selects with the children of a new list.
+    fn replace(
+        &self,
+        list: Vec<Guarded<C>>,
+        namespace: Option<&String>,
+        name: Option<&String>,
+    ) -> Vec<Owner> {
         let mut index = self.index.lock();
         let listed: HashSet<_> = list.iter().map(key).collect();
-        let gone = index.owners.keys().filter(|key| is_in(key, namespace));
+        let selected = |key: &&Key| is_in(key, namespace) && name.is_none_or(|name| key.1 == *name);
+        let gone = index.owners.keys().filter(selected);
         let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
         for child in list {
@@ -267,8 +279,10 @@ mod tests {
     /// The names of the owners that `shown` requeues after a list with one child of `a`.
     fn woken(shown: Vec<Shown<ConfigMap>>) -> (Vec<String>, Owned<ConfigMap>) {
         let owned = Owned::new(refers_to::<Deployment>);
-        owned.take(Shown::All(vec![child("one", "1", Some("a"))]), None);
-        let woken = shown.into_iter().flat_map(|shown| owned.take(shown, None));
+        owned.take(Shown::All(vec![child("one", "1", Some("a"))]), None, None);
+        let woken = shown
+            .into_iter()
+            .flat_map(|shown| owned.take(shown, None, None));
         let names = woken.map(|(_, name)| name).collect();
         (names, owned)
     }
@@ -411,15 +425,30 @@ mod tests {
             (Shown::All(vec![]), None, true),
         ] {
             let owned = ahead();
-            assert_eq!(!owned.take(shown, None).is_empty(), wakes);
+            assert_eq!(!owned.take(shown, None, None).is_empty(), wakes);
             assert_eq!(known(&owned), after);
         }
     }
 
     #[test]
+    fn a_list_of_one_name_keeps_the_children_with_other_names() {
+        let owned = Owned::new(refers_to::<Deployment>);
+        let name = "one".to_owned();
+        owned.take(Shown::Put(child("two", "1", Some("a"))), None, None);
+        owned.take(
+            Shown::All(vec![child("one", "1", Some("a"))]),
+            None,
+            Some(&name),
+        );
+        assert_eq!(owned.by("uid of a").len(), 2);
+        owned.take(Shown::All(Vec::new()), None, Some(&name));
+        assert_eq!(owned.by("uid of a").len(), 1);
+    }
+
+    #[test]
     fn an_older_answer_does_not_replace_what_the_watch_has_shown() {
         let owned = ahead();
-        owned.take(Shown::Put(child("one", "6", Some("a"))), None);
+        owned.take(Shown::Put(child("one", "6", Some("a"))), None, None);
         owned.add(child("one", "5", Some("a")).0.expect("a child"));
         assert_eq!(known(&owned), Some(("6".to_owned(), true)));
         owned.add(child("one", "7", Some("a")).0.expect("a child"));
@@ -431,7 +460,7 @@ mod tests {
     #[test]
     fn owners_of_other_kinds_are_not_woken() {
         let owned = Owned::new(refers_to::<Pod>);
-        let woken = owned.take(Shown::Put(child("one", "1", Some("a"))), None);
+        let woken = owned.take(Shown::Put(child("one", "1", Some("a"))), None, None);
         assert_eq!(woken, []);
     }
 }

@@ -134,14 +134,14 @@ impl Cluster {
         match (act, self.secret.clone()) {
             (Act::Show, _) => {
                 if let Some(event) = self.events.pop_front() {
-                    self.index.take(event, None);
+                    self.index.take(event, None, None);
                 }
             }
             (Act::Relist, secret) => {
                 self.events.clear();
                 let secret = secret.filter(|secret| is_watched(Some(secret)));
                 let list = secret.iter().map(guarded).collect();
-                self.index.take(Shown::All(list), None);
+                self.index.take(Shown::All(list), None, None);
             }
             (_, None) => {}
             (Act::Delete, _) => self.store(None),
@@ -274,7 +274,7 @@ fn children(client: Client, index: Arc<Owned<Secret>>) -> Children<Secret, Confi
         watcher,
         Written::new::<ConfigMap>(Objects::default()),
     );
-    Children::new(context, Kind::of::<Secret>(), index)
+    Children::new(context, Kind::of::<Secret>(), index, Vec::new())
 }
 
 fn index() -> Arc<Owned<Secret>> {

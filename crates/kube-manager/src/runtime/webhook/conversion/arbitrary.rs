@@ -1,8 +1,10 @@
 //! Arbitrary values that fit a schema, for property tests.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use proptest::{collection, option, prelude::*, sample::select, string::string_regex};
+use proptest::{
+    collection, option, prelude::*, sample::select, strategy::Union, string::string_regex,
+};
 use serde_json::{Map, Value, json};
 
 use super::TYPE_AND_METADATA;
@@ -48,6 +50,9 @@ fn plain(schema: &Value) -> BoxedStrategy<Value> {
     if schema["x-kubernetes-int-or-string"] == true {
         return prop_oneof![small().prop_map(Value::from), text("[a-z0-9]{1,4}")].boxed();
     }
+    if let Some(branches) = schema["oneOf"].as_array() {
+        return one_of(schema, branches);
+    }
     match schema["type"].as_str() {
         Some("object") => object(schema),
         Some("array") => array(schema),
@@ -59,12 +64,40 @@ fn plain(schema: &Value) -> BoxedStrategy<Value> {
     }
 }
 
+/// Values of an enum whose variants have content. Each of the `branches` requires the field of one variant.
+fn one_of(schema: &Value, branches: &[Value]) -> BoxedStrategy<Value> {
+    let always = names(&schema["required"]);
+    let fields_of_variants: BTreeSet<_> = branches
+        .iter()
+        .flat_map(|branch| names(&branch["required"]))
+        .filter(|name| !always.contains(name))
+        .collect();
+    let variants = branches.iter().map(|branch| {
+        let own = names(&branch["required"]);
+        let mut variant = schema.clone();
+        variant["oneOf"] = Value::Null;
+        variant["required"] = json!([always.clone(), own.clone()].concat());
+        if let Some(properties) = variant["properties"].as_object_mut() {
+            properties.retain(|name, _| own.contains(name) || !fields_of_variants.contains(name));
+        }
+        plain(&variant)
+    });
+    Union::new(variants).boxed()
+}
+
+fn names(list: &Value) -> Vec<String> {
+    let names = list.as_array().into_iter().flatten();
+    names
+        .filter_map(|name| Some(name.as_str()?.to_owned()))
+        .collect()
+}
+
 fn object(schema: &Value) -> BoxedStrategy<Value> {
     let mut fields = collection::vec(Just((String::new(), None)), 0).boxed();
-    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let required = names(&schema["required"]);
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
         let value = values(schema);
-        let value = if required.contains(&json!(name)) {
+        let value = if required.contains(name) {
             value.prop_map(Some).boxed()
         } else {
             option::of(value).boxed()

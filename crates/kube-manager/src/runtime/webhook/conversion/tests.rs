@@ -51,6 +51,15 @@ mod v1 {
         pub tags: BTreeMap<String, String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         pub format: Option<Format>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub source: Option<Source>,
+    }
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum Source {
+        Printed(Format),
+        Scanned { by: String },
     }
 
     #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -120,6 +129,7 @@ mod v1alpha1 {
 
 mod v1beta1 {
     use kube::{CustomResource, KubeSchema};
+    use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
     #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
@@ -134,6 +144,14 @@ mod v1beta1 {
         pub width: i64,
         #[serde(skip_serializing_if = "Option::is_none")]
         pub draft: Option<bool>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub source: Option<Source>,
+    }
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum Source {
+        Scanned { by: String, pages: Option<i64> },
     }
 
     #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
@@ -191,6 +209,7 @@ impl From<v1alpha1::BookSpec> for v1::BookSpec {
             chapters: chapters.collect(),
             tags: std::collections::BTreeMap::new(),
             format: None,
+            source: None,
         }
     }
 }
@@ -207,6 +226,7 @@ impl TryFrom<v1::BookSpec> for v1alpha1::BookSpec {
             chapters,
             tags: _,
             format: _,
+            source: _,
         } = spec;
         if name == "no" {
             return Err("a book cannot be called no".to_owned());
@@ -255,6 +275,7 @@ impl From<v1beta1::BookSpec> for v1::BookSpec {
             chapters,
             width,
             draft: _,
+            source,
         } = spec;
         let (first, last) = split(&author);
         let chapters = chapters.into_iter().map(|it| v1::Chapter {
@@ -273,6 +294,8 @@ impl From<v1beta1::BookSpec> for v1::BookSpec {
                 width,
                 height: None,
             }),
+            source: source
+                .map(|v1beta1::Source::Scanned { by, pages: _ }| v1::Source::Scanned { by }),
         }
     }
 }
@@ -287,6 +310,7 @@ impl From<v1::BookSpec> for v1beta1::BookSpec {
             chapters,
             tags: _,
             format,
+            source,
         } = spec;
         let chapters = chapters.into_iter().map(|it| v1beta1::Chapter {
             name: it.name,
@@ -298,6 +322,10 @@ impl From<v1::BookSpec> for v1beta1::BookSpec {
             chapters: chapters.collect(),
             width: format.map_or(0, |format| format.width),
             draft: None,
+            source: source.and_then(|source| match source {
+                v1::Source::Scanned { by } => Some(v1beta1::Source::Scanned { by, pages: None }),
+                v1::Source::Printed(_) => None,
+            }),
         }
     }
 }
