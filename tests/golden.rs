@@ -14,12 +14,11 @@ use std::{
 use diffy::DiffOptions;
 use rscaffold::reconcile::digest;
 use tempfile::TempDir;
-use walkdir::WalkDir;
 
 use crate::{
     golden_projects::{
-        self, BASE, DIFFERENCES, RUNTIME, Texts, expected, of_project, path_in, stored_folder,
-        text_for, texts, write,
+        self, BASE, DIFFERENCES, RUNTIME, Texts, expected, of_project, path_in, paths,
+        stored_folder, text_for, texts, write,
     },
     scaffold::{plain_make, root, rscaffold, run},
 };
@@ -268,19 +267,8 @@ fn scaffolded() -> TempDir {
 
 /// All files below `folder`, by their path in it.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
-    WalkDir::new(folder)
-        .into_iter()
-        .map(|entry| entry.expect("a readable folder"))
-        .filter(|entry| !entry.file_type().is_dir())
-        .map(|entry| {
-            entry
-                .path()
-                .strip_prefix(folder)
-                .expect("a path in the folder")
-                .to_owned()
-        })
-        .filter(|path| !path.ends_with(RECORD))
-        .collect()
+    let paths = paths(folder).into_iter().map(PathBuf::from);
+    paths.filter(|path| !path.ends_with(RECORD)).collect()
 }
 
 /// Whether tests/golden has the file at `path` beside the projects: the manifest and the lock file of their workspace,

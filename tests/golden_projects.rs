@@ -1,12 +1,8 @@
-//! The golden projects, as tests read them: whole, in `target/golden`.
-//!
-//! In tests/golden, guestbook and fleet are whole. Of each other project, tests/golden has only what differs: whole files
-//! of its own, and `project.diff`. A file that is not there is the same as in guestbook. The texts of guestbook and fleet
-//! are compared with the name of the project in place of theirs.
+//! The golden projects as tests read them: whole, in `target/golden`. CONTRIBUTING.md describes what tests/golden has.
 
 #![allow(
     clippy::expect_used,
-    reason = "a test ends where something fails, and so do the programs that use this module"
+    reason = "tests and the programs of `make demo` and `make bench` end where something fails"
 )]
 
 use std::{
@@ -47,7 +43,7 @@ pub fn stored_folder() -> PathBuf {
     top().join("tests/golden")
 }
 
-/// Returns the folder with the whole golden projects, which are a cargo workspace. The first call of a process writes
+/// Returns the folder with the whole golden projects, which are a cargo workspace. The first call in a process writes
 /// the files that have changed.
 pub fn folder() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -115,7 +111,7 @@ pub fn of_project<'a>(
     all: &'a Texts,
     name: &str,
 ) -> impl DoubleEndedIterator<Item = (&'a String, &'a String)> {
-    // The character after the slash.
+    // `0` is the character after `/`.
     all.range(format!("{name}/")..format!("{name}0"))
 }
 
