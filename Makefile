@@ -151,7 +151,8 @@ soak: tools ## Run an operator during random faults, for MINUTES (60) and with O
 .PHONY: golden
 golden: ## Rewrite the golden projects and the transcripts.
 	SNAPSHOTS=overwrite $(CARGO) test $(PACKAGES) --test tests -- projects_are_what transcripts recording
-	cd tests/golden && $(CARGO) update --quiet --workspace
+	cd target/golden && $(CARGO) update --quiet --workspace
+	cp target/golden/Cargo.lock tests/golden
 
 .PHONY: minimal-versions
 minimal-versions: ## Compile rscaffold and the runtime with the oldest dependencies that Cargo.toml allows.

@@ -37,6 +37,7 @@ done
 "$cargo" update --verbose
 "$cargo" update --verbose --manifest-path tests/fuzz/Cargo.toml
 "${MAKE:-make}" golden
-(cd tests/golden && "$cargo" update --verbose)
+(cd target/golden && "$cargo" update --verbose)
+cp target/golden/Cargo.lock tests/golden
 "${MAKE:-make}" check
 echo "next: read the diff, then compile what is generated: make test" >&2

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::project::Project;
 
-#[path = "operators/bench/edits.rs"]
+#[path = "../benches/edits.rs"]
 mod edits;
 
 #[test]

@@ -10,6 +10,8 @@ use std::{
 use snapbox::{assert_data_eq, file};
 use walkdir::WalkDir;
 
+use crate::golden_projects;
+
 /// To rewrite the table: `SNAPSHOTS=overwrite cargo test builtin`.
 #[test]
 fn the_table_of_builtin_kinds_is_complete() {
@@ -19,9 +21,14 @@ fn the_table_of_builtin_kinds_is_complete() {
 
 /// Returns the folder of the newest Kubernetes API in the k8s-openapi that the golden projects depend on.
 fn sources() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/Cargo.toml");
+    let manifest = golden_projects::folder().join("Cargo.toml");
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--manifest-path"])
+        .args([
+            "metadata",
+            "--locked",
+            "--format-version=1",
+            "--manifest-path",
+        ])
         .arg(manifest)
         .output()
         .unwrap();

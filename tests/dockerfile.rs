@@ -4,11 +4,11 @@ use std::fs;
 
 use walkdir::WalkDir;
 
-use crate::scaffold::root;
+use crate::golden_projects;
 
 #[test]
 fn the_image_has_no_shell_and_no_root() {
-    let golden = WalkDir::new(root().join("tests/golden")).into_iter();
+    let golden = WalkDir::new(golden_projects::folder()).into_iter();
     let paths = golden.map(|entry| entry.unwrap().into_path());
     let dockerfiles = paths.filter(|path| path.ends_with("Dockerfile"));
     let mut count = 0;

@@ -16,6 +16,7 @@ use walkdir::WalkDir;
 use crate::{
     cli::play,
     document::{code, first_code, read, section, tables},
+    golden_projects,
     help::{commands, flags, help},
     scaffold::{program, refused, root, rscaffold, run},
     wildcards::without_times,
@@ -302,7 +303,8 @@ fn fields_of_the_project_file() {
     ];
     let mut fields = BTreeSet::new();
     for (table, (project, line)) in documented.iter().zip(beside) {
-        let project = read(&format!("tests/golden/{project}/PROJECT"));
+        let project = golden_projects::folder().join(project).join("PROJECT");
+        let project = fs::read_to_string(project).unwrap();
         let indent = line.len() - line.trim_start().len();
         let unknown = format!("{line}{:indent$}unknown: 1\n", "");
         assert!(project.contains(line), "{line}");

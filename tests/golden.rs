@@ -1,19 +1,27 @@
-//! The golden projects: written by the commands below, committed in tests/golden, compared file by
-//! file. `make golden` writes them anew. Tests of operators compile them.
+//! The golden projects: the commands below write them, tests/golden has their text, and a test compares file by file.
+//! `make golden` writes them anew. Tests of operators compile them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env, fs,
+    env,
+    fmt::Write,
+    fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
+use diffy::DiffOptions;
 use rscaffold::reconcile::digest;
 use tempfile::TempDir;
-use walkdir::WalkDir;
 
-use crate::scaffold::{plain_make, root, rscaffold, run};
+use crate::{
+    golden_projects::{
+        self, BASE, DIFFERENCES, RUNTIME, Texts, expected, of_project, path_in, paths,
+        stored_folder, text_for, texts, write,
+    },
+    scaffold::{plain_make, root, rscaffold, run},
+};
 
 /// Each project with the commands that make it.
 const PROJECTS: &[(&str, &[&str])] = &[
@@ -231,12 +239,9 @@ const PROJECTS: &[(&str, &[&str])] = &[
 /// The record of a project repeats all of its files, so the golden projects do without.
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
 
-/// What a run of cargo leaves in the folder of the golden projects, and what stands beside them.
-const BESIDE: [&str; 3] = ["Cargo.toml", "Cargo.lock", "widgets"];
-
-fn golden() -> PathBuf {
-    root().join("tests/golden")
-}
+/// The projects whose files tests/golden has as they are, because people read them. The first one is the base of all
+/// others.
+const WHOLE: [&str; 2] = [BASE, "fleet"];
 
 /// Runs one of the commands in `folder`. Files of this repository have their path from its top.
 fn play(folder: &Path, command: &str) {
@@ -262,55 +267,140 @@ fn scaffolded() -> TempDir {
 
 /// All files below `folder`, by their path in it.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
-    WalkDir::new(folder)
-        .into_iter()
-        .map(|entry| entry.expect("a readable folder"))
-        .filter(|entry| !entry.file_type().is_dir())
-        .map(|entry| {
-            entry
-                .path()
-                .strip_prefix(folder)
-                .expect("a path in the folder")
-                .to_owned()
-        })
-        .filter(|path| !BESIDE.iter().any(|beside| path.starts_with(beside)))
-        .filter(|path| !path.ends_with(RECORD))
-        .collect()
+    let paths = paths(folder).into_iter().map(PathBuf::from);
+    paths.filter(|path| !path.ends_with(RECORD)).collect()
+}
+
+/// Whether tests/golden has the file at `path` beside the projects: the manifest and the lock file of their workspace,
+/// and a crate that a project depends on.
+fn is_beside(path: &str) -> bool {
+    ["Cargo.toml", "Cargo.lock"].contains(&path) || path.starts_with("widgets/")
+}
+
+/// Returns the files that tests/golden has of projects with the texts `rendered`.
+fn stored(rendered: &Texts) -> Texts {
+    let mut stored = Texts::new();
+    for (name, _) in PROJECTS {
+        if WHOLE.contains(name) {
+            let own = of_project(rendered, name);
+            let own = own.filter(|(path, _)| !path.starts_with(RUNTIME));
+            stored.extend(own.map(|(path, text)| (path.clone(), text.clone())));
+        } else {
+            stored.extend(shortened(name, rendered));
+        }
+    }
+    stored
+}
+
+/// Returns the files that tests/golden has of the project `name`. Each file has the form that takes the fewest lines.
+fn shortened(name: &str, rendered: &Texts) -> Texts {
+    let mut entries = Texts::new();
+    let mut originals = BTreeMap::<String, Vec<&String>>::new();
+    for (path, _) in WHOLE.iter().flat_map(|base| of_project(rendered, base)) {
+        let own = path_in(name, path);
+        if path.starts_with(BASE) && !path.starts_with(RUNTIME) && !rendered.contains_key(&own) {
+            let entry = format!("diff --git {path} {own}\ndeleted file mode 100644\n");
+            entries.insert(own, entry);
+        } else {
+            originals.entry(own).or_default().push(path);
+        }
+    }
+
+    let mut whole = Texts::new();
+    // The files that are no copies, by their texts.
+    let mut written = BTreeMap::<&str, &String>::new();
+    // Backwards, so that a chart has copies of the manifests in `config`, and not the other way round.
+    for (path, text) in of_project(rendered, name).rev() {
+        let mut candidates = Vec::new();
+        let mut is_inherited = false;
+        for original in originals.get(path).into_iter().flatten() {
+            let old = text_for(name, rendered, original);
+            is_inherited |= original.starts_with(BASE) && old == *text;
+            candidates.push(entry(original, &old, path, text));
+        }
+        if is_inherited {
+            continue;
+        }
+        if let Some(original) = written.get(text.as_str()) {
+            candidates.push(entry(original, text, path, text));
+        }
+        let is_short = |entry: &String| entry.lines().count() < text.lines().count();
+        let candidates = candidates.into_iter().filter(is_short);
+        if let Some(entry) = candidates.min_by_key(|entry| entry.lines().count()) {
+            if !entry.contains("\ncopy from ") {
+                written.insert(text, path);
+            }
+            entries.insert(path.clone(), entry);
+        } else {
+            written.insert(text, path);
+            whole.insert(path.clone(), text.clone());
+        }
+    }
+
+    let mut differences = format!(
+        "What differs from {}, if they had the name {name}.\n\n",
+        WHOLE.join(" and ")
+    );
+    differences.extend(entries.into_values());
+    whole.insert(format!("{name}/{DIFFERENCES}"), differences);
+    whole
+}
+
+/// Returns the difference between two files, in the format of git.
+fn entry(old_path: &str, old: &str, new_path: &str, new: &str) -> String {
+    let head = format!("diff --git {old_path} {new_path}\n");
+    if old == new {
+        return format!("{head}copy from {old_path}\ncopy to {new_path}\n");
+    }
+    let mut options = DiffOptions::new();
+    options
+        .set_original_filename(old_path.to_owned())
+        .set_modified_filename(new_path.to_owned());
+    format!("{head}{}", options.create_patch(old, new))
 }
 
 #[test]
 fn projects_are_what_the_commands_write() {
     let fresh = scaffolded();
-    let (fresh, golden) = (fresh.path(), golden());
-    let paths: BTreeSet<_> = files(fresh).union(&files(&golden)).cloned().collect();
-    let read = |folder: &Path, path: &Path| fs::read_to_string(folder.join(path)).ok();
-    let changed: Vec<_> = paths
-        .iter()
-        .filter(|path| read(fresh, path) != read(&golden, path))
-        .collect();
-
+    let mut rendered = texts(fresh.path());
+    rendered.retain(|path, _| !path.ends_with(RECORD));
+    let folder = stored_folder();
     if env::var_os("SNAPSHOTS").is_some_and(|action| action == "overwrite") {
-        for path in changed {
-            let to = golden.join(path);
-            match read(fresh, path) {
-                Some(text) => {
-                    fs::create_dir_all(to.parent().expect("a folder")).expect("a writable folder");
-                    fs::write(to, text).expect("a writable file");
-                }
-                None => fs::remove_file(to).expect("a writable folder"),
-            }
-        }
-        return;
+        let mut all = texts(&folder);
+        all.retain(|path, _| is_beside(path));
+        all.extend(stored(&rendered));
+        write(&folder, &all);
+        // `make golden` updates the lock file of the workspace there.
+        golden_projects::folder();
     }
-    let diff = |path: &&PathBuf| {
-        let (old, new) = (read(&golden, path), read(fresh, path));
-        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-        format!("{}\n{}", path.display(), diffy::create_patch(&old, &new))
-    };
-    let diffs = changed.iter().map(diff).collect::<Vec<_>>().join("\n");
+
+    let mut expected = expected(&texts(&folder));
+    expected.retain(|path, _| !is_beside(path));
+    let paths: BTreeSet<_> = expected.keys().chain(rendered.keys()).collect();
+    // A change of a template is often the same in all projects, except for their names.
+    let mut changes = BTreeMap::<String, (Vec<&str>, String)>::new();
+    for path in paths {
+        let (old, new) = (expected.get(path), rendered.get(path));
+        if old != new {
+            let [old, new] = [old, new].map(|text| text.map_or("", String::as_str));
+            let patch = DiffOptions::new()
+                .set_original_filename("expected")
+                .set_modified_filename("rendered")
+                .create_patch(old, new)
+                .to_string();
+            let name = path.split('/').next().unwrap_or_default();
+            let change = changes.entry(patch.replace(name, BASE));
+            let (paths, _) = change.or_insert_with(|| (Vec::new(), patch));
+            paths.push(path);
+        }
+    }
+    let mut differences = String::new();
+    for (paths, patch) in changes.values() {
+        write!(differences, "\n{}\n{patch}", paths.join("\n")).expect("a text");
+    }
     assert!(
-        changed.is_empty(),
-        "`make golden` writes these files anew:\n{diffs}"
+        differences.is_empty(),
+        "`make golden` writes these files anew:\n{differences}"
     );
 }
 
@@ -389,7 +479,8 @@ fn stamp(folder: &Path, path: &Path) -> (PathBuf, std::time::SystemTime) {
 /// make in a golden project.
 fn make(project: &str, argument: &str) -> Command {
     let mut make = plain_make();
-    make.arg(argument).current_dir(golden().join(project));
+    make.arg(argument)
+        .current_dir(golden_projects::folder().join(project));
     make
 }
 
@@ -457,7 +548,7 @@ fn the_cluster_of_the_end_to_end_test_is_made_once() {
 #[test]
 fn shell_scripts_are_well_formed() {
     for (name, _) in PROJECTS {
-        let script = golden().join(name).join("tests/e2e.sh");
+        let script = golden_projects::folder().join(name).join("tests/e2e.sh");
         run(Command::new("sh").arg("-n").arg(script));
     }
 }

@@ -19,6 +19,7 @@ mod docs;
 mod document;
 mod edits;
 mod golden;
+mod golden_projects;
 mod help;
 mod hostile;
 mod inputs;

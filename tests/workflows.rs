@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
+    golden_projects,
     project::Project,
     release::Releases,
     scaffold::{program, refused, root, run},
@@ -19,7 +20,7 @@ use crate::{
 
 /// Returns the workflows of all golden projects and of this repository.
 fn workflows() -> Vec<PathBuf> {
-    let folders = ["tests/golden", ".github"].map(|folder| root().join(folder));
+    let folders = [golden_projects::folder().to_owned(), root().join(".github")];
     let workflows: Vec<_> = folders
         .iter()
         .flat_map(|folder| WalkDir::new(folder).sort_by_file_name())

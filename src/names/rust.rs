@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn the_list_of_dependencies_is_complete() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let manifest = fs::read_to_string(root.join("tests/golden/types/Cargo.toml")).unwrap();
+        let manifest = fs::read_to_string(root.join("tests/golden/guestbook/Cargo.toml")).unwrap();
         let manifest: toml::Table = toml::from_str(&manifest).unwrap();
         let tables = ["dependencies", "dev-dependencies"].map(|name| &manifest[name]);
         let names = tables

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use crate::scaffold::{by_hand, plain_make, root, run};
+use crate::{
+    golden_projects::{self, RUNTIME},
+    scaffold::{by_hand, plain_make, root, run},
+};
 
 /// The variable that turns off debug information: nobody debugs these builds, and debug information needs most of the
 /// space.
@@ -102,19 +105,18 @@ pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
 
 /// Returns the folder of the runtime that projects share, so that it is built once.
 fn runtime() -> PathBuf {
-    root().join("tests/golden/guestbook/crates/kube-manager")
+    golden_projects::folder().join(RUNTIME)
 }
 
 /// Returns cargo's configuration for a project in `folder` that has its runtime from the registry: it replaces the
 /// runtime with that of a golden project. So the runtime is built once for all projects.
 fn patch(folder: &Path) -> Option<String> {
     let project = fs::read_to_string(folder.join("PROJECT")).ok()?;
-    let runtime = runtime();
     let is_registry = project.lines().any(|line| line == "runtime: registry");
     is_registry.then(|| {
         format!(
             "patch.crates-io.kube-manager.path=\"{}\"",
-            runtime.display()
+            runtime().display()
         )
     })
 }

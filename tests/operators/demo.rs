@@ -17,6 +17,8 @@ use tempfile::TempDir;
 mod compile;
 #[path = "demo/control_plane.rs"]
 mod control_plane;
+#[path = "../golden_projects.rs"]
+mod golden_projects;
 #[path = "demo/process.rs"]
 mod process;
 #[expect(dead_code, reason = "the tests use all of it")]

@@ -13,13 +13,14 @@ use walkdir::WalkDir;
 
 use crate::{
     compile::{cargo, clippy, target_folder},
+    golden_projects,
     operator::compiled,
-    scaffold::{root, run},
+    scaffold::run,
 };
 
 /// The golden projects: they have a file `PROJECT`.
 fn projects() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("tests/golden")).expect("the golden projects");
+    let entries = fs::read_dir(golden_projects::folder()).expect("the golden projects");
     let folders = entries.map(|entry| entry.expect("a readable folder").path());
     let projects: Vec<_> = folders
         .filter(|folder| folder.join("PROJECT").is_file())
@@ -43,17 +44,17 @@ fn derived(folder: &Path) -> BTreeSet<PathBuf> {
 /// `make manifests` finds nothing to write.
 #[test]
 fn projects_are_clean_and_their_manifests_follow_from_their_code() {
-    let golden = root().join("tests/golden");
-    run(cargo(&golden).args(["fmt", "--all", "--check"]));
+    let golden = golden_projects::folder();
+    run(cargo(golden).args(["fmt", "--all", "--check"]));
     let all = ["--locked", "--workspace"];
     run(&mut clippy(
-        &golden,
+        golden,
         &[&all[..], &["--all-targets"]].concat(),
     ));
     // The types alone.
     let types = ["--no-default-features", "--features=k8s-openapi/latest"];
-    run(&mut clippy(&golden, &[all, types].concat()));
-    run(cargo(&golden)
+    run(&mut clippy(golden, &[all, types].concat()));
+    run(cargo(golden)
         .args([
             "doc",
             "--quiet",
@@ -63,11 +64,11 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
             "--document-private-items",
         ])
         .env("RUSTDOCFLAGS", "-D warnings"));
-    run(cargo(&golden).args(["test", "--quiet", "--locked", "--workspace"]));
-    run(cargo(&golden).args(["build", "--quiet", "--locked", "--workspace"]));
+    run(cargo(golden).args(["test", "--quiet", "--locked", "--workspace"]));
+    run(cargo(golden).args(["build", "--quiet", "--locked", "--workspace"]));
 
     for project in projects() {
-        writes_its_manifests(&project, &target_folder(&golden));
+        writes_its_manifests(&project, &target_folder(golden));
     }
 }
 

@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 use crate::{
     compile::{cargo, pin, scaffolded},
     document::{read, section},
-    scaffold::{root, run},
+    golden_projects,
+    scaffold::run,
 };
 
 /// The manifest of another crate. The profile is the same as in the projects, so that cargo reuses dependencies that
@@ -44,7 +45,7 @@ fn dependencies() -> String {
         .split_once("```toml\n")
         .expect("a block of TOML");
     let (dependencies, _) = block.split_once("```").expect("its end");
-    let guestbook = root().join("tests/golden/guestbook");
+    let guestbook = golden_projects::folder().join("guestbook");
     dependencies.replace("../guestbook", &guestbook.display().to_string())
 }
 
@@ -75,7 +76,7 @@ fn a_crate_can_use_the_types_without_the_operator() {
     for crate_name in ["hyper", "kube-client", "kube-runtime", "rustls", "tokio"] {
         assert!(!all.contains(crate_name), "{crate_name}: {all:?}");
     }
-    let operator = tree(&root().join("tests/golden/guestbook"), &[]);
+    let operator = tree(&golden_projects::folder().join("guestbook"), &[]);
     assert!(all.len() * 4 < operator.len(), "{all:?}");
     let direct = tree(reader, &["--package=guestbook", "--depth=1"]);
     let expected = "guestbook k8s-openapi kube schemars serde serde_json";

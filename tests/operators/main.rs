@@ -28,6 +28,8 @@ mod externals;
 mod faults;
 mod from_go;
 mod golden;
+#[path = "../golden_projects.rs"]
+mod golden_projects;
 mod grafana;
 mod helm;
 #[path = "../help.rs"]

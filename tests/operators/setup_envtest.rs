@@ -15,8 +15,9 @@ use walkdir::WalkDir;
 
 use crate::{
     compile::{build_folder, cargo},
+    golden_projects,
     operator::{PATIENCE, cluster},
-    scaffold::{plain_make, root, rscaffold, run},
+    scaffold::{plain_make, rscaffold, run},
 };
 
 /// Golden projects that together have controllers of each sort: plain controllers, controllers with finalizers,
@@ -38,7 +39,7 @@ fn folders() -> BTreeSet<OsString> {
 fn the_tests_of_a_project_pass_on_a_real_api_server() {
     let assets = cluster().assets().expect("programs");
     let before = folders();
-    let mut tests = cargo(&root().join("tests/golden"));
+    let mut tests = cargo(golden_projects::folder());
     tests.args(["test", "--locked", "--test=api_server"]);
     for project in PROJECTS {
         tests.args(["--package", project]);
@@ -53,7 +54,7 @@ fn the_tests_of_a_project_pass_on_a_real_api_server() {
     })
     .unwrap_or_else(|error| panic!("{error:#}"));
     for project in PROJECTS {
-        let folder = root().join("tests/golden").join(project);
+        let folder = golden_projects::folder().join(project);
         let tests = folder.join("tests/api_server");
         let controllers = WalkDir::new(tests.join("controller")).min_depth(2);
         let mut count = 0;

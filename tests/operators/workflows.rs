@@ -6,6 +6,7 @@ use walkdir::WalkDir;
 
 use crate::{
     compile::go_build,
+    golden_projects,
     scaffold::{root, run},
 };
 
@@ -14,7 +15,7 @@ use crate::{
 #[test]
 fn actionlint_accepts_the_workflows() {
     let actionlint = go_build("actionlint", "github.com/rhysd/actionlint/cmd/actionlint");
-    let folders = ["tests/golden", ".github"].map(|folder| root().join(folder));
+    let folders = [golden_projects::folder().to_owned(), root().join(".github")];
     let entries = folders.iter().flat_map(WalkDir::new);
     let paths = entries.map(|entry| entry.unwrap().into_path());
     let workflows: Vec<_> = paths

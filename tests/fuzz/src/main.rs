@@ -10,6 +10,8 @@ use libfuzzer_sys::fuzz_target;
 
 use targets::{TARGETS, Target};
 
+#[path = "../../golden_projects.rs"]
+mod golden_projects;
 #[expect(dead_code, reason = "the tests use all of it")]
 mod targets;
 

@@ -4,10 +4,10 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
 use rscaffold::cli::{Cli, Unread};
 
-use super::{files, texts::check_message};
+use super::{files, tests, texts::check_message};
 
 pub fn seeds() -> Vec<Vec<u8>> {
-    let transcripts = files("cli", |path| {
+    let transcripts = files(&tests("cli"), |path| {
         Path::new(path).extension().is_some_and(|end| end == "md")
     });
     let lines = transcripts.iter().flat_map(|(_, text)| text.lines());

@@ -11,15 +11,16 @@ use rscaffold::{
     render::render,
 };
 
-use super::{files, texts::check_languages};
+use super::{files, tests, texts::check_languages};
+use crate::golden_projects;
 
 pub fn seeds() -> Vec<Vec<u8>> {
-    let crds = files("crds", |path| {
+    let crds = files(&tests("crds"), |path| {
         Path::new(path).extension().is_some_and(|end| end == "yaml")
     })
     .into_iter();
     let is_base = |path: &str| path.contains("/config/crd/bases/");
-    let bases = files("golden", is_base)
+    let bases = files(golden_projects::folder(), is_base)
         .into_iter()
         .filter(|(_, text)| text.len() < 10_000);
     crds.chain(bases)

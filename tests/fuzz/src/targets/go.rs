@@ -6,12 +6,12 @@ use rscaffold::{
     worktree::Snapshot,
 };
 
-use super::{files, texts::check_languages};
+use super::{files, tests, texts::check_languages};
 
 const MARK: &str = "=== ";
 
 pub fn seeds() -> Vec<Vec<u8>> {
-    let files = files("go", is_wanted);
+    let files = files(&tests("go"), is_wanted);
     let archive = |files: &[&(String, String)]| {
         let files = files
             .iter()

@@ -8,6 +8,7 @@ use rscaffold::reconcile::{
 };
 
 use super::files;
+use crate::golden_projects;
 
 /// A file that is merged, and a file that is kept when it differs.
 const PATHS: [&str; 2] = ["src/lib.rs", "config/rbac/role.yaml"];
@@ -21,7 +22,7 @@ const POLICIES: [OnConflict; 4] = [
 
 pub fn seeds() -> Vec<Vec<u8>> {
     let small = |path: &str| path.ends_with("mod.rs") && !path.contains("crates");
-    let files = files("golden", small)
+    let files = files(golden_projects::folder(), small)
         .into_iter()
         .filter(|(_, text)| text.len() < 1_000);
     let texts: Vec<_> = files.map(|(_, text)| text.into_bytes()).take(40).collect();

@@ -15,6 +15,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::golden_projects;
+
 /// A part of rscaffold that reads bytes.
 pub struct Target {
     /// The name of the target in `TARGET`.
@@ -63,28 +65,19 @@ pub static TARGETS: [Target; 7] = [
     },
 ];
 
-/// Returns the texts of the files below `folder` that `is_wanted` accepts, by their paths in `folder`. `folder` is in
-/// the folder of the tests.
-fn files(folder: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let tests = tests
-        .map(|it| it.join("tests"))
-        .find(|it| it.join("golden").is_dir());
-    let top = tests.expect("the tests of rscaffold").join(folder);
-    let mut files = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(below) = folders.pop() {
-        for entry in fs::read_dir(top.join(&below)).expect("a readable folder") {
-            let entry = entry.expect("a readable folder");
-            let path = below.join(entry.file_name());
-            if entry.file_type().expect("a type").is_dir() {
-                folders.push(path);
-            } else if path.to_str().is_some_and(&is_wanted) {
-                let text = fs::read_to_string(entry.path()).expect("a text");
-                files.push((path.display().to_string(), text));
-            }
-        }
-    }
-    files.sort();
-    files
+/// Returns the texts of the files below `folder` that `is_wanted` accepts, by their paths in `folder`.
+fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let mut paths = golden_projects::paths(folder);
+    paths.retain(|path| is_wanted(path));
+    paths.sort();
+    let texts = paths.into_iter().map(|path| {
+        let text = fs::read_to_string(folder.join(&path)).expect("a text");
+        (path, text)
+    });
+    texts.collect()
+}
+
+/// Returns the path of a folder of the tests.
+fn tests(folder: &str) -> PathBuf {
+    golden_projects::top().join("tests").join(folder)
 }

@@ -6,12 +6,13 @@ use super::{
     files,
     texts::{check_languages, check_paths},
 };
+use crate::golden_projects;
 
 /// The largest number of kinds to render. A project with more kinds takes too long to render for every input.
 const RENDERED: usize = 3;
 
 pub fn seeds() -> Vec<Vec<u8>> {
-    let projects = files("golden", |path| path.ends_with("PROJECT"));
+    let projects = files(golden_projects::folder(), |path| path.ends_with("PROJECT"));
     projects
         .into_iter()
         .map(|(_, text)| text.into_bytes())

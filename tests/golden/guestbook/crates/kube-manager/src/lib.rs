@@ -1,5 +1,0 @@
-#![doc = include_str!("../README.md")]
-
-mod runtime;
-
-pub use runtime::*;
