@@ -5,7 +5,8 @@
 //! tests edit them: an update merges the edits with these texts. For each other file, the project and the record have
 //! one line in place of the text.
 //!
-//! No version has been released yet: `0.3.0.jsonl` is from the commit 1bbd408f, in which most templates are others.
+//! No version has been released yet. The commit 1bbd408f made `0.3.0.jsonl`: it has the version 0.3.0, and most of its
+//! templates have changed since.
 
 use std::{
     collections::BTreeMap,
