@@ -45,9 +45,9 @@ minutes:
 
 .PHONY: test-core
 test-core: tools ## Run the tests that need neither a cluster nor a compiler for generated code.
-	$(call step,rscaffold: command line$(comma) golden texts$(comma) merges$(comma) a kill at each write,5 minutes)
+	$(call step,rscaffold: command line$(comma) golden texts$(comma) merges$(comma) a kill at each write,3 minutes)
 	EVERY_WRITE=1 $(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
-	$(call step,kube-manager: unit tests,3 minutes)
+	$(call step,kube-manager: unit tests,2 minutes)
 	$(CARGO) test --locked $(RUNTIME)
 
 .PHONY: test-cluster
@@ -59,7 +59,7 @@ test-cluster: tools ## Build the control plane of the tests with Go, unless it i
 # processors. The first command builds rscaffold, unless `test-core` has built it.
 .PHONY: test-operators
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
-	$(call step,generated projects: compiled$(comma) and run on that control plane,35 minutes)
+	$(call step,generated projects: compiled$(comma) and run on that control plane,20 minutes)
 	$(CARGO) test --quiet --locked $(PACKAGES) --test tests --no-run
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
@@ -85,7 +85,7 @@ test-e2e: tools ## Build the image of an operator, and test it in a Pod: needs r
 
 .PHONY: lint
 lint: ## Check the format, and run clippy and rustdoc.
-	$(call step,format$(comma) clippy and rustdoc,2 minutes)
+	$(call step,format$(comma) clippy and rustdoc,3 minutes)
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
 	$(CARGO) metadata --locked --format-version=1 --manifest-path tests/fuzz/Cargo.toml >/dev/null

@@ -3,22 +3,20 @@
 #
 #   minutes.sh begin             forgets earlier runs
 #   minutes.sh step NAME COLD    begins a step, and says how long it takes when nothing is compiled yet
-#   minutes.sh table             prints how long each step took, and what cargo did for generated projects
-#
-# The script that replaces cargo for these projects writes the file `cargo`: processor time and subcommand.
+#   minutes.sh table             prints how long each step took
 set -eu
 cd "$(dirname "$0")/.."
-folder=target/minutes
-mkdir -p "$folder"
+steps=target/steps
+mkdir -p target
 
 case $1 in
-begin) rm -f "$folder"/* ;;
+begin) rm -f "$steps" ;;
 step)
 	echo "== $2 (cold: $3)" >&2
-	printf '%s\t%s\n' "$(date +%s)" "$2" >>"$folder/steps"
+	printf '%s\t%s\n' "$(date +%s)" "$2" >>"$steps"
 	;;
 table)
-	printf '%s\tend\n' "$(date +%s)" >>"$folder/steps"
+	printf '%s\tend\n' "$(date +%s)" >>"$steps"
 	echo
 	awk -F '\t' '
 		BEGIN { printf "minutes  step\n" }
@@ -26,13 +24,6 @@ table)
 		NR == 1 { first = $1 }
 		{ begin = $1; name = $2 }
 		END { printf "%7.1f  all\n", (begin - first) / 60 }
-	' "$folder/steps"
-	[ -f "$folder/cargo" ] || exit 0
-	echo
-	awk -F '\t' '
-		BEGIN { printf "processor minutes  runs  cargo, for generated projects\n" }
-		{ seconds[$2] += $1; runs[$2]++ }
-		END { for (name in runs) printf "%17.1f %5d  %s\n", seconds[name] / 60, runs[name], name }
-	' "$folder/cargo"
+	' "$steps"
 	;;
 esac

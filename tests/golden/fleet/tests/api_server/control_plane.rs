@@ -26,7 +26,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 /// Time limit for each step.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The namespace of the deployed operator.
 const NAMESPACE: &str = "fleet-system";
