@@ -59,7 +59,7 @@ test-cluster: tools ## Build the control plane of the tests with Go, unless it i
 # processors. The first command builds rscaffold, unless `test-core` has built it.
 .PHONY: test-operators
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
-	$(call step,generated projects: compiled$(comma) and run on that control plane,20 minutes)
+	$(call step,generated projects: compiled$(comma) and run on that control plane,30 minutes)
 	$(CARGO) test --quiet --locked $(PACKAGES) --test tests --no-run
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
