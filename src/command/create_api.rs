@@ -283,18 +283,20 @@ fn note_types(resource: &mut Resource, before: &Project, tree: &WorkTree) -> Res
     let Some(there) = there.or_else(copied) else {
         return Ok(());
     };
-    let path = before.types_file(there);
-    if !there.has_api() || there.has_given_types() {
+    let mut new: Vec<_> = (resource.controllers.iter_mut())
+        .filter(|controller| there.controller(&controller.name).is_none())
+        .collect();
+    if new.is_empty() || !there.has_api() || there.has_given_types() {
         return Ok(());
     }
+    let path = before.types_file(there);
     let files = tree.ours([path.as_str()])?;
     let file = File {
         path: &path,
         text: files.get(&path).map(AsRef::as_ref),
     };
-    let is_known = has_example_status(there.kind.as_str(), file);
-    for controller in &mut resource.controllers {
-        if there.controller(&controller.name).is_none() && !is_known {
+    if !has_example_status(there.kind.as_str(), file) {
+        for controller in &mut new {
             controller.types = Types::Given;
         }
     }

@@ -128,8 +128,8 @@ where
     }
 
     /// Like [`owns`](Self::owns), for children with these `names` alone. Each name has its own watch, so the role of the
-    /// operator can be limited to these objects with [`Rule::named`](crate::rbac::Rule::named). Only the verb `create` cannot
-    /// be limited to names. A child with another name is an [error](children::Error::OtherName).
+    /// operator can be limited to these objects with [`Rule::named`](crate::rbac::Rule::named). Only the verb `create`
+    /// cannot be limited to names. A child with another name is an [error](children::Error::OtherName).
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
