@@ -129,8 +129,9 @@ impl Turn<'_> {
     ///
     /// Only markers that the tool or git wrote count. Other markers are plain text.
     fn settle_markers(&self, sides: &mut Sides, policy: &Policy, sources: &Sources) -> Result<()> {
-        let marked = sides.disk.iter();
-        let marked = marked.filter_map(|(path, text)| Some((path.clone(), Marked::parse(text)?)));
+        let disk = sides.disk.iter();
+        let edited = disk.filter(|(path, text)| sides.base.get(*path) != Some(*text));
+        let marked = edited.filter_map(|(path, text)| Some((path.clone(), Marked::parse(text)?)));
         let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
             marked.partition(|(path, it)| it.own && self.record.marked.contains(path));
         refuse(&own, |path| policy.of(path) != OnConflict::Markers, DECIDE)?;

@@ -17,6 +17,7 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, DeserializeSeed, Visitor},
 };
+use serde_json::Value;
 
 use super::path::ProjectPath;
 use crate::{
@@ -92,17 +93,14 @@ impl Record {
         let given = self.given.iter();
         let given = given.map(|(path, text)| Fact::Given(path.into(), text.as_ref().into()));
         for fact in projects.chain(marked).chain(given) {
-            serde_json::to_writer(&mut record, &fact)?;
-            record.write_all(b"\n")?;
+            writeln!(record, "{}", serde_json::to_value(&fact)?)?;
         }
         for (path, text) in &self.texts {
             let start = beginning(path)?;
             // An empty file has no lines, but still needs a line in the record.
             let empty = text.is_empty().then_some("");
             for line in text.split_inclusive('\n').chain(empty) {
-                record.write_all(start.as_bytes())?;
-                serde_json::to_writer(&mut record, line)?;
-                record.write_all(b"]\n")?;
+                writeln!(record, "{start}{}]", Value::from(line))?;
             }
         }
         record.flush()?;

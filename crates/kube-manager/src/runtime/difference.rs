@@ -273,7 +273,7 @@ impl<'a> Comparison<'a> {
         }
         if self.is_atomic(desired) {
             for (name, value) in live {
-                if !desired.contains_key(name) {
+                if !value.is_null() && !desired.contains_key(name) {
                     let extra = vec![Difference::between(value, &Value::Null)];
                     found.extend(within(&format!(".{name}"), extra));
                 }
