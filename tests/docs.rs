@@ -6,6 +6,7 @@ use std::{
     env, fs,
     path::Path,
     process::Command,
+    sync::LazyLock,
 };
 
 use glob::glob;
@@ -177,11 +178,10 @@ fn commands_flags_and_defaults() {
     }
 }
 
-/// Returns the files of a project with all features except `without`: after `init`, after the first API, and after the
-/// last commands. The last commands add webhooks, a second version with a conversion webhook, and a kind that another
-/// project defines. Files of the second version and of this kind count as files of the first API. The feature
-/// `webhook-files` is never enabled: it adds no file, and removes files of `certmanager`.
-fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 3] {
+/// The files of a project with all features except `without`, after `init` and the `commands`. Files of the second
+/// version and of the kind in the CRD count as files of the first API. The feature `webhook-files` is never enabled: it
+/// adds no file, and removes files of `certmanager`.
+fn files_without(without: Option<Feature>, commands: &[String]) -> BTreeSet<String> {
     let project = TempDir::new().unwrap();
     let mut init = "init --domain com --project-name guestbook".to_owned();
     for feature in Feature::all() {
@@ -189,32 +189,30 @@ fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 3] {
         let flag = if is_without { "disable" } else { "enable" };
         init.extend([" --", flag, " ", &feature.to_string()]);
     }
+    rscaffold(project.path(), &init);
+    for command in commands {
+        rscaffold(project.path(), command);
+    }
+    let files = files(project.path()).into_iter();
+    files
+        .map(|file| file.replace("v2", "v1").replace("lights", "webapp"))
+        .map(|file| file.replace("lamp", "guestbook"))
+        .collect()
+}
+
+/// Commands that together write each file which `init` does not write.
+fn commands_after_init() -> [String; 5] {
     let kind = "--group webapp --version v1 --kind Guestbook";
-    let api = format!("create api {kind}");
-    let webhook = format!("create webhook {kind} --defaulting --programmatic-validation");
-    let second = api.replace("v1", "v2");
-    let conversion = format!("create webhook {} --conversion", kind.replace("v1", "v2"));
+    let second = kind.replace("v1", "v2");
     let crd = root().join("tests/crds/lamps.yaml");
-    let external = format!(
-        "create api --crd {} --kind Lamp --resource=false",
-        crd.display()
-    );
+    let crd = crd.display();
     [
-        [&init].as_slice(),
-        &[&api],
-        &[&webhook, &second, &conversion, &external],
+        format!("create api {kind}"),
+        format!("create webhook {kind} --defaulting --programmatic-validation"),
+        format!("create api {second}"),
+        format!("create webhook {second} --conversion"),
+        format!("create api --crd {crd} --kind Lamp --resource=false"),
     ]
-    .map(|commands| {
-        for command in commands {
-            rscaffold(project.path(), command);
-        }
-        let files = files(project.path()).into_iter();
-        let files = files.map(|file| file.replace("v2", "v1"));
-        let files = files.map(|file| file.replace("lights", "webapp"));
-        files
-            .map(|file| file.replace("lamp", "guestbook"))
-            .collect()
-    })
 }
 
 #[test]
@@ -234,17 +232,20 @@ fn files_of_a_project() {
         assert_eq!(row[1] == "derived", derived, "{path}");
         documented.insert(path, row.clone());
     }
-    let [by_init, _, mut all] = files_without(None);
+    let by_init = files_without(None, &[]);
+    let mut all = files_without(None, &commands_after_init());
     // With cert-manager, a project has no files for certificates that the operator creates itself.
-    let [.., other] = files_without(Some(Feature::Certmanager));
-    all.extend(other);
+    all.extend(files_without(
+        Some(Feature::Certmanager),
+        &commands_after_init(),
+    ));
     assert_eq!(documented.keys().cloned().collect::<BTreeSet<_>>(), all);
     documented.retain(|_, row| first_code(row[2]) == "init");
     let documented_by_init = documented.keys().cloned().collect::<BTreeSet<_>>();
     assert_eq!(documented_by_init, by_init);
 
     for feature in Feature::all() {
-        let [rest, ..] = files_without(Some(*feature));
+        let rest = files_without(Some(*feature), &[]);
         let gone: BTreeSet<_> = by_init.difference(&rest).cloned().collect();
         let needs = |row: &[&str]| {
             let (_, needed) = row[4].split_once("not without the ")?;
@@ -482,14 +483,26 @@ fn parts_that_the_architecture_names() {
 struct Repository {
     /// The text of each Rust file, except those of golden projects.
     rust: BTreeMap<String, String>,
+    /// The items of these files: a keyword and a name, such as `fn` and `main`.
+    items: BTreeSet<(String, String)>,
+    /// The functions of these files with their modules, such as `src::main::run`.
+    functions: Vec<String>,
     /// The words of all files, except golden projects and pages.
     words: BTreeSet<String>,
     make_targets: BTreeSet<String>,
 }
 
+static REPOSITORY: LazyLock<Repository> = LazyLock::new(Repository::new);
+
+/// The keywords before the names of items.
+const KEYWORDS: [&str; 8] = [
+    "const", "enum", "fn", "mod", "static", "struct", "trait", "type",
+];
+
 impl Repository {
     fn new() -> Self {
         let (mut rust, mut words) = (BTreeMap::new(), BTreeSet::new());
+        let (mut items, mut functions) = (BTreeSet::new(), Vec::new());
         for top in [
             ".github",
             "Cargo.toml",
@@ -513,9 +526,22 @@ impl Repository {
                 let Ok(text) = fs::read_to_string(root().join(&path)) else {
                     continue;
                 };
-                let of_text = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-                words.extend(of_text.map(str::to_owned));
-                if has_end(&path, "rs") {
+                let module = path.trim_end_matches(".rs").replace('/', "::");
+                let is_rust = has_end(&path, "rs");
+                let mut before = "";
+                for word in text.split(|c: char| !c.is_alphanumeric() && c != '_') {
+                    if !words.contains(word) {
+                        words.insert(word.to_owned());
+                    }
+                    if is_rust && KEYWORDS.contains(&before) {
+                        items.insert((before.to_owned(), word.to_owned()));
+                        if before == "fn" {
+                            functions.push(format!("{module}::{word}"));
+                        }
+                    }
+                    before = word;
+                }
+                if is_rust {
                     rust.insert(path, text);
                 }
             }
@@ -528,6 +554,8 @@ impl Repository {
             .filter_map(|line| line.strip_prefix(".PHONY: "));
         Self {
             rust,
+            items,
+            functions,
             words,
             make_targets: targets.map(str::to_owned).collect(),
         }
@@ -559,30 +587,26 @@ impl Repository {
     fn has_item(&self, name: &str) -> bool {
         let (parent, item) = name.rsplit_once("::").unwrap_or(("", name));
         let parent = parent.rsplit("::").next().unwrap();
-        let mut texts = self.rust.values();
         if parent.starts_with(char::is_uppercase) {
+            let mut texts = self.rust.values();
             return texts.any(|text| has_method(text, parent, item));
         }
-        let keywords = [
-            "const", "enum", "fn", "mod", "static", "struct", "trait", "type",
-        ];
-        texts.any(|text| keywords.iter().any(|keyword| defines(text, keyword, item)))
+        KEYWORDS.iter().any(|keyword| self.defines(keyword, item))
     }
 
     fn has_function(&self, name: &str) -> bool {
-        self.rust.values().any(|text| defines(text, "fn", name))
+        self.defines("fn", name)
+    }
+
+    fn defines(&self, keyword: &str, name: &str) -> bool {
+        let item = (keyword.to_owned(), name.to_owned());
+        self.items.contains(&item)
     }
 
     /// Whether `cargo test` finds a test by `filter`, which is a part of the path of the test.
     fn has_test(&self, filter: &str) -> bool {
-        self.rust.iter().any(|(path, text)| {
-            let module = path.trim_end_matches(".rs").replace('/', "::");
-            let mut functions = text.split("fn ").skip(1);
-            functions.any(|rest| {
-                let name = rest.split(['(', '<']).next().unwrap();
-                format!("{module}::{name}").contains(filter)
-            })
-        })
+        let mut functions = self.functions.iter();
+        functions.any(|function| function.contains(filter))
     }
 
     /// Returns what `code`, a text between backticks of `page`, names and this repository does not have.
@@ -638,13 +662,6 @@ fn has_end(path: &str, end: &str) -> bool {
     Path::new(path).extension().is_some_and(|own| own == end)
 }
 
-/// Whether `text` defines an item with these words, such as `fn` and `main`.
-fn defines(text: &str, keyword: &str, name: &str) -> bool {
-    let start = format!("{keyword} {name}");
-    let mut rests = text.split(&start).skip(1);
-    rests.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
-}
-
 /// Whether `text` has an `impl` of `type_` with this function. rustfmt aligns the end of a block with its start.
 fn has_method(text: &str, type_: &str, function: &str) -> bool {
     let mut lines = text.lines();
@@ -655,9 +672,13 @@ fn has_method(text: &str, type_: &str, function: &str) -> bool {
             continue;
         }
         let end = format!("{}}}", &line[..line.len() - code.len()]);
-        let body = lines.by_ref().take_while(|line| *line != end);
-        let body = body.collect::<Vec<_>>().join("\n");
-        if defines(&body, "fn", function) {
+        let start = format!("fn {function}");
+        let mut body = lines.by_ref().take_while(|line| *line != end);
+        let is_defined = body.any(|line| {
+            let rest = line.split_once(&start).map(|(_, rest)| rest);
+            rest.is_some_and(|rest| rest.starts_with(['(', '<']))
+        });
+        if is_defined {
             return true;
         }
     }
@@ -742,10 +763,10 @@ fn outdated(page: &str, text: &str, repository: &Repository) -> Vec<String> {
 
 #[test]
 fn everything_that_the_pages_for_contributors_name_exists() {
-    let repository = Repository::new();
+    let repository = &REPOSITORY;
     let pages = FOR_CONTRIBUTORS.iter();
     let outdated: Vec<_> = pages
-        .flat_map(|page| outdated(page, &read(page), &repository))
+        .flat_map(|page| outdated(page, &read(page), repository))
         .collect();
     assert!(
         outdated.is_empty(),
@@ -756,7 +777,7 @@ fn everything_that_the_pages_for_contributors_name_exists() {
 
 #[test]
 fn a_name_that_is_gone_is_reported_with_its_line() {
-    let repository = Repository::new();
+    let repository = &REPOSITORY;
     // The name must not be a word of this file.
     let variable = ["NO_SUCH", "VARIABLE"].join("_");
     let text = format!(
@@ -772,7 +793,7 @@ fn a_name_that_is_gone_is_reported_with_its_line() {
     );
     let variable = format!("CONTRIBUTING.md:7: `{variable}`");
     assert_eq!(
-        outdated("CONTRIBUTING.md", &text, &repository),
+        outdated("CONTRIBUTING.md", &text, repository),
         [
             "CONTRIBUTING.md:2: `Project::parse_all`",
             "CONTRIBUTING.md:2: `src/project/all.rs`",
@@ -787,19 +808,19 @@ fn a_name_that_is_gone_is_reported_with_its_line() {
     );
     let text = "| It holds. | `second_run_changes_nothing`, `first_run_changes_nothing` |\n";
     assert_eq!(
-        outdated("docs/invariants.md", text, &repository),
+        outdated("docs/invariants.md", text, repository),
         ["docs/invariants.md:1: `first_run_changes_nothing`"]
     );
     let text = "| `settle`, replaced | |\n| `outlive`, replaced | |\n";
     assert_eq!(
-        outdated("tests/mutants.md", text, &repository),
+        outdated("tests/mutants.md", text, repository),
         ["tests/mutants.md:2: `outlive`"]
     );
 }
 
 #[test]
 fn each_threat_has_a_test() {
-    let (policy, repository) = (read("SECURITY.md"), Repository::new());
+    let policy = read("SECURITY.md");
     for part in ["rscaffold", "an operator"] {
         let part = section(&policy, &format!("## Threat model of {part}"));
         // The first row has the names of the columns.
@@ -813,7 +834,7 @@ fn each_threat_has_a_test() {
             let tests: Vec<_> = row.rsplit('|').nth(1).into_iter().flat_map(code).collect();
             assert!(!tests.is_empty(), "{row}");
             for test in tests {
-                assert!(repository.has_function(test), "{test}");
+                assert!(REPOSITORY.has_function(test), "{test}");
             }
         }
     }
@@ -821,7 +842,7 @@ fn each_threat_has_a_test() {
 
 #[test]
 fn make_targets() {
-    let targets = Repository::new().make_targets;
+    let targets = &REPOSITORY.make_targets;
     for document in documents() {
         let text = read(&document);
         let shown = text.lines().filter_map(|line| line.strip_prefix("$ make "));

@@ -9,6 +9,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
+    sync::{Arc, Mutex, Weak},
 };
 
 use diffy::DiffOptions;
@@ -252,9 +253,14 @@ fn play(folder: &Path, command: &str) {
     );
 }
 
-/// Makes all projects anew, in a folder of their own.
-fn scaffolded() -> TempDir {
-    let folder = TempDir::new().expect("a temporary folder");
+/// Makes all projects anew, once for the tests that run at the same time.
+fn scaffolded() -> Arc<TempDir> {
+    static CURRENT: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut current = CURRENT.lock().expect("no test panicked here");
+    if let Some(folder) = current.upgrade() {
+        return folder;
+    }
+    let folder = Arc::new(TempDir::new().expect("a temporary folder"));
     for (name, commands) in PROJECTS {
         let project = folder.path().join(name);
         fs::create_dir(&project).expect("a folder for the project");
@@ -262,6 +268,7 @@ fn scaffolded() -> TempDir {
             play(&project, command);
         }
     }
+    *current = Arc::downgrade(&folder);
     folder
 }
 

@@ -5,6 +5,7 @@ use std::{
     panic::Location,
     path::{Path, PathBuf},
     process::Command,
+    sync::LazyLock,
     time::Duration,
 };
 
@@ -20,9 +21,29 @@ pub const NO_DEBUG: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
 /// The time limit for a build: also for the first one on a machine, which waits for builds of other tests.
 pub const BUILD_PATIENCE: Duration = Duration::from_secs(1200);
 
-/// Returns the build folder of rendered projects. All of them share it, so that their dependencies are built once.
-pub fn build_folder() -> PathBuf {
-    root().join("target/projects")
+/// Returns the build folder of the project in `folder`. Cargo builds one project at a time in a build folder, and
+/// rarely has work for two processors. So there are two build folders, and a project always uses the same one.
+pub fn build_folder(folder: &Path) -> PathBuf {
+    static FOLDERS: LazyLock<[PathBuf; 2]> = LazyLock::new(build_folders);
+    let path = folder.as_os_str().as_encoded_bytes();
+    let checksum = path.iter().fold(0, |checksum, byte| checksum ^ byte);
+    FOLDERS[usize::from(checksum % 2)].clone()
+}
+
+/// Returns both build folders. The second one starts as a copy of the first one, so that the dependencies of projects
+/// are built once.
+fn build_folders() -> [PathBuf; 2] {
+    let folders = ["first", "second"].map(|name| root().join("target/projects").join(name));
+    let [first, second] = &folders;
+    if !second.exists() {
+        let guestbook = golden_projects::folder().join("guestbook");
+        run(cargo_in(&guestbook, first).args(["clippy", "--quiet", "--locked", "--all-targets"]));
+        run(cargo_in(&guestbook, first).args(["test", "--quiet", "--locked", "--no-run"]));
+        let copy = second.with_extension("copy");
+        run(Command::new("cp").arg("-a").args([first, &copy]));
+        fs::rename(&copy, second).expect("a folder that can be renamed");
+    }
+    folders
 }
 
 /// Returns the target folder of the project in `folder`, for finished programs. Two projects may have programs of the
@@ -30,7 +51,7 @@ pub fn build_folder() -> PathBuf {
 pub fn target_folder(folder: &Path) -> PathBuf {
     let below = folder.strip_prefix(root());
     below.map_or_else(
-        |_| build_folder(),
+        |_| build_folder(folder),
         |path| root().join("target/programs").join(path),
     )
 }
@@ -67,15 +88,16 @@ pub fn cargo_by_state() -> PathBuf {
     root().join("tests/operators/compile/cargo")
 }
 
-/// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs.
-pub fn build_environment() -> [(&'static str, String); 5] {
+/// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs on the project in `folder`.
+pub fn build_environment(folder: &Path) -> [(&'static str, String); 5] {
+    environment(&build_folder(folder))
+}
+
+fn environment(build_folder: &Path) -> [(&'static str, String); 5] {
     [
         ("CARGO_OF_TESTS", env!("CARGO").to_owned()),
         ("RUNTIME_OF_TESTS", runtime().display().to_string()),
-        (
-            "CARGO_BUILD_BUILD_DIR",
-            build_folder().display().to_string(),
-        ),
+        ("CARGO_BUILD_BUILD_DIR", build_folder.display().to_string()),
         (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
         // Incremental builds do not help, because nothing changes between two builds of one state.
         ("CARGO_INCREMENTAL", "0".to_owned()),
@@ -84,11 +106,15 @@ pub fn build_environment() -> [(&'static str, String); 5] {
 
 /// Returns a cargo command in `folder` that builds into [`build_folder`] and [`target_folder`].
 pub fn cargo(folder: &Path) -> Command {
+    cargo_in(folder, &build_folder(folder))
+}
+
+fn cargo_in(folder: &Path, build_folder: &Path) -> Command {
     let mut cargo = Command::new(cargo_by_state());
     by_hand(&mut cargo)
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target_folder(folder))
-        .envs(build_environment());
+        .envs(environment(build_folder));
     if let Some(patch) = patch(folder) {
         cargo.args(["--config", &patch]);
     }
@@ -128,7 +154,7 @@ pub fn make(folder: &Path, arguments: &str) -> Command {
     make.args(arguments.split(' '))
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target_folder(folder))
-        .envs(build_environment());
+        .envs(build_environment(folder));
     let patch = patch(folder).map(|patch| format!(" --config '{patch}'"));
     make.arg(format!(
         "CARGO={}{}",

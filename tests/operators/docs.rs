@@ -123,8 +123,8 @@ impl Reader {
             // Git must not find the repository of rscaffold.
             ("GIT_CEILING_DIRECTORIES", text(root())),
         ];
-        environment.extend(build_environment());
         let work = scaffolded(document.trim_end_matches(".md"))?;
+        environment.extend(build_environment(&work));
         Ok(Self {
             terminals: BTreeMap::new(),
             environment,

@@ -1,5 +1,5 @@
 //! Tests of what rscaffold generates: they compile and run operators, install charts with Helm, and follow the
-//! tutorials. All tests are in one binary, so that they share a control plane and one build folder, `target/projects`.
+//! tutorials. All tests are in one binary, so that they share a control plane and the build folders, `target/projects`.
 
 #![allow(
     clippy::expect_used,

@@ -27,7 +27,7 @@ const PROJECTS: [&str; 3] = ["guestbook", "owner", "tenant"];
 
 /// Returns the folders that the control planes of these tests have written to.
 fn folders() -> BTreeSet<OsString> {
-    let folder = fs::read_dir(build_folder().join("tmp"));
+    let folder = fs::read_dir(build_folder(golden_projects::folder()).join("tmp"));
     let entries = folder.into_iter().flatten();
     entries
         .map(|entry| entry.expect("a readable folder").file_name())
