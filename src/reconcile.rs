@@ -25,64 +25,125 @@ pub type Text = Cow<'static, str>;
 /// Texts by project-relative path, with `/` between its parts, such as `src/api/mod.rs`.
 pub type Texts = BTreeMap<String, Text>;
 
-/// The input of a plan.
+/// The input of a plan: what is known of the file at each path.
 ///
 /// All adjustments are made to the sides: [`reconcile`] runs once, and its plan is never changed.
 #[derive(Debug, Default)]
-pub struct Sides {
-    /// The texts that the tool wrote last.
-    pub base: Texts,
-    /// The texts of the new render.
-    pub theirs: Texts,
-    /// The texts on disk.
-    pub disk: Texts,
-    /// The user's versions of files that differ from the text on disk: files that start as a copy of another file,
-    /// files that git left open, and files that are an input of the command. `None` for a deleted file.
-    elsewhere: BTreeMap<String, Option<Text>>,
-    /// Files that start as a copy of a file at another path. That file gives the base, and also ours until the new file
-    /// is on disk.
-    pub carried: BTreeSet<String>,
-    /// The carried files that are not on disk yet and whose source stays. Their lines cannot conflict.
-    pub copied: BTreeSet<String>,
-    /// Files whose ours comes from an input of the command.
-    pub given: BTreeSet<String>,
-    /// Files with conflict markers that the tool wrote and that the user has not resolved.
-    pub marked: BTreeSet<String>,
-    /// Files that two branches changed in ways that cannot be merged.
-    pub open: BTreeMap<String, Conflict>,
+pub struct Sides(BTreeMap<String, File>);
+
+/// What is known of one file. A text is `None` if that side has no such file.
+#[derive(Debug, Default)]
+pub struct File {
+    /// The text that the tool wrote last.
+    pub base: Option<Text>,
+    /// The text of the new render.
+    pub theirs: Option<Text>,
+    /// The text on disk.
+    pub disk: Option<Text>,
+    /// The user's version.
+    ours: Ours,
+    /// What the file starts as.
+    pub start: Start,
+    /// Whether the user's version comes from an input of the command.
+    pub is_given: bool,
+    /// Whether the file has conflict markers that the tool wrote and that the user has not resolved.
+    pub is_marked: bool,
+    /// The conflict of two branches that changed the file in ways that cannot be merged.
+    pub open: Option<Conflict>,
+}
+
+/// The user's version of a file.
+#[derive(Debug, Default)]
+enum Ours {
+    /// The text on disk.
+    #[default]
+    OnDisk,
+    /// Another text: of a file that starts as a copy of another file, that git left open, or that is an input of the
+    /// command. `None` for a deleted file.
+    Elsewhere(Option<Text>),
+}
+
+/// What a file starts as.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Its own render.
+    #[default]
+    Render,
+    /// The file at another path, which gives the base, and also ours until the new file is on disk.
+    Carried,
+    /// The same, but the new file is not on disk yet, and the other file stays. Their lines cannot conflict.
+    Copied,
+}
+
+impl File {
+    /// The user's version; `None` if the user has no such file.
+    pub fn ours(&self) -> Option<&str> {
+        match &self.ours {
+            Ours::OnDisk => self.disk.as_deref(),
+            Ours::Elsewhere(text) => text.as_deref(),
+        }
+    }
+
+    /// Sets the user's version, if it is not the text on disk.
+    pub fn set_ours(&mut self, text: Option<Text>) {
+        self.ours = Ours::Elsewhere(text);
+    }
+
+    /// Whether any side has the file.
+    fn exists(&self) -> bool {
+        let is_on_a_side = self.base.is_some() || self.theirs.is_some() || self.disk.is_some();
+        is_on_a_side || self.ours().is_some()
+    }
 }
 
 impl Sides {
     /// The sides of files whose user's version is the text on disk.
     pub fn new(base: Texts, disk: Texts, theirs: Texts) -> Self {
-        Self {
-            base,
-            theirs,
-            disk,
-            ..Self::default()
+        let mut sides = Self::default();
+        for (path, text) in base {
+            sides.at(&path).base = Some(text);
         }
-    }
-
-    /// The user's version of the file at `path`; `None` if the user has no such file.
-    pub fn ours(&self, path: &str) -> Option<&str> {
-        match self.elsewhere.get(path) {
-            Some(text) => text.as_deref(),
-            None => self.disk.get(path).map(Text::as_ref),
+        for (path, text) in disk {
+            sides.at(&path).disk = Some(text);
         }
+        for (path, text) in theirs {
+            sides.at(&path).theirs = Some(text);
+        }
+        sides
     }
 
-    /// Sets the user's version of the file at `path`, if it is not the text on disk.
-    pub fn set_ours(&mut self, path: &str, text: Option<Text>) {
-        self.elsewhere.insert(path.to_owned(), text);
+    /// The file at `path`, to change it.
+    pub fn at(&mut self, path: &str) -> &mut File {
+        self.0.entry(path.to_owned()).or_default()
     }
 
-    /// Every path that the tool writes or wrote.
-    pub fn paths(&self) -> BTreeSet<&str> {
-        let texts = [&self.base, &self.theirs, &self.disk];
-        let paths = texts.into_iter().flat_map(BTreeMap::keys);
-        let elsewhere = self.elsewhere.iter().filter(|(_, text)| text.is_some());
-        let paths = paths.chain(elsewhere.map(|(path, _)| path));
-        paths.map(String::as_str).collect()
+    /// The file at `path`.
+    pub fn get(&self, path: &str) -> &File {
+        const UNKNOWN: &File = &File {
+            base: None,
+            theirs: None,
+            disk: None,
+            ours: Ours::OnDisk,
+            start: Start::Render,
+            is_given: false,
+            is_marked: false,
+            open: None,
+        };
+        self.0.get(path).unwrap_or(UNKNOWN)
+    }
+
+    /// Each file that the tool writes or wrote, with its path.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &File)> {
+        let files = self.0.iter().filter(|(_, file)| file.exists());
+        files.map(|(path, file)| (path.as_str(), file))
+    }
+
+    /// The texts of the new render.
+    pub fn into_theirs(self) -> Texts {
+        let files = self.0.into_iter();
+        files
+            .filter_map(|(path, file)| Some((path, file.theirs?)))
+            .collect()
     }
 }
 
@@ -224,41 +285,38 @@ pub struct Hunk {
 /// With every plan, the next base is `theirs`. So after the plan is applied, a second plan changes nothing.
 pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) -> bool) -> Plan {
     let mut plan = Plan::default();
-    for path in sides.paths() {
-        let file = File {
+    for (path, file) in sides.files() {
+        let case = Case {
             path,
-            base: sides.base.get(path).map(Text::as_ref),
-            ours: sides.ours(path),
-            theirs: sides.theirs.get(path),
-            is_carried: sides.carried.contains(path),
-            is_copied: sides.copied.contains(path),
-            is_given: sides.given.contains(path),
+            file,
+            ours: file.ours(),
         };
-        let disk = sides.disk.get(path).map(Text::as_ref);
+        let disk = file.disk.as_deref();
         let on_conflict = policy.of(path);
-        let change = if let Some(conflict) = sides.open.get(path) {
+        let change = if let Some(conflict) = &file.open {
             Change::Conflict(conflict.clone())
-        } else if sides.marked.contains(path) {
+        } else if file.is_marked {
             // Markers of an earlier command stay, and new lines are merged around them.
-            match file.change(OnConflict::Abort) {
+            match case.change(OnConflict::Abort) {
                 Change::Keep(_) => Change::Keep(Kept::Marked),
                 change => change,
             }
         } else {
-            file.change(on_conflict)
+            case.change(on_conflict)
         };
         // Even if the file on disk has this text already, `make manifests` will write another one.
         let is_stale = change == Change::Keep(Kept::Stale);
-        let mut change = file.on_disk(change, disk);
+        let mut change = case.on_disk(change);
         let refuses = |text| !accepts(path, text);
         if !matches!(change, Change::Conflict(_)) && change.after(disk).is_some_and(refuses) {
-            change = file.insist(on_conflict);
+            change = case.insist(on_conflict);
         }
         // The file may reappear at another path, with only the tool's text.
-        let is_dropped = change == Change::Delete && is_derived(path) && file.base != file.ours;
+        let is_edited = file.base.as_deref() != file.ours();
+        let is_dropped = change == Change::Delete && is_derived(path) && is_edited;
         plan.is_stale |= is_stale || is_dropped;
         let is_marked = matches!(change, Change::Mark(_) | Change::Keep(Kept::Marked));
-        if is_marked || sides.marked.contains(path) && change != Change::Delete {
+        if is_marked || file.is_marked && change != Change::Delete {
             plan.marked.insert(path.to_owned());
         }
         plan.changes.insert(path.to_owned(), change);
@@ -266,11 +324,14 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
     plan
 }
 
-/// Applies to `ours` the changes from `base` to `theirs`; `None` if both sides changed the same lines. `is_carried` is
-/// true for a file that starts as a copy of another file.
-pub fn adapted(base: &str, ours: &str, theirs: &str, is_carried: bool) -> Option<String> {
-    let merge = Merge::of(base, ours, theirs);
-    let merge = if is_carried { merge.beside() } else { merge };
+/// Applies to `ours` the changes from `base` to `theirs`, for a file with this start; `None` if both sides changed the
+/// same lines.
+pub fn adapted(base: &str, ours: &str, theirs: &str, start: Start) -> Option<String> {
+    let merge = match start {
+        Start::Render => Merge::of(base, ours, theirs),
+        Start::Carried => Merge::of(base, ours, theirs).beside(),
+        Start::Copied => return Some(copied(base, ours, theirs)),
+    };
     merge.is_clean().then(|| merge.ours())
 }
 
@@ -281,38 +342,37 @@ pub fn copied(base: &str, ours: &str, theirs: &str) -> String {
     ends.restore(merge::copied(base, &ours, theirs))
 }
 
-/// The three states of one file; `None` where it does not exist.
+/// A file, with the user's version that is to be merged.
 #[derive(Clone, Copy)]
-struct File<'a> {
+struct Case<'a> {
     path: &'a str,
-    base: Option<&'a str>,
+    file: &'a File,
     ours: Option<&'a str>,
-    theirs: Option<&'a Text>,
-    /// Whether it starts as a copy of a file at another path.
-    is_carried: bool,
-    /// Whether it is also new, and the other file stays.
-    is_copied: bool,
-    /// Whether ours comes from an input of the command.
-    is_given: bool,
 }
 
-impl File<'_> {
+impl Case<'_> {
+    fn base(&self) -> Option<&str> {
+        self.file.base.as_deref()
+    }
+
     fn change(self, on_conflict: OnConflict) -> Change {
-        let change = match (self.ours, self.theirs) {
+        let change = match (self.ours, &self.file.theirs) {
             (None, None) => Change::Unchanged,
             (None, Some(theirs)) => self.missing(theirs),
             (Some(ours), None) => self.dropped(ours, on_conflict),
             (Some(ours), Some(theirs)) => self.present(ours, theirs, on_conflict),
         };
         // A killed command may have written the markers already.
-        let is_touched = |ours: &&str| self.base != Some(&*LineEnds::strip(ours).0);
+        let is_touched = |ours: &&str| self.base() != Some(&*LineEnds::strip(ours).0);
         let marked = self.ours.filter(is_touched).and_then(Marked::parse);
         let Some(marked) = marked.filter(|it| it.own && on_conflict == OnConflict::Markers) else {
             return change;
         };
-        let file: File = self;
-        let ours = Some(marked.ours.as_str());
-        match (File { ours, ..file }).change(on_conflict) {
+        let resolved = Case {
+            ours: Some(&marked.ours),
+            ..self
+        };
+        match resolved.change(on_conflict) {
             Change::Mark(text) if Some(&*text) == self.ours => Change::Keep(Kept::Marked),
             _ => change,
         }
@@ -320,7 +380,8 @@ impl File<'_> {
 
     /// Converts `change`, a change of the user's version, to a change of the file on disk. The two differ for a file
     /// that starts as a copy of another file, for a file that git left open, and for an input of the command.
-    fn on_disk(self, change: Change, disk: Option<&str>) -> Change {
+    fn on_disk(self, change: Change) -> Change {
+        let disk = self.file.disk.as_deref();
         if self.ours == disk || matches!(change, Change::Conflict(_)) {
             return change;
         }
@@ -330,12 +391,12 @@ impl File<'_> {
                 _ => Change::Unchanged,
             },
             (_, None) => Change::Delete,
-            (Some(disk), Some(text)) if self.is_carried => {
+            (Some(disk), Some(text)) if self.file.start != Start::Render => {
                 Change::Conflict(merge::differences(Reason::Occupied, disk, text))
             }
             (_, Some(text)) => match change {
                 Change::Mark(_) => change,
-                _ if self.theirs.is_none_or(|it| it != text) && !self.is_given => {
+                _ if self.file.theirs.as_deref() != Some(text) && !self.file.is_given => {
                     Change::Merge(text.to_owned().into())
                 }
                 _ if disk.is_none() => Change::Create(text.to_owned().into()),
@@ -346,7 +407,7 @@ impl File<'_> {
 
     /// The change of a file that must have the settings of `theirs`, but would not have them with the user's lines.
     fn insist(self, on_conflict: OnConflict) -> Change {
-        let theirs = self.theirs.cloned().unwrap_or_default();
+        let theirs = self.file.theirs.clone().unwrap_or_default();
         if on_conflict == OnConflict::Theirs {
             return Change::Update(theirs);
         }
@@ -356,7 +417,7 @@ impl File<'_> {
 
     /// A file that is not on disk. If the user deleted it, it stays deleted even if the render has changed.
     fn missing(self, theirs: &Text) -> Change {
-        match self.base {
+        match self.base() {
             None => Change::Create(theirs.clone()),
             Some(base) if base == theirs => Change::Keep(Kept::Removed),
             Some(_) if is_derived(self.path) => Change::Keep(Kept::Stale),
@@ -367,7 +428,7 @@ impl File<'_> {
     /// A file that is on disk, but no longer rendered.
     fn dropped(self, ours: &str, on_conflict: OnConflict) -> Change {
         let (ours, ends) = LineEnds::strip(ours);
-        let Some(base) = self.base else {
+        let Some(base) = self.base() else {
             return Change::Unchanged;
         };
         if base == ours || is_derived(self.path) {
@@ -393,25 +454,27 @@ impl File<'_> {
         let restored = |text: &str| Text::from(ends.restore(text.to_owned()));
         if ours == theirs {
             return Change::Unchanged;
-        } else if self.base == Some(&*ours) {
+        } else if self.base() == Some(&*ours) {
             return Change::Update(restored(theirs));
-        } else if self.base == Some(theirs) {
+        } else if self.base() == Some(theirs) {
             return Change::Keep(Kept::Edited);
         } else if is_derived(self.path) {
             return Change::Keep(Kept::Stale);
-        } else if let Some(base) = self.base.filter(|_| self.is_copied) {
+        } else if self.file.start == Start::Copied
+            && let Some(base) = self.base()
+        {
             return Change::Merge(restored(&merge::copied(base, &ours, theirs)));
         }
-        let is_new_and = |attribute| self.base.is_none() && templates::has(self.path, attribute);
+        let is_new_and = |attribute| self.base().is_none() && templates::has(self.path, attribute);
         let merge = if is_new_and("code") {
             // Do not mix two unrelated pieces of code that have only some lines in common.
             Merge::nothing("", &ours, theirs)
-        } else if self.base.is_some_and(is_digest) {
+        } else if self.base().is_some_and(is_digest) {
             Merge::unrelated(&ours, theirs)
-        } else if self.is_carried {
-            Merge::of(self.base.unwrap_or_default(), &ours, theirs).beside()
+        } else if self.file.start != Start::Render {
+            Merge::of(self.base().unwrap_or_default(), &ours, theirs).beside()
         } else {
-            Merge::of(self.base.unwrap_or_default(), &ours, theirs).deletions()
+            Merge::of(self.base().unwrap_or_default(), &ours, theirs).deletions()
         };
         let is_clean = merge.is_clean();
         let text = match on_conflict {
@@ -420,7 +483,9 @@ impl File<'_> {
             // The lines are independent, so the result has all lines of both.
             _ if is_new_and("patterns") => merge.both(),
             OnConflict::Abort => {
-                let reason = self.base.map_or(Reason::Untracked, |_| Reason::BothChanged);
+                let reason = self
+                    .base()
+                    .map_or(Reason::Untracked, |_| Reason::BothChanged);
                 return Change::Conflict(merge.conflict(reason));
             }
             OnConflict::Theirs => merge.theirs(),

@@ -100,11 +100,11 @@ impl Turn<'_> {
     /// the same, and a later turn finds the changes.
     fn exclude(&self, sides: &mut Sides) -> Result<()> {
         for excluded in &self.excluded {
-            let is_in = |path: &str| {
+            let is_in = |path: &&str| {
                 let rest = path.strip_prefix(excluded.as_str());
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             };
-            let paths = sides.paths().into_iter().filter(|path| is_in(path));
+            let paths = sides.files().map(|(path, _)| path).filter(is_in);
             let paths: Vec<_> = paths.map(str::to_owned).collect();
             if paths.is_empty() {
                 return Err(anyhow!(
@@ -118,8 +118,8 @@ impl Turn<'_> {
                     path != Project::FILE,
                     "`--exclude` names `{path}`, which describes the project and cannot be excluded"
                 );
-                let base = sides.base.get(&path).cloned();
-                put(&mut sides.theirs, &path, base);
+                let file = sides.at(&path);
+                file.theirs = file.base.clone();
             }
         }
         Ok(())
@@ -129,17 +129,26 @@ impl Turn<'_> {
     ///
     /// Only markers that the tool or git wrote count. Other markers are plain text.
     fn settle_markers(&self, sides: &mut Sides, policy: &Policy, sources: &Sources) -> Result<()> {
-        let disk = sides.disk.iter();
-        let edited = disk.filter(|(path, text)| sides.base.get(*path) != Some(*text));
-        let marked = edited.filter_map(|(path, text)| Some((path.clone(), Marked::parse(text)?)));
-        let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            marked.partition(|(path, it)| it.own && self.record.marked.contains(path));
+        let (mut own, mut others) = (BTreeMap::new(), BTreeMap::new());
+        for (path, file) in sides.files().filter(|(_, file)| file.disk != file.base) {
+            let Some(marked) = file.disk.as_deref().and_then(Marked::parse) else {
+                continue;
+            };
+            if marked.own && self.record.marked.contains(path) {
+                own.insert(path.to_owned(), marked);
+            } else {
+                others.insert(path.to_owned(), marked);
+            }
+        }
         refuse(&own, |path| policy.of(path) != OnConflict::Markers, DECIDE)?;
-        sides.marked = own.into_keys().collect();
+        for path in own.keys() {
+            sides.at(path).is_marked = true;
+        }
         if let Some(branches) = &self.branches {
             branches::settle(branches, sides, sources)?;
         } else if !others.is_empty() {
-            let open = self.tree.unmerged(&sides.base)?;
+            let written = sides.files().filter(|(_, file)| file.base.is_some());
+            let open = self.tree.unmerged(written.map(|(path, _)| path))?;
             refuse(
                 &others,
                 |path| open.stages.contains_key(path),
@@ -168,21 +177,14 @@ fn refuse(
     }
 }
 
-/// Sets the text of the file at `path`; `None` removes the file.
-fn put(texts: &mut Texts, path: &str, text: Option<Text>) {
-    match text {
-        Some(text) => _ = texts.insert(path.to_owned(), text),
-        None => _ = texts.remove(path),
-    }
-}
-
 impl Files {
     /// The change of each file.
     ///
     /// # Errors
     /// When `policy` names a file that rscaffold does not write.
     pub fn plan(&self, policy: &Policy) -> Result<Plan> {
-        let (paths, mut named) = (self.sides.paths(), policy.by_path.keys());
+        let paths: BTreeSet<_> = self.sides.files().map(|(path, _)| path).collect();
+        let mut named = policy.by_path.keys();
         if let Some(path) = named.find(|path| !paths.contains(path.as_str())) {
             return Err(anyhow!(
                 "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this \
@@ -190,24 +192,24 @@ impl Files {
             ))
             .or_hint("copy the path from the list of conflicts");
         }
-        let project = self.sides.theirs.get(Project::FILE);
+        let project = self.sides.get(Project::FILE).theirs.as_deref();
         let says_so = |text: &str| {
             let read = || Project::parse(text)?.to_text();
-            project.is_some_and(|it| it == text || read().is_ok_and(|text| text == *it))
+            project == Some(text) || read().is_ok_and(|text| project == Some(&*text))
         };
         Ok(reconcile(&self.sides, policy, |path, text| {
             path != Project::FILE || says_so(text)
         }))
     }
 
-    /// The files as they are on disk.
-    pub fn disk(&self) -> &Texts {
-        &self.sides.disk
+    /// The sides of all files.
+    pub fn sides(&self) -> &Sides {
+        &self.sides
     }
 
     /// The record after `plan` is applied.
     pub fn into_record(self, plan: &Plan) -> Record {
-        let mut texts = self.sides.theirs;
+        let mut texts = self.sides.into_theirs();
         texts.extend(self.known.rendered);
         Record {
             projects: texts

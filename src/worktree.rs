@@ -111,13 +111,12 @@ impl WorkTree {
             .or_hint(RESTORE)
     }
 
-    /// The unresolved conflicts that git left in `PROJECT`, in the files of the record `recorded`, and in the files
-    /// that the records of the branches name.
+    /// The unresolved conflicts that git left in `PROJECT`, in the files at `paths`, and in the files that the records of
+    /// the branches name.
     ///
     /// # Errors
     /// When git cannot be run, or the record of a commit is damaged.
-    pub fn unmerged(&self, recorded: &Texts) -> Result<Unmerged> {
-        let paths = recorded.keys().map(String::as_str);
+    pub fn unmerged<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<Unmerged> {
         git::unmerged(&self.root, &paths.chain([Project::FILE]).collect())
     }
 

@@ -209,7 +209,7 @@ pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let turn = recorded(&tree, &policy)?;
     let files = turn.files(&policy)?;
     let plan = files.plan(&policy)?;
-    let mut outcome = Outcome::data(report::diff(&plan, files.disk()));
+    let mut outcome = Outcome::data(report::diff(&plan, files.sides()));
     if plan.conflicts().next().is_some() {
         outcome.stderr = report::conflicts(&plan, None);
         outcome.code = args.failure();

@@ -559,9 +559,10 @@ fn change_on_disk(
         text.into_iter().collect()
     };
     let mut sides = Sides::new(texts(base), texts(disk), texts(theirs));
-    sides.set_ours(MERGED, ours.map(|text| text.to_owned().into()));
+    let file = sides.at(MERGED);
+    file.set_ours(ours.map(|text| text.to_owned().into()));
     if is_moved {
-        sides.carried.insert(MERGED.to_owned());
+        file.start = Start::Carried;
     }
     let mut plan = plan(&sides, on_conflict);
     plan.changes
@@ -709,9 +710,7 @@ fn a_file_is_marked_until_its_markers_are_resolved() {
             text.into_iter().collect()
         };
         let mut sides = Sides::new(texts(base), texts(ours), texts(theirs));
-        if is_marked {
-            sides.marked.insert(MERGED.to_owned());
-        }
+        sides.at(MERGED).is_marked = is_marked;
         plan(&sides, OnConflict::Markers).marked.contains(MERGED)
     };
     let (old, new, other) = (Some("old\n"), Some("new\n"), Some("other\n"));

@@ -6,20 +6,20 @@ use console::{Style, colors_enabled};
 use diffy::DiffOptions;
 
 use crate::{
-    reconcile::{Plan, Text, Texts},
+    reconcile::{Plan, Sides},
     visible::visible,
 };
 
-/// The changes of `plan` to `ours`: a patch for a pipe, or a text with escaped control characters
+/// The changes of `plan`, which was made from `sides`: a patch for a pipe, or a text with escaped control characters
 /// for a terminal.
-pub fn text(plan: &Plan, ours: &Texts) -> String {
-    format(plan, ours, io::stdout().is_terminal() || colors_enabled())
+pub fn text(plan: &Plan, sides: &Sides) -> String {
+    format(plan, sides, io::stdout().is_terminal() || colors_enabled())
 }
 
-fn format(plan: &Plan, ours: &Texts, is_for_people: bool) -> String {
+fn format(plan: &Plan, sides: &Sides, is_for_people: bool) -> String {
     let mut text = String::new();
     for (path, change) in &plan.changes {
-        let old = ours.get(path).map(Text::as_ref);
+        let old = sides.get(path).disk.as_deref();
         let new = change.after(old);
         if new == old {
             continue;
@@ -56,7 +56,11 @@ fn shown(patch: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::Change;
+    use crate::reconcile::{Change, Texts};
+
+    fn on_disk(texts: Texts) -> Sides {
+        Sides::new(Texts::new(), texts, Texts::new())
+    }
 
     #[test]
     fn each_file_that_changes_has_its_lines() {
@@ -91,7 +95,7 @@ mod tests {
 -2
 +new
 ";
-        let ours = ours.map(owned).into();
+        let ours = on_disk(ours.map(owned).into());
         assert_eq!(format(&plan, &ours, false), expected);
         assert_eq!(format(&plan, &ours, true), expected);
     }
@@ -104,7 +108,7 @@ mod tests {
             changes: [(file.clone(), Change::Update("\x1b[2J\r\nb\rc".into()))].into(),
             ..Plan::default()
         };
-        let ours = [(file, "\\u{1b}[2J\r\n".into())].into();
+        let ours = on_disk([(file, "\\u{1b}[2J\r\n".into())].into());
         let patch = format(&plan, &ours, false);
         assert!(patch.contains("\n+\x1b[2J\r\n+b\rc\n"), "{patch}");
         let expected = "\

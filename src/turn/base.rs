@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, mem};
 
-use super::{Turn, put};
+use super::Turn;
 use crate::{
     project::Project,
     reconcile::{Texts, branches::three_way},
@@ -30,8 +30,10 @@ impl Turn<'_> {
         for path in paths {
             let [parent, ours, theirs] = [&parent, &ours, &theirs].map(|it| it.get(&path).cloned());
             // On a conflict, the record keeps the lines of both: other lines on disk conflict with them anyway.
-            if let Ok(text) = three_way(parent, ours, theirs) {
-                put(&mut base, &path, text);
+            match three_way(parent, ours, theirs) {
+                Ok(Some(text)) => _ = base.insert(path, text),
+                Ok(None) => _ = base.remove(&path),
+                Err(_) => {}
             }
         }
         base

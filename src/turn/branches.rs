@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 
-use super::{GivenTexts, Sources, Turn, put};
+use super::{GivenTexts, Sources, Turn};
 use crate::{
     hint::OrHint,
     project::Project,
@@ -29,7 +29,7 @@ impl<'a> Turn<'a> {
         record: Record,
         policy: &Policy,
     ) -> Result<Self> {
-        let unmerged = tree.unmerged(&record.texts)?;
+        let unmerged = tree.unmerged(record.texts.keys().map(String::as_str))?;
         let file = Project::FILE;
         let (before, after) = if let Some(marked) = Marked::parse(text) {
             let line = marked.line;
@@ -136,8 +136,8 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         ensure_one_version(&version(ours)?, &version(theirs)?)?;
     }
     for (path, stages) in &unmerged.stages {
-        let disk = sides.disk.get(path).map_or("", Text::as_ref);
-        let Some(is_as_git_left_it) = is_open(disk, stages) else {
+        let disk = sides.get(path).disk.clone().unwrap_or_default();
+        let Some(is_as_git_left_it) = is_open(&disk, stages) else {
             continue;
         };
         let target = sources.target(path, sides).unwrap_or(path);
@@ -146,25 +146,24 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         let ours = side(path, commits.map(|it| &it.ours), stages.ours.clone())?;
         let theirs = side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?;
         let merged = if is_as_git_left_it {
-            let render = sides.theirs.get(target);
+            let render = sides.get(target).theirs.as_ref();
             merge(parent.transpose()?, ours, theirs, render)
         } else {
             let [ours, theirs] = [&stages.ours, &stages.theirs];
             Err(differences(ours.as_deref(), theirs.as_deref()))
         };
         let (base, ours) = match merged {
-            Ok(text) => (sides.theirs.get(target).cloned(), text),
+            Ok(text) => (sides.get(target).theirs.clone(), text),
             // `make manifests` will replace the text of either side.
             Err(_) if is_derived(path) => (Some(Text::default()), stages.ours.clone()),
             Err(conflict) => {
-                let conflict = at(conflict, disk);
-                sides.open.insert(path.clone(), conflict);
+                sides.at(path).open = Some(at(conflict, &disk));
                 continue;
             }
         };
-        let ours = ours.map(|text| with_line_ends_of(disk, &text).into());
-        put(&mut sides.base, path, base);
-        sides.set_ours(path, ours);
+        let file = sides.at(path);
+        file.base = base;
+        file.set_ours(ours.map(|text| with_line_ends_of(&disk, &text).into()));
     }
     Ok(())
 }
@@ -349,9 +348,9 @@ mod tests {
         });
         let (texts, render) = ([parent.1, ours.1, theirs.1], "a\nours\ntheirs\nb\n");
         let sides = settled(path, texts, Some(commits), [MARKED, render]).unwrap();
-        assert_eq!(sides.base[path], render);
+        assert_eq!(sides.get(path).base.as_deref(), Some(render));
         let expected = format!("mine\n{render}yours\n");
-        assert_eq!(sides.ours(path), Some(&*expected));
+        assert_eq!(sides.get(path).ours(), Some(&*expected));
     }
 
     #[test]
@@ -372,7 +371,7 @@ mod tests {
         let (path, texts) = (Project::FILE, [&*parent, &*ours, &*theirs]);
         let sides = settled(path, texts, Some(commits), [MARKED, &render]).unwrap();
         let expected = commented(&commented(&render, "domain:"), "repo:");
-        assert_eq!(sides.ours(path), Some(&*expected));
+        assert_eq!(sides.get(path).ours(), Some(&*expected));
     }
 
     #[test]
@@ -380,9 +379,9 @@ mod tests {
         let texts = ["a\nb\nc\n", OURS, "a\nx\nc\n"];
         for (path, is_derived) in [("Makefile", false), ("config/rbac/role.yaml", true)] {
             let sides = settled(path, texts, None, [MARKED, "a\nb\nc\n"]).unwrap();
-            assert_eq!(sides.open.contains_key(path), !is_derived, "{path}");
+            assert_eq!(sides.get(path).open.is_some(), !is_derived, "{path}");
             let ours = if is_derived { OURS } else { MARKED };
-            assert_eq!(sides.ours(path), Some(ours));
+            assert_eq!(sides.get(path).ours(), Some(ours));
             // Only the operator's code determines the text for both changes.
             let plan = reconcile(&sides, &Policy::default(), |_, _| true);
             assert_eq!(plan.is_stale, is_derived, "{path}");
@@ -396,7 +395,7 @@ mod tests {
         let texts = ["a\nb\n", "a\n1\nb\n", "a\n2\nb\n"];
         let render = "a\n1\n2\nb\n";
         let sides = settled("a", texts, None, [&crlf(marked), render]).unwrap();
-        assert_eq!(sides.ours("a"), Some(&*crlf(render)));
+        assert_eq!(sides.get("a").ours(), Some(&*crlf(render)));
     }
 
     #[test]

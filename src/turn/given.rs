@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Sides, Sources, Turn, put};
+use super::{Sides, Sources, Turn};
 use crate::{
-    reconcile::{Text, Texts, adapted, copied, is_derived},
+    reconcile::{File, Start, Text, Texts, adapted, is_derived},
     render::Conversion,
 };
 
@@ -39,49 +39,47 @@ impl Turn<'_> {
         for (path, text) in self.converted(sides, conversions) {
             self.give_text(&path, &text, sides, &mut known);
         }
-        let is_dropped =
-            |path: &String| sides.base.contains_key(path) && !sides.theirs.contains_key(path);
-        let dropped: Vec<_> = known.given.keys().filter(|it| is_dropped(it)).collect();
-        for path in dropped {
-            // If the file still has the given text, it is deleted with its template.
-            sides.base.insert(path.clone(), known.given[path].clone());
-        }
-        known
-            .given
-            .retain(|path, _| sides.theirs.contains_key(path));
+        known.given.retain(|path, text| {
+            let file = sides.at(path);
+            if file.theirs.is_none() && file.base.is_some() {
+                // If the file still has the given text, it is deleted with its template.
+                file.base = Some(text.clone());
+            }
+            file.theirs.is_some()
+        });
         known
     }
 
     /// Makes `text` the user's version of the file at `path`.
     fn give_text(&self, path: &String, text: &Text, sides: &mut Sides, known: &mut Known) {
-        let Some(theirs) = sides.theirs.get(path).cloned() else {
+        let file = sides.at(path);
+        let Some(theirs) = file.theirs.clone() else {
             // rscaffold does not render this file, so it belongs to the user, and later turns do not know it.
-            if !sides.disk.contains_key(path) {
-                sides.set_ours(path, Some(text.clone()));
-                sides.given.insert(path.clone());
+            if file.disk.is_none() {
+                file.set_ours(Some(text.clone()));
+                file.is_given = true;
             }
             return;
         };
         // A file that starts as a copy of another file has the base of the other file.
-        let base = (sides.base.get(path)).filter(|_| !sides.carried.contains(path));
-        let disk = sides.disk.get(path);
-        let is_new = match (disk, base) {
+        let base = file.base.as_ref().filter(|_| file.start == Start::Render);
+        let is_new = match (&file.disk, base) {
             // A killed command may have written the text already.
             (Some(disk), None) => disk == text,
             (Some(disk), Some(base)) => disk == base,
             (None, base) => base.is_none(),
         };
+        let before = self.record.given.get(path);
         if is_new || self.given.replace {
-            put(&mut sides.base, path, Some(theirs));
-            sides.set_ours(path, Some(text.clone()));
-            sides.carried.remove(path);
-            sides.copied.remove(path);
-            sides.given.insert(path.clone());
-        } else if let (Some(before), Some(_)) = (self.record.given.get(path), disk) {
-            put(&mut sides.base, path, Some(before.clone()));
-            put(&mut sides.theirs, path, Some(text.clone()));
+            file.base = Some(theirs);
+            file.set_ours(Some(text.clone()));
+            file.start = Start::Render;
+            file.is_given = true;
+        } else if let (Some(before), Some(_)) = (before, &file.disk) {
+            file.base = Some(before.clone());
+            file.theirs = Some(text.clone());
             known.rendered.insert(path.clone(), theirs);
-        } else if disk != Some(text) {
+        } else if file.disk.as_ref() != Some(text) {
             return;
         }
         if !is_derived(path) {
@@ -92,21 +90,21 @@ impl Turn<'_> {
     /// The conversions between types that differ from the render, if the file of the conversion is new, or if the
     /// types of a version are given. The user's types decide, because they are what the code is compiled with.
     fn converted(&self, sides: &Sides, conversions: &[Conversion]) -> Texts {
-        let is_new = |it: &Conversion| !sides.base.contains_key(&it.path);
+        let is_new = |it: &Conversion| sides.get(&it.path).base.is_none();
         let is_given = |it: &Conversion| self.given.texts.keys().any(|path| it.is_of(path));
         let open = conversions.iter().filter(|it| is_new(it) || is_given(it));
         let lists: BTreeSet<_> = open.map(|it| &it.list).collect();
         let mut texts = Texts::new();
         for conversion in conversions.iter().filter(|it| lists.contains(&it.list)) {
-            let Some(theirs) = sides.theirs.get(&conversion.path) else {
+            let Some(theirs) = &sides.get(&conversion.path).theirs else {
                 continue;
             };
-            let (text, has_status) = conversion.text(|types| after(sides, types));
+            let (text, has_status) = conversion.text(|types| after(sides.get(types)));
             if is_given(conversion) || is_new(conversion) && text != *theirs {
                 texts.insert(conversion.path.clone(), text);
             }
             let list = texts.get(&conversion.list);
-            if let Some(list) = list.or_else(|| sides.theirs.get(&conversion.list))
+            if let Some(list) = list.or(sides.get(&conversion.list).theirs.as_ref())
                 && !has_status
             {
                 let [with, without] = ["spoke", "spoke_without_status"]
@@ -121,42 +119,32 @@ impl Turn<'_> {
     /// The texts that were given earlier, adapted to the new render.
     fn given_before(&self, sides: &Sides, sources: &Sources) -> Texts {
         let before = &self.record.given;
-        let stayed = before.iter();
-        let carried = sources
-            .0
-            .iter()
-            .filter(|(new, _)| sides.carried.contains(*new));
-        let carried = carried.filter_map(|(new, old)| Some((new, before.get(old)?)));
-        let now = stayed.chain(carried).filter_map(|(path, text)| {
-            let text = match (sides.base.get(path), sides.theirs.get(path)) {
-                (Some(base), Some(theirs)) if sides.copied.contains(path) => {
-                    copied(base, text, theirs).into()
-                }
-                (Some(base), Some(theirs)) => {
-                    adapted(base, text, theirs, sides.carried.contains(path))?.into()
-                }
-                _ => text.clone(),
-            };
-            Some((path.clone(), text))
+        let carried = sources.0.iter().filter_map(|(new, old)| {
+            let is_carried = sides.get(new).start != Start::Render;
+            Some((new, before.get(old).filter(|_| is_carried)?))
         });
-        now.collect()
+        let mut now = Texts::new();
+        for (path, text) in before.iter().chain(carried) {
+            let file = sides.get(path);
+            let text = match (&file.base, &file.theirs) {
+                (Some(base), Some(theirs)) => {
+                    adapted(base, text, theirs, file.start).map(Text::from)
+                }
+                _ => Some(text.clone()),
+            };
+            now.extend(text.map(|text| (path.clone(), text)));
+        }
+        now
     }
 }
 
-/// The text of the file at `path` after the turn; ours, if the turn cannot merge it.
-fn after(sides: &Sides, path: &str) -> Option<Text> {
-    match (
-        sides.base.get(path),
-        sides.ours(path),
-        sides.theirs.get(path),
-    ) {
-        (None, None, theirs) => theirs.cloned(),
+/// The text of `file` after the turn; ours, if the turn cannot merge it.
+fn after(file: &File) -> Option<Text> {
+    match (&file.base, file.ours(), &file.theirs) {
+        (None, None, theirs) => theirs.clone(),
         (Some(_), None, _) => None,
-        (Some(base), Some(ours), Some(theirs)) if sides.copied.contains(path) => {
-            Some(copied(base, ours, theirs).into())
-        }
         (Some(base), Some(ours), Some(theirs)) => {
-            let merged = adapted(base, ours, theirs, sides.carried.contains(path));
+            let merged = adapted(base, ours, theirs, file.start);
             Some(merged.unwrap_or_else(|| ours.to_owned()).into())
         }
         (_, Some(ours), _) => Some(ours.to_owned().into()),

@@ -1,14 +1,17 @@
 //! Files that start as another file. A file moves if its path changes, such as the path of a chart when the project is
 //! renamed. A file is copied if a kind gets another version.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 use anyhow::Result;
 
-use super::{DECIDE, Turn, put, refuse};
+use super::{DECIDE, Turn, refuse};
 use crate::{
     project::{Project, Resource},
-    reconcile::{Sides, copied, is_derived, markers::Marked},
+    reconcile::{Sides, Start, Text, copied, is_derived, markers::Marked},
     render::{Origin, places},
 };
 
@@ -20,7 +23,7 @@ impl Sources {
     /// The path to which the file at `old` moves, if it moves.
     pub(super) fn target<'a>(&'a self, old: &str, sides: &Sides) -> Option<&'a str> {
         let mut sources = self.0.iter();
-        let (new, _) = sources.find(|(_, it)| *it == old && !sides.theirs.contains_key(*it))?;
+        let (new, _) = sources.find(|(_, it)| *it == old && sides.get(it).theirs.is_none())?;
         Some(new)
     }
 }
@@ -39,19 +42,19 @@ impl Turn<'_> {
         sides: &Sides,
         origins: &BTreeMap<String, Origin>,
     ) -> Result<Sources> {
-        let (base, theirs) = (&sides.base, &sides.theirs);
-        let is_new = |path: &String| !base.contains_key(path) && !is_derived(path);
-        let is_gone = |path: &String| base.contains_key(path) && !theirs.contains_key(path);
+        let has_base = |path: &str| sides.get(path).base.is_some();
+        let is_new = |path: &str| !has_base(path) && !is_derived(path);
+        let is_gone = |path: &str| has_base(path) && sides.get(path).theirs.is_none();
         let new: Vec<_> = origins.iter().filter(|(path, _)| is_new(path)).collect();
         let mut sources = Sources::default();
         if new.is_empty() {
             return Ok(sources);
         }
-        let is_any_gone = base.keys().any(is_gone);
+        let is_any_gone = sides.files().any(|(path, _)| is_gone(path));
         // After a merge of branches, the record can have several projects.
         let recorded = self.record.projects.iter();
         let recorded = recorded.filter_map(|text| match &self.before {
-            Some(before) if sides.disk.get(Project::FILE).is_some_and(|it| it == text) => {
+            Some(before) if sides.get(Project::FILE).disk.as_deref() == Some(text) => {
                 Some(before.clone())
             }
             _ => Project::parse(text).ok(),
@@ -79,7 +82,7 @@ impl Turn<'_> {
                 let moved = former.iter().filter_map(path_of).find(|old| is_gone(old));
                 let copied = former.iter().filter_map(of_hub);
                 let mut copied = copied.filter_map(|origin| paths.get(&origin));
-                let copied = || copied.find(|old| base.contains_key(*old));
+                let copied = || copied.find(|old| has_base(old));
                 if let Some(old) = moved.or_else(copied) {
                     sources.0.insert((*path).clone(), old.clone());
                 }
@@ -94,42 +97,45 @@ impl Turn<'_> {
     /// # Errors
     /// When the file to copy has conflict markers of the tool, or is not text.
     pub(super) fn carry(&self, sides: &mut Sides, sources: &Sources) -> Result<()> {
-        let is_open = |old: &str, sides: &Sides| sides.open.contains_key(old);
         for (new, old) in &sources.0 {
-            let stays = sides.theirs.contains_key(old);
-            let is_deleted = sides.ours(old).is_none();
-            if is_open(old, sides) || stays && is_deleted {
+            let source = sides.get(old);
+            let stays = source.theirs.is_some();
+            if source.open.is_some() || stays && source.ours().is_none() {
                 // If the user has moved the types of a kind elsewhere, there is nothing to copy.
                 continue;
             }
-            if stays && sides.marked.contains(old) {
-                let marked = sides.disk.get(old).and_then(|text| Marked::parse(text));
+            if stays && source.is_marked {
+                let marked = source.disk.as_deref().and_then(Marked::parse);
                 let marked = marked.map(|it| (old.clone(), it)).into_iter().collect();
                 refuse(&marked, |_| true, DECIDE)?;
             }
-            let base = sides.base.get(old).cloned();
             let is_copied = stays && is_new_copy(sides, old, new);
-            put(&mut sides.base, new, base);
-            sides.carried.insert(new.clone());
-            let has = |path| sides.disk.contains_key(path);
             // A killed command or the user has already created the file.
-            let is_there = has(new) && (stays || !has(old));
+            let is_there = sides.get(new).disk.is_some() && (stays || source.disk.is_none());
+            let (base, ours) = (source.base.clone(), source.ours().map(str::to_owned));
+            let file = sides.at(new);
+            file.base = base;
+            file.start = if is_copied {
+                Start::Copied
+            } else {
+                Start::Carried
+            };
             if is_copied || !is_there {
                 self.tree.ensure_text(old)?;
-                let ours = sides.ours(old).map(|text| text.to_owned().into());
-                sides.set_ours(new, ours);
-            }
-            if is_copied {
-                sides.copied.insert(new.clone());
+                file.set_ours(ours.map(Text::from));
             }
         }
         let left: BTreeSet<_> = sources.0.values().collect();
         for old in left {
-            if let Some(new) = sources.target(old, sides).filter(|_| !is_open(old, sides)) {
-                put(&mut sides.base, old, None);
-                sides.set_ours(old, None);
-                if sides.marked.remove(old) {
-                    sides.marked.insert(new.to_owned());
+            let Some(new) = sources.target(old, sides) else {
+                continue;
+            };
+            let file = sides.at(old);
+            if file.open.is_none() {
+                file.base = None;
+                file.set_ours(None);
+                if mem::take(&mut file.is_marked) {
+                    sides.at(new).is_marked = true;
                 }
             }
         }
@@ -139,8 +145,8 @@ impl Turn<'_> {
 
 /// Whether the file at `new` is not on disk yet, or only because a killed command has copied it from the file at `old`.
 fn is_new_copy(sides: &Sides, old: &str, new: &str) -> bool {
-    let texts = (sides.base.get(old), sides.ours(old), sides.theirs.get(new));
-    match (sides.disk.get(new), texts) {
+    let (old, new) = (sides.get(old), sides.get(new));
+    match (&new.disk, (&old.base, old.ours(), &new.theirs)) {
         (None, _) => true,
         (Some(disk), (Some(base), Some(ours), Some(theirs))) => *disk == copied(base, ours, theirs),
         (Some(_), _) => false,

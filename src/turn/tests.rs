@@ -222,7 +222,10 @@ fn the_files_of_both_projects_are_read_from_the_disk() {
     let files = folder.files(Some(guestbook()), library(), &Policy::default());
     let files = files.unwrap();
     for path in [VALUES, MOVED, Project::FILE] {
-        assert_eq!(files.disk()[path], folder.read(path));
+        assert_eq!(
+            files.sides().get(path).disk.as_deref(),
+            Some(&*folder.read(path))
+        );
     }
 }
 
