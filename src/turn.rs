@@ -7,7 +7,10 @@ mod branches;
 mod given;
 mod moves;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
 
 use anyhow::{Result, anyhow, ensure};
 
@@ -30,6 +33,8 @@ use moves::Sources;
 /// The input of a turn.
 #[derive(Debug)]
 pub struct Turn<'a> {
+    /// When the turn began.
+    pub start: Instant,
     /// The project's folder.
     pub tree: &'a WorkTree,
     /// The project in `PROJECT` on disk; `None` if there is no such file, or if git left it open.
@@ -60,6 +65,22 @@ pub struct GivenTexts {
 pub struct Files {
     sides: Sides,
     known: Known,
+}
+
+impl<'a> Turn<'a> {
+    /// A turn that brings the files in `tree` in line with `after`.
+    pub fn new(tree: &'a WorkTree, record: Record, after: Project) -> Self {
+        Self {
+            start: Instant::now(),
+            tree,
+            before: None,
+            after,
+            record,
+            branches: None,
+            excluded: Vec::new(),
+            given: GivenTexts::default(),
+        }
+    }
 }
 
 impl Turn<'_> {

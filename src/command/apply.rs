@@ -1,7 +1,7 @@
 //! `rscaffold apply`, `rscaffold update` and `rscaffold diff`: the commands that take no new settings, and only
 //! reconcile the files with `PROJECT`.
 
-use std::{path::Path, time::Instant};
+use std::path::Path;
 
 use anyhow::{Result, anyhow, ensure};
 use clap::Args;
@@ -10,7 +10,7 @@ use super::{
     Mode, ensure_current, load,
     on_conflict::Choices,
     text,
-    turn::{bring_in_line_without, carry_out, ensure_known},
+    turn::{carry_out, ensure_known, turn},
 };
 use crate::{
     hint::OrHint,
@@ -112,7 +112,6 @@ impl Diff {
 
 /// Reconciles the files with `PROJECT`, after an edit of `PROJECT` or a merge of branches.
 pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
-    let start = Instant::now();
     let tree = WorkTree::open(root)?;
     let policy = args.mode.on_conflict.policy()?;
     let (mut turn, story) = if args.rebuild_base {
@@ -148,7 +147,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
             );
         }
     }
-    carry_out(turn, &args.mode, &story, start)
+    carry_out(turn, &args.mode, &story)
 }
 
 /// The turn that reconciles the files with `PROJECT`. A git merge may have changed both `PROJECT` and the record.
@@ -197,8 +196,11 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
         notes,
         ..Story::default()
     };
-    let (excluded, after) = (&args.exclude, before.clone());
-    bring_in_line_without(excluded, &tree, &before, after, &args.mode, &story)
+    let turn = Turn {
+        excluded: args.exclude.clone(),
+        ..turn(&tree, &before, before.clone())?
+    };
+    carry_out(turn, &args.mode, &story)
 }
 
 /// Returns the changes that `apply` would make now, as a unified diff. In a project of an older rscaffold, returns the

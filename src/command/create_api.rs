@@ -8,7 +8,9 @@ use std::{
 use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
-use super::{Mode, bring_in_line, id::Id, kubebuilder::Kubebuilder, load_current, or_way_out};
+use super::{
+    Mode, carry_out, id::Id, kubebuilder::Kubebuilder, load_current, or_way_out, turn::turn,
+};
 use crate::{
     builtin,
     convert::{File, has_example_status},
@@ -273,7 +275,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     story.notes.extend(moved_storage(&before, &wanted));
     story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(args.kubebuilder.note());
-    bring_in_line(&tree, &before, after, &args.mode, &story)
+    carry_out(turn(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// Notes in the new controllers of `resource` whether the user has replaced the example types.

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Mode, bring_in_line, id::Id, load_current, or_way_out, webhook::left_behind};
+use super::{Mode, carry_out, id::Id, load_current, or_way_out, turn::turn, webhook::left_behind};
 use crate::{
     names::ControllerName,
     project::{Controller, Project, Resource},
@@ -104,7 +104,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
         let controllers = resource.controllers.iter();
         notes.extend(controllers.filter_map(|it| held_back(&before, &resource, it)));
     }
-    bring_in_line(&tree, &before, after, &args.mode, &story(notes))
+    carry_out(turn(&tree, &before, after)?, &args.mode, &story(notes))
 }
 
 /// Removes a controller from the project.
@@ -120,7 +120,7 @@ pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     let controller = resource.controller(&name);
     let note = controller.and_then(|it| held_back(&before, &resource, it));
     let story = story(Vec::from_iter(note));
-    bring_in_line(&tree, &before, after, &args.mode, &story)
+    carry_out(turn(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// A note about objects that cannot be deleted without this controller, because they have its

@@ -6,10 +6,11 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::{
-    Mode, bring_in_line,
+    Mode, carry_out,
     kubebuilder::Kubebuilder,
     load_current,
     settings::{Settings, notes},
+    turn::turn,
 };
 use crate::{
     project::{Feature, Project, Resource},
@@ -82,7 +83,7 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
         next,
         ..Story::default()
     };
-    bring_in_line(&tree, &before, after, &mode, &story)
+    carry_out(turn(&tree, &before, after)?, &mode, &story)
 }
 
 /// A note about clusters that run the operator under its old names.

@@ -177,18 +177,14 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     }
     record.texts.extend(untouched(&tree, &project)?);
     let turn = Turn {
-        tree: &tree,
-        before: None,
-        after: project,
-        record,
-        branches: None,
-        excluded: Vec::new(),
         given: GivenTexts {
             texts: given,
             replace: false,
         },
+        start,
+        ..Turn::new(&tree, record, project)
     };
-    carry_out(turn, &mode, &story, start)
+    carry_out(turn, &mode, &story)
 }
 
 /// The files that have exactly the text of `cargo init`: rscaffold may replace them without loss.

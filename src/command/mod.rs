@@ -5,7 +5,7 @@ use clap::Args;
 
 use self::{
     on_conflict::Choices,
-    turn::{bring_in_line, ensure_not_lost},
+    turn::{carry_out, ensure_not_lost},
 };
 use crate::{
     hint::OrHint,

@@ -1,7 +1,5 @@
 //! Carries out a turn of the loop, and reports the changes.
 
-use std::time::Instant;
-
 use anyhow::{Result, anyhow, ensure};
 
 use super::{Mode, ask};
@@ -10,7 +8,7 @@ use crate::{
     project::Project,
     reconcile::{OnConflict, Plan, Policy, Reason, Texts},
     report::{self, Outcome, Story},
-    turn::{GivenTexts, Turn},
+    turn::Turn,
     worktree::{LAST_APPLIED, Record, WorkTree},
 };
 
@@ -42,70 +40,19 @@ pub fn ensure_not_lost(record: &Record, fresh: &Texts) -> Result<()> {
     ))
 }
 
-/// Updates the work tree to match the project `after`, and reports `story`.
-///
-/// `before` is the project that `PROJECT` on disk describes.
-pub fn bring_in_line(
-    tree: &WorkTree,
-    before: &Project,
-    after: Project,
-    mode: &Mode,
-    story: &Story,
-) -> Result<Outcome> {
-    bring_in_line_without(&[], tree, before, after, mode, story)
-}
-
-/// Like [`bring_in_line`], with texts from an input of the command, such as a CRD.
-pub fn bring_in_line_with(
-    given: GivenTexts,
-    tree: &WorkTree,
-    before: &Project,
-    after: Project,
-    mode: &Mode,
-    story: &Story,
-) -> Result<Outcome> {
-    let start = Instant::now();
-    let turn = Turn {
-        given,
-        ..turn(tree, before, after)?
-    };
-    carry_out(turn, mode, story, start)
-}
-
-/// Like [`bring_in_line`], but leaves the `excluded` files and folders unchanged.
-pub fn bring_in_line_without(
-    excluded: &[String],
-    tree: &WorkTree,
-    before: &Project,
-    after: Project,
-    mode: &Mode,
-    story: &Story,
-) -> Result<Outcome> {
-    let start = Instant::now();
-    let turn = Turn {
-        excluded: excluded.to_vec(),
-        ..turn(tree, before, after)?
-    };
-    carry_out(turn, mode, story, start)
-}
-
-/// The turn from the project `before` to `after`.
-fn turn<'a>(tree: &'a WorkTree, before: &Project, after: Project) -> Result<Turn<'a>> {
+/// The turn that updates the work tree from the project `before`, which `PROJECT` on disk describes, to `after`.
+pub fn turn<'a>(tree: &'a WorkTree, before: &Project, after: Project) -> Result<Turn<'a>> {
     let record = tree.record()?;
     ensure_known(&record)?;
     Ok(Turn {
-        tree,
         before: Some(before.clone()),
-        after,
-        record,
-        branches: None,
-        excluded: Vec::new(),
-        given: GivenTexts::default(),
+        ..Turn::new(tree, record, after)
     })
 }
 
 /// Carries out `turn` unless there is a conflict, and reports `story`.
-pub fn carry_out(turn: Turn, mode: &Mode, story: &Story, start: Instant) -> Result<Outcome> {
+pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
+    let start = turn.start;
     let tree = turn.tree;
     let policy = mode.on_conflict.policy()?;
     let files = turn.files(&policy)?;

@@ -6,11 +6,12 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
-    Mode, bring_in_line,
+    Mode, carry_out,
     create_api::{ExternalType, external_note},
     id::Id,
     kubebuilder::Kubebuilder,
     load_current, or_way_out,
+    turn::turn,
 };
 use crate::{
     hint::OrHint,
@@ -216,7 +217,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     let mut story = story(&resource, &after, is_asked, args.conversion);
     story.notes.extend(roll_out(&served));
     story.notes.extend(args.kubebuilder.note());
-    bring_in_line(&tree, &before, after, &args.mode, &story)
+    carry_out(turn(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// The existing hub of a kind: the version to and from which the other versions are converted.
@@ -339,7 +340,7 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
         notes,
         ..Story::default()
     };
-    bring_in_line(&tree, &before, after, &args.mode, &story)
+    carry_out(turn(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// Notes about webhooks that clusters keep after this project has removed them.

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 
-use super::{GivenTexts, Sources, Turn};
+use super::{Sources, Turn};
 use crate::{
     hint::OrHint,
     project::Project,
@@ -63,13 +63,9 @@ impl<'a> Turn<'a> {
             (Some(before.clone()), merged.unwrap_or(before))
         };
         Ok(Self {
-            tree,
             before,
-            after,
-            record,
             branches: Some(unmerged),
-            excluded: Vec::new(),
-            given: GivenTexts::default(),
+            ..Self::new(tree, record, after)
         })
     }
 }

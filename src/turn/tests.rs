@@ -62,13 +62,8 @@ impl Folder {
     fn files(&self, before: Option<Project>, after: Project, policy: &Policy) -> Result<Files> {
         let tree = WorkTree::open(self.0.path())?;
         let turn = Turn {
-            tree: &tree,
             before,
-            after,
-            record: tree.record()?,
-            branches: None,
-            excluded: Vec::new(),
-            given: GivenTexts::default(),
+            ..Turn::new(&tree, tree.record()?, after)
         };
         turn.files(policy)
     }
@@ -94,16 +89,12 @@ impl Folder {
     fn give(&self, path: &str, text: String) -> Plan {
         let tree = WorkTree::open(self.0.path()).unwrap();
         let turn = Turn {
-            tree: &tree,
             before: Some(guestbook()),
-            after: guestbook(),
-            record: tree.record().unwrap(),
-            branches: None,
-            excluded: Vec::new(),
             given: GivenTexts {
                 texts: [(path.to_owned(), text.into())].into(),
                 replace: false,
             },
+            ..Turn::new(&tree, tree.record().unwrap(), guestbook())
         };
         let policy = Policy::default();
         let files = turn.files(&policy).unwrap();
@@ -489,17 +480,14 @@ fn a_project_that_does_not_follow_from_the_branches_is_for_the_user_to_confirm()
 /// The base of a turn to `project`, after git merged the records of two projects.
 fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> Texts {
     let folder = tempfile::tempdir().unwrap();
+    let tree = WorkTree::open(folder.path()).unwrap();
     let mut turn = Turn {
-        tree: &WorkTree::open(folder.path()).unwrap(),
         before: Some(project.clone()),
-        after: project.clone(),
-        record,
         branches: commits.map(|commits| Unmerged {
             commits: Some(commits),
             ..Unmerged::default()
         }),
-        excluded: Vec::new(),
-        given: GivenTexts::default(),
+        ..Turn::new(&tree, record, project.clone())
     };
     turn.base()
 }

@@ -6,7 +6,10 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::{ApiSettings, CreateApi, story};
 use crate::{
-    command::{load_current, or_way_out, turn::bring_in_line_with},
+    command::{
+        load_current, or_way_out,
+        turn::{carry_out, turn},
+    },
     crd::{self, Crd, CrdVersion, Loss},
     given::Given,
     hint::OrHint,
@@ -15,7 +18,7 @@ use crate::{
     reconcile::Texts,
     render::render,
     report::{Outcome, Story},
-    turn::GivenTexts,
+    turn::{GivenTexts, Turn},
     visible::visible,
     worktree::{WorkTree, read_text},
 };
@@ -75,7 +78,11 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
         texts: given,
         replace: args.force,
     };
-    bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
+    let turn = Turn {
+        given,
+        ..turn(&tree, &before, after)?
+    };
+    carry_out(turn, &args.mode, &story)
 }
 
 /// Adds a note about the types that differ from the CRD but stay unchanged. The record has no earlier text from a CRD
