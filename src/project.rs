@@ -157,11 +157,9 @@ impl Project {
                 before.definer()
             );
             if !force {
-                let changes = before.changes(&resource).join("; ");
-                ensure!(
-                    changes.is_empty(),
-                    Error::Changes(format!("{before} exists with other settings: {changes}"))
-                );
+                let changes = before.changes(&resource);
+                let id = before.id();
+                ensure!(changes.is_empty(), Error::Changes { id, changes });
                 resource.keep_related(before);
             }
             for other in project.resources.iter_mut() {
@@ -205,20 +203,10 @@ impl Project {
             if is_stored && !force {
                 let mut changes = other.changes_of_controllers(resource);
                 changes.extend(other.webhooks.changes(&resource.webhooks));
-                ensure!(
-                    changes.is_empty(),
-                    Error::Changes(format!(
-                        "{other} exists with other settings: {}",
-                        changes.join("; ")
-                    ))
-                );
-                ensure!(
-                    is_converted,
-                    Error::Storage(format!(
-                        "{other} would no longer be served, and nothing would convert the objects \
-                         that are stored in this version"
-                    ))
-                );
+                let id = other.id();
+                ensure!(changes.is_empty(), Error::Changes { id, changes });
+                let id = other.id();
+                ensure!(is_converted, Error::StoredObjects { id });
             }
             if let Some(own) = other.own_mut() {
                 own.conversion = conversion;

@@ -9,7 +9,7 @@ use clap::Args;
 use super::{
     Mode, ensure_current, load,
     on_conflict::Choices,
-    text,
+    or_edit, text,
     turn::{carry_out, ensure_known, turn},
 };
 use crate::{
@@ -115,7 +115,8 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let policy = args.mode.on_conflict.policy()?;
     let (mut turn, story) = if args.rebuild_base {
-        let mut turn = Turn::of_branches(&tree, &text(&tree)?, Record::default(), &policy)?;
+        let turn = Turn::of_branches(&tree, &text(&tree)?, Record::default(), &policy);
+        let mut turn = or_edit(turn)?;
         turn.record.texts = render(&turn.after)?.texts;
         let story = Story {
             done: Some("the record is recreated".to_owned()),
@@ -152,7 +153,8 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
 
 /// The turn that reconciles the files with `PROJECT`. A git merge may have changed both `PROJECT` and the record.
 fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
-    let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?, policy)?;
+    let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?, policy);
+    let turn = or_edit(turn)?;
     if turn.record.texts.is_empty() {
         // A user may start a project with only a `PROJECT` file, so a missing record is an error only if rendered files
         // exist already.

@@ -11,6 +11,7 @@ use clap::Args;
 use super::{
     Mode, ask,
     kubebuilder::Kubebuilder,
+    or_edit,
     settings::{Settings, notes},
     turn::{carry_out, ensure_not_lost},
 };
@@ -115,7 +116,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let there = tree.project()?;
     if let Some(text) = there {
-        Project::check_format(&text)?;
+        or_edit(Project::check_format(&text))?;
         return Err(anyhow!(
             "this folder already has a project, described in `{}`",
             Project::FILE

@@ -49,7 +49,28 @@ fn load(tree: &WorkTree) -> Result<Project> {
             "run `rscaffold apply`: it resolves them unless the branches contradict each other",
         );
     }
-    Project::parse(&text)
+    or_edit(Project::parse(&text))
+}
+
+/// Adds a hint to the error of a refused `PROJECT`.
+fn or_edit<T>(read: Result<T>) -> Result<T> {
+    let Err(error) = read else { return read };
+    let hint = match error.downcast_ref() {
+        Some(project::Error::GoProject) => {
+            "to start a Rust project with the same kinds, types, permissions and names, run \
+             `rscaffold init --from <THIS FOLDER>` in an empty folder"
+        }
+        Some(project::Error::TooOld { .. }) => {
+            "start a new project with `rscaffold init` in another folder, add the same kinds, and \
+             copy your code into it"
+        }
+        Some(project::Error::Unconverted { .. }) => {
+            "if the schemas are equal, set `conversion: none`, else set `served: false` for all but \
+             one until you run `rscaffold create webhook --conversion`"
+        }
+        _ => return Err(error),
+    };
+    Err(error).or_hint(hint)
 }
 
 /// The project of the work tree, which this rscaffold wrote. Only `update` updates a project.
@@ -73,40 +94,78 @@ fn ensure_current(project: &Project) -> Result<()> {
 
 /// Adds a hint to the error of a refused change.
 fn or_way_out<T>(changed: Result<T>) -> Result<T> {
-    changed.or_else(|error| {
-        let hint = match error.downcast_ref() {
-            Some(project::Error::Changes(_)) => "apply the new settings with `--force`",
-            Some(project::Error::Controller(_)) => "add no controller: `--controller=false`",
-            Some(project::Error::Storage(_)) => {
-                "if the schemas are equal, use `--conversion=none`, else run `rscaffold create \
-                 webhook --conversion` first; if no cluster has such objects, use `--force`"
-            }
-            Some(project::Error::Hub(_)) => {
-                "delete the spokes first, or delete the conversion with `rscaffold delete webhook \
-                 --conversion`"
-            }
-            Some(project::Error::NoSpoke(_)) => {
-                "make it a spoke with `rscaffold create webhook --conversion`; until then, use \
-                 `--served=false`"
-            }
-            Some(project::Error::TwoConversions(_)) => {
-                "delete the webhook with `rscaffold delete webhook --conversion`"
-            }
-            Some(project::Error::Webhook(_)) => {
-                "add the webhook to the stored version: the API server calls it for all versions"
-            }
-            Some(project::Error::Crate(_)) => {
-                "pass the existing crate to `--external-api-crate`, or change the crate of all \
-                 kinds with `--force`"
-            }
-            Some(project::Error::NeedlessCrate(_)) => "leave out `--external-api-crate`",
-            Some(project::Error::Related(_)) => {
-                "remove it from `owns` or `watches` of the controller in `PROJECT`, then run `rscaffold apply`"
-            }
-            None => return Err(error),
-        };
-        Err(error).or_hint(hint)
-    })
+    let Err(error) = changed else { return changed };
+    match error.downcast_ref().and_then(way_out) {
+        Some(hint) => Err(error).or_hint(hint),
+        None => Err(error),
+    }
+}
+
+/// What the user can do instead of a change that is refused.
+fn way_out(refusal: &project::Error) -> Option<String> {
+    use project::Error;
+    let hint = match refusal {
+        Error::Changes { .. } => "apply the new settings with `--force`",
+        Error::SecondControllers { .. } | Error::UnstoredController { .. } => {
+            "add no controller: `--controller=false`"
+        }
+        Error::UnstoredWebhook { .. } => {
+            "add the webhook to the stored version: the API server calls it for all versions"
+        }
+        Error::Crate { .. } => {
+            "pass the existing crate to `--external-api-crate`, or change the crate of all kinds \
+             with `--force`"
+        }
+        Error::NeedlessCrate { .. } => "leave out `--external-api-crate`",
+        Error::OnlyVersion { id } => {
+            return Some(format!(
+                "add another version first, with `rscaffold create api --group {} --version \
+                 <VERSION> --kind {}`",
+                id.group().as_argument(),
+                id.kind()
+            ));
+        }
+        Error::OtherHub { hub, .. } => {
+            return Some(format!(
+                "leave out `--version`, or use `{}`; to change the hub anyway, run `rscaffold \
+                 delete webhook --conversion` first",
+                hub.version()
+            ));
+        }
+        Error::Hub { .. } => {
+            "delete the spokes first, or delete the conversion with `rscaffold delete webhook \
+             --conversion`"
+        }
+        Error::NoSpoke { .. } => {
+            "make it a spoke with `rscaffold create webhook --conversion`; until then, use \
+             `--served=false`"
+        }
+        Error::TwoConversions { .. } => {
+            "delete the webhook with `rscaffold delete webhook --conversion`"
+        }
+        Error::StoredObjects { .. } => {
+            "if the schemas are equal, use `--conversion=none`, else run `rscaffold create webhook \
+             --conversion` first; if no cluster has such objects, use `--force`"
+        }
+        Error::ServedVersions { other, .. } => {
+            return Some(format!(
+                "first `rscaffold create api --group {} --version {} --kind {} --served=false \
+                 --force`",
+                other.group().as_argument(),
+                other.version(),
+                other.kind()
+            ));
+        }
+        Error::Unconverted { .. } => {
+            "if the schemas are equal, use `--conversion=none`, else use `--served=false` for all \
+             but one until you run `rscaffold create webhook --conversion`"
+        }
+        Error::GoProject | Error::TooOld { .. } => return None,
+        Error::Related { .. } => {
+            "remove it from `owns` or `watches` of the controller in `PROJECT`, then run `rscaffold apply`"
+        }
+    };
+    Some(hint.to_owned())
 }
 
 /// The text of `PROJECT`.

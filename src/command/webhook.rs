@@ -315,7 +315,7 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     let all = !args.defaulting && !args.programmatic_validation && !args.conversion;
     let there = before.find(&id)?;
     if args.conversion || all && there.is_some_and(|it| it.spokes().is_some()) {
-        after.remove_conversion(&id)?;
+        or_way_out(after.remove_conversion(&id))?;
     }
     let which = match there.filter(|_| all) {
         Some(there) => there.webhooks.clone(),

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::{Conversion, Error, Project, Resource, Stage};
-use crate::{
-    hint::OrHint,
-    names::{GroupVersionKind, Version},
-};
+use crate::names::{GroupVersionKind, Version};
 
 impl Project {
     /// The hub of each kind that a webhook converts.
@@ -53,30 +50,16 @@ impl Project {
             "{hub} is a kind of {}, but only versions of this project's kinds can be converted",
             hub.definer()
         );
-        let kind = &hub.kind;
         let others = self.versions(hub).map(|it| &it.version);
         let others: BTreeSet<_> = others.filter(|it| **it != hub.version).cloned().collect();
         if others.is_empty() {
-            return Err(anyhow!(
-                "{hub} is the only version of its kind, so there is nothing to convert"
-            ))
-            .or_hint(format!(
-                "add another version first, with `rscaffold create api --group {} --version \
-                 <VERSION> --kind {kind}`",
-                hub.group.as_argument()
-            ));
+            bail!(Error::OnlyVersion { id: hub.id() });
         }
         if let Some(there) = self.hub_of(hub).filter(|it| it.version != hub.version) {
-            return Err(anyhow!(
-                "{there} is the hub of the kind: with `{}` as the hub, you would have to rewrite \
-                 the code of each conversion",
-                hub.version
-            ))
-            .or_hint(format!(
-                "leave out `--version`, or use `{}`; to change the hub anyway, run `rscaffold \
-                 delete webhook --conversion` first",
-                there.version
-            ));
+            bail!(Error::OtherHub {
+                hub: there.id(),
+                wanted: hub.version.clone(),
+            });
         }
         for spoke in spokes {
             ensure!(
@@ -89,7 +72,7 @@ impl Project {
                 names(&others)
             );
         }
-        let added = [spokes, &others][usize::from(spokes.is_empty())];
+        let added = if spokes.is_empty() { &others } else { spokes };
         let before = self.hub_of(hub).map(|it| members(it).cloned().collect());
         let before: BTreeSet<Version> = before.unwrap_or_default();
         let mut served = Vec::new();
@@ -139,15 +122,10 @@ impl Project {
         let served = self.versions(&before).filter(|it| it.is_served());
         let (stored, served): (Vec<_>, Vec<_>) = served.partition(|it| it.is_stored());
         if let (Some(stored), Some(other)) = (stored.first(), served.first()) {
-            return Err(anyhow!(
-                "{other} and {stored} are served, and nothing would convert between them"
-            ))
-            .or_hint(format!(
-                "first `rscaffold create api --group {} --version {} --kind {} --served=false --force`",
-                other.group.as_argument(),
-                other.version,
-                other.kind
-            ));
+            bail!(Error::ServedVersions {
+                other: other.id(),
+                stored: stored.id(),
+            });
         }
         if let Some(own) = project.resources[index].own_mut() {
             own.spokes = None;
@@ -163,10 +141,10 @@ impl Project {
     /// If the version is the hub.
     pub(super) fn remove_spoke(&mut self, removed: &Resource) -> Result<()> {
         if let Some(spokes) = removed.spokes() {
-            bail!(Error::Hub(format!(
-                "{removed} is the hub of {}",
-                names(spokes)
-            )));
+            bail!(Error::Hub {
+                id: removed.id(),
+                spokes: names(spokes),
+            });
         }
         let project = self.clone();
         for version in self.resources.iter_mut() {
@@ -218,18 +196,18 @@ impl Project {
             let conversion = hub.own().map(|own| own.conversion).unwrap_or_default();
             ensure!(
                 conversion.is_missing(),
-                Error::TwoConversions(format!(
-                    "{hub} has a webhook that converts, so remove `conversion: {}`",
-                    conversion.name()
-                ))
+                Error::TwoConversions {
+                    hub: hub.id(),
+                    other: conversion.name(),
+                }
             );
             for version in self.versions(hub) {
                 ensure!(
                     !version.is_served() || self.is_converted(version),
-                    Error::NoSpoke(format!(
-                        "{version} cannot be served: it is not a spoke of {hub}, the hub of the \
-                         kind"
-                    ))
+                    Error::NoSpoke {
+                        id: version.id(),
+                        hub: hub.id(),
+                    }
                 );
             }
         }
@@ -255,7 +233,6 @@ mod tests {
         super::tests::{api, at_stage, core, empty, error, unserved, without_controller},
         *,
     };
-    use crate::hint::hint;
 
     fn project(resources: impl IntoIterator<Item = Resource>) -> Project {
         let mut project = empty();
@@ -475,12 +452,6 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "`sea/v1/Ship` and `sea/v2/Ship` are served, and nothing would convert between them"
-        );
-        assert_eq!(
-            hint(&refused),
-            Some(
-                "first `rscaffold create api --group sea --version v1 --kind Ship --served=false --force`"
-            )
         );
         let v1 = unserved(ships.resources[1].clone());
         ships.add(v1, true).unwrap();

@@ -11,12 +11,11 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Value, from_value, to_value};
 
 use super::{
-    Controller, Conversion, Definition, Deprecation, External, Image, Own, Project, Resource,
-    Stage, Types, webhooks::WebhooksEntry, yaml,
+    Controller, Conversion, Definition, Deprecation, Error, External, Image, Own, Project,
+    Resource, Stage, Types, webhooks::WebhooksEntry, yaml,
 };
 use crate::{
     builtin,
-    hint::OrHint,
     names::{
         Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version, Warning,
     },
@@ -497,14 +496,7 @@ impl Format {
             None => self.version.as_deref() == Some("2"),
         };
         if is_go {
-            return Err(anyhow!(
-                "`{file}` describes a Go project of kubebuilder, but rscaffold is for projects in \
-                 Rust"
-            ))
-            .or_hint(
-                "to start a Rust project with the same kinds, types, permissions and names, run \
-                 `rscaffold init --from <THIS FOLDER>` in an empty folder",
-            );
+            bail!(Error::GoProject);
         }
         for (field, theirs, ours) in [
             ("layout", layout, Project::LAYOUT),
@@ -539,14 +531,10 @@ fn check_version(theirs: &str, ours: &str) -> Result<()> {
     let (major, minor) = OLDEST;
     let version: semver::Version = theirs.parse()?;
     if (version.major, version.minor) < OLDEST {
-        return Err(anyhow!(
-            "`{file}` was written by rscaffold {theirs}, but rscaffold {ours} reads projects of \
-             {major}.{minor} or newer"
-        ))
-        .or_hint(
-            "start a new project with `rscaffold init` in another folder, add the same kinds, and \
-             copy your code into it",
-        );
+        bail!(Error::TooOld {
+            theirs: theirs.to_owned(),
+            oldest: format!("{major}.{minor}"),
+        });
     }
     Ok(())
 }

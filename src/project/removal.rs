@@ -24,10 +24,12 @@ impl Project {
             for (verb, kinds) in [("owns", &controller.owns), ("watches", &controller.watches)] {
                 ensure!(
                     !kinds.iter().any(is_it),
-                    Error::Related(format!(
-                        "the controller `{}` of {other} {verb} {resource}",
-                        controller.name
-                    ))
+                    Error::Related {
+                        id: resource.id(),
+                        controller: controller.name.clone(),
+                        of: other.id(),
+                        verb,
+                    }
                 );
             }
         }

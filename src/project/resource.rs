@@ -551,10 +551,10 @@ impl Project {
             let ident = dependency.ident();
             ensure!(
                 !names::is_dependency(&ident),
-                Error::NeedlessCrate(format!(
-                    "{resource} needs no crate `{}`: every project has it",
-                    dependency.name()
-                ))
+                Error::NeedlessCrate {
+                    id: resource.id(),
+                    name: dependency.name().to_owned(),
+                }
             );
             ensure!(
                 path.crate_ident() == ident,
@@ -568,9 +568,12 @@ impl Project {
             let (other, there) = *crates.entry(ident).or_insert((resource, dependency));
             ensure!(
                 there == dependency,
-                Error::Crate(format!(
-                    "{resource} cannot take the crate `{dependency}`: {other} has `{there}`"
-                ))
+                Error::Crate {
+                    id: resource.id(),
+                    wanted: dependency.clone(),
+                    other: other.id(),
+                    there: there.clone(),
+                }
             );
         }
         Ok(())

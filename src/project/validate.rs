@@ -123,9 +123,10 @@ impl Project {
                 }
                 ensure!(
                     resource.controllers.is_empty() || other.controllers.is_empty(),
-                    Error::Controller(format!(
-                        "{resource} cannot have a controller: {version} has the controllers of the kind"
-                    ))
+                    Error::SecondControllers {
+                        id: resource.id(),
+                        other: version.clone(),
+                    }
                 );
             }
         }
@@ -142,9 +143,11 @@ impl Project {
                 served == 1
                     || conversion != Some(Conversion::Missing)
                     || self.hub_of(resource).is_some(),
-                "{served} versions of `{kind}` in `{group}` are served, and nothing converts \
-                 between them: set `conversion: none` if the schemas are equal, else set `served: \
-                 false` for all but one until you run `rscaffold create webhook --conversion`"
+                Error::Unconverted {
+                    count: served,
+                    kind: kind.clone(),
+                    group,
+                }
             );
             ensure!(
                 stored == 1,
@@ -153,9 +156,7 @@ impl Project {
             );
             ensure!(
                 resource.controllers.is_empty() || resource.is_stored(),
-                Error::Controller(format!(
-                    "{resource} cannot have a controller: the API server does not store this version"
-                ))
+                Error::UnstoredController { id: resource.id() }
             );
         }
         Ok(())
@@ -415,11 +416,7 @@ mod tests {
         let of_guestbook = "of `Guestbook` in `webapp.com`";
         assert_eq!(
             error([v1(), without_controller(v2())]),
-            format!(
-                "2 versions {of_guestbook} are served, and nothing converts between them: set \
-                 `conversion: none` if the schemas are equal, else set `served: false` for all but \
-                 one until you run `rscaffold create webhook --conversion`"
-            )
+            format!("2 versions {of_guestbook} are served, and nothing converts between them")
         );
         assert_eq!(
             error([unserved(v1()), unserved(v2())]),

@@ -190,9 +190,7 @@ impl Project {
         for resource in self.webhooks() {
             ensure!(
                 !resource.has_api() || resource.is_stored(),
-                Error::Webhook(format!(
-                    "{resource} cannot have webhooks: the API server does not store this version"
-                ))
+                Error::UnstoredWebhook { id: resource.id() }
             );
             if let "Defaulter" | "Validator" = resource.kind.as_str() {
                 bail!("{resource} cannot have webhooks: their code has a type with this name");
