@@ -5,12 +5,12 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use kube_manager::source::FILES;
 
-#[path = "src/reconcile/digest/sha256.rs"]
+#[path = "src/engine/digest/sha256.rs"]
 mod sha256;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=src/reconcile/digest/sha256.rs");
+    println!("cargo:rerun-if-changed=src/engine/digest/sha256.rs");
     println!("cargo:rerun-if-changed=templates");
 
     let digests: Vec<_> = FILES.iter().map(|(_, text)| sha256::digest(text)).collect();

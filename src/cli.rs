@@ -21,9 +21,10 @@ use crate::{
         version::{self, Version},
         webhook::{self, CreateWebhook, DeleteWebhook},
     },
+    engine::worktree::top,
+    render::CONVENTIONS,
     report::{Outcome, UsageError},
     visible::visible,
-    worktree::top,
 };
 
 use tip::with_tip;
@@ -138,7 +139,7 @@ impl Cli {
 
     /// Runs the command on the project that contains `folder`, which is an absolute path.
     pub fn run(self, folder: &Path) -> Outcome {
-        let root = top(folder).unwrap_or(folder);
+        let root = top(folder, &CONVENTIONS).unwrap_or(folder);
         let failure = match &self.command {
             Command::Diff(diff) => diff.failure(),
             _ => Outcome::FAILURE,

@@ -4,12 +4,12 @@ use anyhow::{Context as _, Error, Result, anyhow, ensure};
 
 use crate::{
     crd::{self, Crd, CrdVersion, Loss, Setting},
+    engine::{Text, Texts},
     hint::OrHint,
     names::{Domain, Group, GroupVersionKind, Kind, Version},
     project::{
         Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
     },
-    reconcile::{Text, Texts},
     visible::visible,
 };
 

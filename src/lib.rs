@@ -21,13 +21,12 @@ mod templates;
 pub mod given;
 pub mod port;
 
-// reconcile: files -> plan
-pub mod reconcile;
+// reconcile: files -> plan -> disk
+pub mod engine;
 pub mod turn;
 
-// apply: plan -> disk, and what the user sees
+// what the user sees
 pub mod report;
-pub mod worktree;
 
 // hints of errors, limits, and escapes for invisible characters
 pub mod hint;

@@ -34,11 +34,11 @@ pub use self::{
     source::{WITHOUT, is_wanted},
 };
 use crate::{
+    engine::worktree::Snapshot,
     hint::OrHint,
     names::{Domain, NamespaceName, ProjectName, Repo},
     project::{Feature, License, Project},
     visible::visible,
-    worktree::Snapshot,
 };
 
 /// A Go project that was read.

@@ -4,7 +4,10 @@
 //! its scope, a template has the path of the file that it renders to. The path is a template too. A template that
 //! renders to an empty text makes no file.
 
+mod conventions;
 mod view;
+
+pub use self::conventions::CONVENTIONS;
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
@@ -15,9 +18,9 @@ use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use crate::{
     convert::{File, convert},
+    engine::{Text, Texts},
     limits::Total,
     project::{Feature, Project, Runtime, yaml::scalar},
-    reconcile::{Text, Texts},
     templates::{TEMPLATES, files},
 };
 

@@ -15,16 +15,12 @@ use std::{
 use anyhow::{Result, anyhow, ensure};
 
 use crate::{
+    engine::reconcile::{OnConflict, Plan, Policy, Sides, markers::Marked, reconcile},
+    engine::worktree::{Record, Unmerged, WorkTree},
+    engine::{Text, Texts, digest::is_digest},
     hint::OrHint,
     project::Project,
-    reconcile::{
-        OnConflict, Plan, Policy, Sides, Text, Texts,
-        digest::{is_digest, recorded, resolve},
-        markers::Marked,
-        reconcile,
-    },
-    render::render,
-    worktree::{Record, Unmerged, WorkTree},
+    render::{CONVENTIONS, render},
 };
 
 use given::Known;
@@ -102,13 +98,13 @@ impl Turn<'_> {
         let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
         let disk = self.tree.ours(paths)?;
         for (path, text) in base.iter_mut().filter(|(_, text)| is_digest(text)) {
-            *text = resolve(path, text, disk.get(path).map(Text::as_ref));
+            *text = CONVENTIONS.resolve(path, text, disk.get(path).map(Text::as_ref));
         }
         if let Some(before) = &self.before {
             // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.
             base.insert(Project::FILE.to_owned(), before.to_text()?.into());
         }
-        let mut sides = Sides::new(base, disk, render.texts);
+        let mut sides = Sides::new(&CONVENTIONS, base, disk, render.texts);
         self.exclude(&mut sides)?;
         let sources = self.sources(&sides, &render.origins)?;
         self.settle_markers(&mut sides, policy, &sources)?;
@@ -238,7 +234,7 @@ impl Files {
                 .into_iter()
                 .map(Text::into_owned)
                 .collect(),
-            texts: recorded(texts),
+            texts: CONVENTIONS.recorded(texts),
             marked: plan.marked.clone(),
             given: self.known.given,
         }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use glob::glob;
-use rscaffold::{names::Kind, project::Feature, reconcile::is_derived};
+use rscaffold::{names::Kind, project::Feature, render::CONVENTIONS};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
@@ -228,7 +228,7 @@ fn files_of_a_project() {
             .replace("<plural>", "guestbooks")
             .replace("<domain>", "com")
             .replace("<project name>", "guestbook");
-        let derived = is_derived(&path);
+        let derived = CONVENTIONS.is_derived(&path);
         assert_eq!(row[1] == "derived", derived, "{path}");
         documented.insert(path, row.clone());
     }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use diffy::DiffOptions;
-use rscaffold::reconcile::digest;
+use rscaffold::render::CONVENTIONS;
 use tempfile::TempDir;
 
 use crate::{
@@ -432,7 +432,7 @@ fn the_record_has_the_text_of_each_file() {
         .map(|path| {
             let of_project: PathBuf = path.components().skip(1).collect();
             let of_project = of_project.to_str().expect("UTF-8").to_owned();
-            let recorded = digest::recorded([(of_project, read(&path).into())].into());
+            let recorded = CONVENTIONS.recorded([(of_project, read(&path).into())].into());
             (path, recorded.into_values().collect())
         })
         .collect();

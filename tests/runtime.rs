@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use rscaffold::reconcile::digest::recorded;
+use rscaffold::render::CONVENTIONS;
 
 use crate::project::{Project, assert_same};
 
@@ -16,7 +16,7 @@ const VENDORED: &str = "crates/kube-manager/src/runtime/operator.rs";
 /// Changes the record as if an older rscaffold had written `text` to the vendored file.
 fn write_last(project: &Project, text: &str) {
     let record = project.read(RECORD);
-    let former = recorded(BTreeMap::from([(
+    let former = CONVENTIONS.recorded(BTreeMap::from([(
         VENDORED.to_owned(),
         text.to_owned().into(),
     )]));

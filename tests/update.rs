@@ -15,7 +15,7 @@ use std::{
     process::Command,
 };
 
-use rscaffold::reconcile::digest::is_digest;
+use rscaffold::engine::digest::is_digest;
 use tempfile::NamedTempFile;
 
 use crate::{

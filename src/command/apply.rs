@@ -13,13 +13,13 @@ use super::{
     turn::{carry_out, ensure_known, turn},
 };
 use crate::{
+    engine::reconcile::{Kept, Policy},
+    engine::worktree::{Record, WorkTree},
     hint::OrHint,
     project::Project,
-    reconcile::{Kept, Policy},
-    render::render,
+    render::{CONVENTIONS, render},
     report::{self, Outcome, Story},
     turn::Turn,
-    worktree::{Record, WorkTree},
 };
 
 /// `apply`
@@ -112,7 +112,7 @@ impl Diff {
 
 /// Reconciles the files with `PROJECT`, after an edit of `PROJECT` or a merge of branches.
 pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let policy = args.mode.on_conflict.policy()?;
     let (mut turn, story) = if args.rebuild_base {
         let turn = Turn::of_branches(&tree, &text(&tree)?, Record::default(), &policy);
@@ -185,7 +185,7 @@ fn rebuilt(before: &Project) -> Vec<String> {
 
 /// Updates a project that an older rscaffold wrote.
 pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load(&tree)?;
     let now = env!("CARGO_PKG_VERSION");
     let from = &before.cli_version;
@@ -208,7 +208,7 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
 /// Returns the changes that `apply` would make now, as a unified diff. In a project of an older rscaffold, returns the
 /// changes of `update`.
 pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let policy = args.on_conflict.policy()?;
     let turn = recorded(&tree, &policy)?;
     let files = turn.files(&policy)?;

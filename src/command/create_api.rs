@@ -14,6 +14,8 @@ use super::{
 use crate::{
     builtin,
     convert::{File, has_example_status},
+    engine::Text,
+    engine::worktree::WorkTree,
     hint::OrHint,
     names::{
         CommandWord, ControllerName, Dependency, Domain, GroupVersionKind, ImageName, Plural, Port,
@@ -23,9 +25,8 @@ use crate::{
         Controller, Conversion, Definition, Deprecation, External, Image, Own, Project, Resource,
         Stage, Types, Webhooks,
     },
-    reconcile::Text,
+    render::CONVENTIONS,
     report::{NextStep, Outcome, Story, UsageError},
-    worktree::WorkTree,
 };
 
 /// `create api`
@@ -260,7 +261,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
         );
         return crd::run(&args, &file, root, folder);
     }
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
     let last = before.resources.iter().rfind(|it| it.has_api());
     let id = (args.id).complete(last.map(|it| &it.group), Some(&"v1".parse()?))?;

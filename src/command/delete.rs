@@ -7,10 +7,11 @@ use clap::Args;
 
 use super::{Mode, carry_out, id::Id, load_current, or_way_out, turn::turn, webhook::left_behind};
 use crate::{
+    engine::worktree::WorkTree,
     names::ControllerName,
     project::{Controller, Project, Resource},
+    render::CONVENTIONS,
     report::{Outcome, Story},
-    worktree::WorkTree,
 };
 
 /// `delete api`
@@ -59,7 +60,7 @@ Examples:
 
 /// Removes a version of a kind from the project, with everything that only this version needed.
 pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
     let resource = or_way_out(after.remove(&args.id.complete(None, None)?))?;
@@ -109,7 +110,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
 
 /// Removes a controller from the project.
 pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
     let id = args.id.complete(None, None)?;

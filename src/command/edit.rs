@@ -13,9 +13,10 @@ use super::{
     turn::turn,
 };
 use crate::{
+    engine::worktree::WorkTree,
     project::{Feature, Project, Resource},
+    render::CONVENTIONS,
     report::{NextStep, Outcome, Story, UsageError},
-    worktree::WorkTree,
 };
 
 /// `edit`
@@ -61,7 +62,7 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
             settings";
         bail!(UsageError(error.to_owned()));
     }
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
     let enabled = settings.enable.clone();
     let after = settings.apply(before.clone())?;

@@ -14,17 +14,18 @@ use super::{
     or_edit,
     settings::{Settings, notes},
     turn::{carry_out, ensure_not_lost},
+    workspace::{Workspace, workspace},
 };
 use crate::{
+    engine::Texts,
+    engine::worktree::{WorkTree, snapshot, top},
     hint::OrHint,
     names::ProjectName,
     port::{self, Port},
     project::{Feature, Project},
-    reconcile::{Texts, digest::recorded},
-    render::render,
+    render::{CONVENTIONS, render},
     report::{NextStep, Outcome, Story},
     turn::{GivenTexts, Turn},
-    worktree::{WorkTree, Workspace, snapshot, top},
 };
 
 /// `init`
@@ -113,8 +114,8 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         mode,
     } = args;
     settings.enable.extend(kubebuilder.features(false)?);
-    let tree = WorkTree::open(root)?;
-    let there = tree.project()?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
+    let there = tree.description()?;
     if let Some(text) = there {
         or_edit(Project::check_format(&text))?;
         return Err(anyhow!(
@@ -123,7 +124,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         ))
         .or_hint("add to it with `rscaffold create api`, change it with `rscaffold edit`");
     }
-    if let Some(top) = root.parent().and_then(top) {
+    if let Some(top) = root.parent().and_then(|above| top(above, &CONVENTIONS)) {
         let below = root.strip_prefix(top)?.components();
         let above = below.map(|_| "..").collect::<Vec<_>>().join("/");
         return Err(anyhow!("this folder is part of the project in `{above}`")).or_hint(
@@ -131,7 +132,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
              it",
         );
     }
-    let workspace = tree.workspace()?;
+    let workspace = workspace(root, tree.read_text("Cargo.toml")?.as_deref())?;
     let enabled = settings.enable.clone();
     let port = from
         .as_deref()
@@ -174,7 +175,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     };
     let mut record = tree.record()?;
     if !record.texts.is_empty() {
-        ensure_not_lost(&record, &recorded(render(&project)?.texts))?;
+        ensure_not_lost(&record, &CONVENTIONS.recorded(render(&project)?.texts))?;
     }
     record.texts.extend(untouched(&tree, &project)?);
     let turn = Turn {

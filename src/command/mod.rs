@@ -8,10 +8,11 @@ use self::{
     turn::{carry_out, ensure_not_lost},
 };
 use crate::{
+    engine::Texts,
+    engine::reconcile::markers::Marked,
+    engine::worktree::WorkTree,
     hint::OrHint,
     project::{self, Project},
-    reconcile::{Texts, markers::Marked},
-    worktree::WorkTree,
 };
 
 pub mod apply;
@@ -28,6 +29,7 @@ mod settings;
 mod turn;
 pub mod version;
 pub mod webhook;
+mod workspace;
 
 /// The flags of all commands that change the project.
 #[derive(Debug, Args)]
@@ -170,7 +172,7 @@ fn way_out(refusal: &project::Error) -> Option<String> {
 
 /// The text of `PROJECT`.
 fn text(tree: &WorkTree) -> Result<String> {
-    if let Some(text) = tree.project()? {
+    if let Some(text) = tree.description()? {
         return Ok(text);
     }
     ensure_not_lost(&tree.record()?, &Texts::new())?;

@@ -9,7 +9,7 @@ use clap::{
 };
 
 use crate::{
-    reconcile::{OnConflict, Policy},
+    engine::reconcile::{OnConflict, Policy},
     report::UsageError,
 };
 

@@ -4,12 +4,13 @@ use anyhow::{Result, anyhow, ensure};
 
 use super::{Mode, ask};
 use crate::{
+    engine::Texts,
+    engine::reconcile::{OnConflict, Plan, Policy, Reason},
+    engine::worktree::{LAST_APPLIED, Record, WorkTree},
     hint::OrHint,
     project::Project,
-    reconcile::{OnConflict, Plan, Policy, Reason, Texts},
     report::{self, Outcome, Story},
     turn::Turn,
-    worktree::{LAST_APPLIED, Record, WorkTree},
 };
 
 /// Refuses a missing record.

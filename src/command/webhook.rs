@@ -14,11 +14,12 @@ use super::{
     turn::turn,
 };
 use crate::{
+    engine::worktree::WorkTree,
     hint::OrHint,
     names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath},
     project::{Project, Resource, Webhook, Webhooks},
+    render::CONVENTIONS,
     report::{NextStep, Outcome, Story, UsageError},
-    worktree::WorkTree,
 };
 
 /// `create webhook`
@@ -152,7 +153,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
                 .to_owned()
         )
     );
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
     let last = before.resources.iter().rfind(|it| it.has_api());
     let hub = |group: &Group, kind: &Kind| hub(&before, group, kind).filter(|_| args.conversion);
@@ -307,7 +308,7 @@ fn spokes<'a>(resource: &Resource, project: &'a Project) -> impl Iterator<Item =
 
 /// Removes webhooks from the project.
 pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
     let hub = |group: &Group, kind: &Kind| hub(&before, group, kind).filter(|_| args.conversion);

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::source::{file_name, folder, is_file_of};
-use crate::reconcile::Texts;
+use crate::engine::Texts;
 
 /// The largest number of names that are followed to resolve one name.
 const MAX_STEPS: usize = 8;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::go::Go;
-use crate::{project::yaml::documents, worktree::Snapshot};
+use crate::{engine::worktree::Snapshot, project::yaml::documents};
 
 /// Folders without source code of the project, which are not read.
 pub const WITHOUT: [&str; 4] = ["bin", "node_modules", "testdata", "vendor"];

@@ -9,11 +9,11 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use super::*;
 use crate::{
     crd::tests::is_formatted,
+    engine::Texts,
+    engine::worktree::{Snapshot, snapshot},
     project::{Controller, Resource, yaml},
-    reconcile::Texts,
     render::render,
     visible::is_hidden,
-    worktree::{Snapshot, snapshot},
 };
 
 fn go_folder() -> PathBuf {

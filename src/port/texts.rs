@@ -17,13 +17,13 @@ use super::{
 };
 use crate::{
     crd::fit::misfits,
+    engine::{Text, Texts},
     given::Given,
     names::GroupVersionKind,
     project::{
         Controller, Project, Resource,
         yaml::{self, documents},
     },
-    reconcile::{Text, Texts},
     render::render,
     visible::is_hidden,
 };

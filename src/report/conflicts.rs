@@ -6,7 +6,7 @@ use console::{Style, style};
 
 use super::{Story, aside, error_line, plan::list, say};
 use crate::{
-    reconcile::{Conflict, Plan, Reason},
+    engine::reconcile::{Conflict, Plan, Reason},
     visible::visible,
 };
 
@@ -105,7 +105,7 @@ fn side(text: &mut String, name: &str, lines: &[String], style: &Style) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::{Change, Hunk};
+    use crate::engine::reconcile::{Change, Hunk};
 
     fn lines(lines: &[&str]) -> Vec<String> {
         lines.iter().map(|line| (*line).to_owned()).collect()

@@ -6,7 +6,7 @@ use console::{Style, colors_enabled};
 use diffy::DiffOptions;
 
 use crate::{
-    reconcile::{Plan, Sides},
+    engine::reconcile::{Plan, Sides},
     visible::visible,
 };
 
@@ -56,10 +56,13 @@ fn shown(patch: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::{Change, Texts};
+    use crate::{
+        engine::{Texts, reconcile::Change},
+        render::CONVENTIONS,
+    };
 
     fn on_disk(texts: Texts) -> Sides {
-        Sides::new(Texts::new(), texts, Texts::new())
+        Sides::new(&CONVENTIONS, Texts::new(), texts, Texts::new())
     }
 
     #[test]

@@ -6,7 +6,7 @@ use console::Style;
 
 use super::aside;
 use crate::{
-    reconcile::{Change, Kept, Plan},
+    engine::reconcile::{Change, Kept, Plan},
     visible::visible,
 };
 
@@ -242,7 +242,7 @@ fn next(steps: &[&NextStep]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::Text;
+    use crate::engine::Text;
 
     fn plan(changes: &[(&str, Change)]) -> Plan {
         let changes = changes

@@ -4,9 +4,7 @@ use std::{collections::BTreeSet, mem};
 
 use super::Turn;
 use crate::{
-    project::Project,
-    reconcile::{Texts, branches::three_way},
-    render::render,
+    engine::Texts, engine::reconcile::branches::three_way, project::Project, render::render,
 };
 
 impl Turn<'_> {

@@ -4,17 +4,17 @@ use anyhow::{Result, anyhow};
 
 use super::{Sources, Turn};
 use crate::{
-    hint::OrHint,
-    project::Project,
-    reconcile::{
-        Conflict, OnConflict, Policy, Sides, Text,
+    engine::Text,
+    engine::reconcile::{
+        Conflict, OnConflict, Policy, Sides,
         branches::{Side, differences, merge},
-        digest::resolve,
-        is_derived,
         line_ends::{LineEnds, with_line_ends_of},
         markers::Marked,
     },
-    worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
+    engine::worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
+    hint::OrHint,
+    project::Project,
+    render::CONVENTIONS,
 };
 
 impl<'a> Turn<'a> {
@@ -89,8 +89,11 @@ fn merged(
         }
         return Ok(None);
     };
-    let [ours, theirs] = [&commits.ours, &commits.theirs].map(|it| it.project.as_deref());
-    let parent = commits.parent.as_ref().and_then(|it| it.project.as_deref());
+    let [ours, theirs] = [&commits.ours, &commits.theirs].map(|it| it.description.as_deref());
+    let parent = commits
+        .parent
+        .as_ref()
+        .and_then(|it| it.description.as_deref());
     match (parent, ours, theirs, &commits.merged) {
         (Some(_), Some(ours), Some(theirs), Some(merged)) if is_same(text, merged) => {
             both(parent, ours, theirs).map(Some)
@@ -151,7 +154,7 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         let (base, ours) = match merged {
             Ok(text) => (sides.get(target).theirs.clone(), text),
             // `make manifests` will replace the text of either side.
-            Err(_) if is_derived(path) => (Some(Text::default()), stages.ours.clone()),
+            Err(_) if CONVENTIONS.is_derived(path) => (Some(Text::default()), stages.ours.clone()),
             Err(conflict) => {
                 sides.at(path).open = Some(at(conflict, &disk));
                 continue;
@@ -166,7 +169,11 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
 
 /// The version of rscaffold that wrote the project in a commit.
 fn version(commit: &Commit) -> Result<String> {
-    let project = commit.project.as_deref().map(Project::parse).transpose()?;
+    let project = commit
+        .description
+        .as_deref()
+        .map(Project::parse)
+        .transpose()?;
     Ok(project.map_or_else(String::new, |project| project.cli_version))
 }
 
@@ -176,7 +183,7 @@ fn side(path: &str, commit: Option<&Commit>, text: Option<Text>) -> Result<Side>
         (Project::FILE, Some(text)) => Some(Project::parse(text)?.to_text()?.into()),
         _ => commit.and_then(|commit| {
             let recorded = commit.record.texts.get(path)?;
-            Some(resolve(path, recorded, text.as_deref()))
+            Some(CONVENTIONS.resolve(path, recorded, text.as_deref()))
         }),
     };
     Ok(Side { base, ours: text })
@@ -220,8 +227,11 @@ mod tests {
         *,
     };
     use crate::{
+        engine::{
+            Texts,
+            reconcile::{Hunk, Reason, reconcile},
+        },
         project::Feature,
-        reconcile::{Hunk, Reason, Texts, reconcile},
     };
 
     const OURS: &str = "a\nB\nc\n";
@@ -324,7 +334,7 @@ mod tests {
             }),
         };
         let side = |text: &str| Texts::from([(path.to_owned(), text.to_owned().into())]);
-        let mut sides = Sides::new(Texts::new(), side(disk), side(render));
+        let mut sides = Sides::new(&CONVENTIONS, Texts::new(), side(disk), side(render));
         settle(&unmerged, &mut sides, &Sources::default())?;
         Ok(sides)
     }

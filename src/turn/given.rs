@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 
 use super::{Sides, Sources, Turn};
 use crate::{
-    reconcile::{File, Start, Text, Texts, adapted, is_derived},
-    render::Conversion,
+    engine::reconcile::{File, Start, adapted},
+    engine::{Text, Texts},
+    render::{CONVENTIONS, Conversion},
 };
 
 /// What the record contains about given texts after a turn.
@@ -82,7 +83,7 @@ impl Turn<'_> {
         } else if file.disk.as_ref() != Some(text) {
             return;
         }
-        if !is_derived(path) {
+        if !CONVENTIONS.is_derived(path) {
             known.given.insert(path.clone(), text.clone());
         }
     }

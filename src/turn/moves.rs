@@ -10,9 +10,10 @@ use anyhow::Result;
 
 use super::{DECIDE, Turn, refuse};
 use crate::{
+    engine::Text,
+    engine::reconcile::{Sides, Start, copied, markers::Marked},
     project::{Project, Resource},
-    reconcile::{Sides, Start, Text, copied, is_derived, markers::Marked},
-    render::{Origin, places},
+    render::{CONVENTIONS, Origin, places},
 };
 
 /// For each file that starts as another file: the path of that file.
@@ -43,7 +44,7 @@ impl Turn<'_> {
         origins: &BTreeMap<String, Origin>,
     ) -> Result<Sources> {
         let has_base = |path: &str| sides.get(path).base.is_some();
-        let is_new = |path: &str| !has_base(path) && !is_derived(path);
+        let is_new = |path: &str| !has_base(path) && !CONVENTIONS.is_derived(path);
         let is_gone = |path: &str| has_base(path) && sides.get(path).theirs.is_none();
         let new: Vec<_> = origins.iter().filter(|(path, _)| is_new(path)).collect();
         let mut sources = Sources::default();

@@ -5,10 +5,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
+    engine::reconcile::{Change, Kept, Reason},
+    engine::worktree::{Commit, Commits},
     names::GroupVersionKind,
     project::{Conversion, Definition, Deprecation, Feature, License, Own, Resource, Stage, Types},
-    reconcile::{Change, Kept, Reason},
-    worktree::{Commit, Commits},
 };
 
 const VALUES: &str = "charts/guestbook/values.yaml";
@@ -35,7 +35,7 @@ fn library() -> Project {
 /// A commit with this project, and a record with these texts.
 pub(super) fn commit(project: &Project, texts: Texts) -> Commit {
     Commit {
-        project: Some(project.to_text().unwrap()),
+        description: Some(project.to_text().unwrap()),
         record: Record {
             texts,
             ..Record::default()
@@ -60,7 +60,7 @@ impl Folder {
     }
 
     fn files(&self, before: Option<Project>, after: Project, policy: &Policy) -> Result<Files> {
-        let tree = WorkTree::open(self.0.path())?;
+        let tree = WorkTree::open(self.0.path(), &CONVENTIONS)?;
         let turn = Turn {
             before,
             ..Turn::new(&tree, tree.record()?, after)
@@ -80,14 +80,14 @@ impl Folder {
         let policy = Policy::default();
         let files = self.files(before, after, &policy).unwrap();
         let plan = files.plan(&policy).unwrap();
-        let tree = WorkTree::open(self.0.path()).unwrap();
+        let tree = WorkTree::open(self.0.path(), &CONVENTIONS).unwrap();
         tree.apply(&plan, &files.into_record(&plan)).unwrap();
         plan
     }
 
     /// Gives `text` for the file at `path`, and applies the plan.
     fn give(&self, path: &str, text: String) -> Plan {
-        let tree = WorkTree::open(self.0.path()).unwrap();
+        let tree = WorkTree::open(self.0.path(), &CONVENTIONS).unwrap();
         let turn = Turn {
             before: Some(guestbook()),
             given: GivenTexts {
@@ -318,7 +318,7 @@ fn a_move_that_was_killed_is_completed() {
     folder.apply(Some(guestbook()), library());
     let (new, record) = (
         folder.read(MOVED),
-        folder.read(crate::worktree::LAST_APPLIED),
+        folder.read(crate::engine::worktree::LAST_APPLIED),
     );
     // Killed after the file was written to its new path: once with the file still at its old path, and once without.
     for is_there in [true, false] {
@@ -332,7 +332,7 @@ fn a_move_that_was_killed_is_completed() {
         folder.apply(Some(guestbook()), library());
         assert_eq!(folder.read(MOVED), new);
         assert!(!folder.has(VALUES));
-        assert_eq!(folder.read(crate::worktree::LAST_APPLIED), record);
+        assert_eq!(folder.read(crate::engine::worktree::LAST_APPLIED), record);
     }
 }
 
@@ -393,9 +393,9 @@ fn markers_stop_a_command_where_the_tool_put_them() {
         "they are text"
     );
 
-    let record = folder.read(crate::worktree::LAST_APPLIED);
+    let record = folder.read(crate::engine::worktree::LAST_APPLIED);
     let record = format!("{{\"marked\":\"README.md\"}}\n{record}");
-    folder.write(crate::worktree::LAST_APPLIED, &record);
+    folder.write(crate::engine::worktree::LAST_APPLIED, &record);
     let files = |on_conflict| {
         let policy = Policy {
             everywhere: on_conflict,
@@ -453,7 +453,7 @@ fn a_project_that_does_not_follow_from_the_branches_is_for_the_user_to_confirm()
         ..guestbook()
     });
     let of_branches = |projects: &[&Project], on_conflict| {
-        let tree = WorkTree::open(folder.0.path()).unwrap();
+        let tree = WorkTree::open(folder.0.path(), &CONVENTIONS).unwrap();
         let record = Record {
             projects: projects.iter().map(|it| it.to_text().unwrap()).collect(),
             ..tree.record().unwrap()
@@ -480,7 +480,7 @@ fn a_project_that_does_not_follow_from_the_branches_is_for_the_user_to_confirm()
 /// The base of a turn to `project`, after git merged the records of two projects.
 fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> Texts {
     let folder = tempfile::tempdir().unwrap();
-    let tree = WorkTree::open(folder.path()).unwrap();
+    let tree = WorkTree::open(folder.path(), &CONVENTIONS).unwrap();
     let mut turn = Turn {
         before: Some(project.clone()),
         branches: commits.map(|commits| Unmerged {
@@ -633,7 +633,10 @@ fn a_version_begins_with_the_files_of_the_stored_version() {
     assert_eq!(folder.read(SAMPLE_V2), with_remark(&fresh[SAMPLE_V2]));
     // The first version stays unchanged, and the record has the render.
     assert_eq!([folder.read(V1), folder.read(SAMPLE_V1)], [v1, sample]);
-    let record = WorkTree::open(folder.0.path()).unwrap().record().unwrap();
+    let record = WorkTree::open(folder.0.path(), &CONVENTIONS)
+        .unwrap()
+        .record()
+        .unwrap();
     assert_eq!(record.texts[V2], fresh[V2]);
     let again = folder.plan(Some(two_versions()), two_versions());
     assert!(again.is_noop());
@@ -746,7 +749,7 @@ fn a_version_that_a_killed_command_started_is_completed() {
             folder.write(path, &done.read(path));
         }
         folder.apply(Some(one_version()), after.clone());
-        for path in [V1, V2, SAMPLE_V2, crate::worktree::LAST_APPLIED] {
+        for path in [V1, V2, SAMPLE_V2, crate::engine::worktree::LAST_APPLIED] {
             assert_eq!(folder.read(path), done.read(path), "{written:?}");
         }
     }
@@ -840,9 +843,9 @@ fn types_with_conflict_markers_are_not_copied() {
     let folder = edited();
     let markers = "<<<<<<< yours\na\n=======\nb\n>>>>>>> rscaffold\n";
     folder.edit(V1, |text| format!("{markers}{text}"));
-    let record = folder.read(crate::worktree::LAST_APPLIED);
+    let record = folder.read(crate::engine::worktree::LAST_APPLIED);
     let record = format!("{{\"marked\":\"{V1}\"}}\n{record}");
-    folder.write(crate::worktree::LAST_APPLIED, &record);
+    folder.write(crate::engine::worktree::LAST_APPLIED, &record);
     let policy = Policy {
         everywhere: OnConflict::Markers,
         ..Policy::default()
@@ -899,7 +902,7 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     }
     let text = after.to_text().unwrap();
     folder.write(Project::FILE, &text);
-    let tree = WorkTree::open(folder.0.path()).unwrap();
+    let tree = WorkTree::open(folder.0.path(), &CONVENTIONS).unwrap();
     let policy = Policy::default();
     let turn = Turn::of_branches(&tree, &text, tree.record().unwrap(), &policy).unwrap();
     let files = turn.files(&policy).unwrap();

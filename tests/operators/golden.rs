@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use rscaffold::reconcile::is_derived;
+use rscaffold::render::CONVENTIONS;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
@@ -36,7 +36,7 @@ fn derived(folder: &Path) -> BTreeSet<PathBuf> {
     let files = paths.filter(|path| path.is_file());
     files
         .map(|path| path.strip_prefix(folder).expect("a path below").to_owned())
-        .filter(|path| is_derived(path.to_str().expect("a path in UTF-8")))
+        .filter(|path| CONVENTIONS.is_derived(path.to_str().expect("a path in UTF-8")))
         .collect()
 }
 

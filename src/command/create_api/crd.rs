@@ -11,16 +11,16 @@ use crate::{
         turn::{carry_out, turn},
     },
     crd::{self, Crd, CrdVersion, Loss},
+    engine::Texts,
+    engine::worktree::{WorkTree, read_text},
     given::Given,
     hint::OrHint,
     names::{Group, Kind},
     project::{Project, Resource, Stage},
-    reconcile::Texts,
-    render::render,
+    render::{CONVENTIONS, render},
     report::{Outcome, Story},
     turn::{GivenTexts, Turn},
     visible::visible,
-    worktree::{WorkTree, read_text},
 };
 
 /// The largest number of lines for a list of losses. The last line of a longer list counts the rest.
@@ -28,7 +28,7 @@ const LISTED: usize = 10;
 
 /// Adds the kind of the CRD in `file`, with types that are generated from the CRD. `file` is relative to `folder`.
 pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root)?;
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
     let (group, version, kind) = args.id.given();
     let crd = read(&folder.join(file), &file.display().to_string())?;

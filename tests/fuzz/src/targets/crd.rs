@@ -5,9 +5,9 @@ use std::{path::Path, sync::LazyLock};
 use rscaffold::{
     convert::{File, convert},
     crd::{self, Crd},
+    engine::Texts,
     given::Given,
     project::Project,
-    reconcile::Texts,
     render::render,
 };
 

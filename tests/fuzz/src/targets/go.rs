@@ -1,9 +1,9 @@
 //! Fuzzes the files of a Go project. A line `=== <path>` is above each file.
 
 use rscaffold::{
+    engine::Texts,
+    engine::worktree::Snapshot,
     port::{Port, WITHOUT, is_wanted},
-    reconcile::Texts,
-    worktree::Snapshot,
 };
 
 use super::{files, tests, texts::check_languages};

@@ -1,10 +1,14 @@
 //! Fuzzes merges of base, ours and theirs, which end with the byte 255, and conflict markers in these texts.
 
-use rscaffold::reconcile::{
-    Change, OnConflict, Policy, Sides, Text, Texts,
+use rscaffold::engine::reconcile::{
+    Change, OnConflict, Policy, Sides,
     branches::{self, Side, three_way},
     markers::Marked,
     reconcile,
+};
+use rscaffold::{
+    engine::{Text, Texts},
+    render::CONVENTIONS,
 };
 
 use super::files;
@@ -90,7 +94,7 @@ fn check(
         everywhere: policy,
         ..Policy::default()
     };
-    let sides = Sides::new(texts(base), texts(ours), texts(theirs));
+    let sides = Sides::new(&CONVENTIONS, texts(base), texts(ours), texts(theirs));
     let plan = reconcile(&sides, &policy, |_, _| true);
     let Some(change) = plan.changes.get(path) else {
         return;
@@ -99,7 +103,12 @@ fn check(
         return;
     }
     let after = change.after(ours).map(str::to_owned);
-    let again = Sides::new(texts(theirs), texts(after.as_deref()), texts(theirs));
+    let again = Sides::new(
+        &CONVENTIONS,
+        texts(theirs),
+        texts(after.as_deref()),
+        texts(theirs),
+    );
     let again = reconcile(&again, &policy, |_, _| true);
     let text = again.changes.get(path).and_then(Change::text);
     assert!(

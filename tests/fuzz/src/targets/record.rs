@@ -1,6 +1,6 @@
 //! Fuzzes the text of the record.
 
-use rscaffold::{visible::is_hidden, worktree::Record};
+use rscaffold::{engine::worktree::Record, visible::is_hidden};
 
 pub fn seeds() -> Vec<Vec<u8>> {
     let union = "{\"project\":\"domain: com\\n\"}\n{\"project\":\"domain: org\\n\"}\n{\"marked\":\"src/lib.rs\"}\n\

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rscaffold::{reconcile::Texts, visible::is_hidden};
+use rscaffold::{engine::Texts, visible::is_hidden};
 use serde_json::Value;
 
 /// Checks that no two paths differ only in case, that each path is valid, and that no part of a path is too long for a

@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use proc_macro2::{TokenStream, TokenTree};
 use rscaffold::{
+    engine::{Text, Texts},
     project::Project,
-    reconcile::{Text, Texts},
     render::render,
 };
 use serde_json::{Value, json};

@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use glob::Pattern;
 use serde::Deserialize;
 
-use super::read_text;
 use crate::{
+    engine::worktree::read_text,
     hint::OrHint,
     limits::{ENTRIES, FILE},
     names::WorkspaceRoot,
@@ -43,7 +43,7 @@ struct Members {
 /// The workspace of a package in the folder `root`, found as cargo does: in the nearest Cargo.toml above the folder
 /// that has a workspace and does not exclude the folder. `own` is the Cargo.toml of the package; if it has a workspace
 /// itself, the package is not a member of another one.
-pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
+pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
     if own.and_then(manifest).is_some() {
         return Ok(None);
     }
@@ -173,7 +173,7 @@ fn manifest(text: &str) -> Option<Members> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{os::unix::fs::symlink, process::Command};
 
     use super::*;
 
@@ -198,6 +198,33 @@ mod tests {
         assert_eq!(of(members, "operators/guestbook"), Some(expected));
         let pattern = of("[workspace]\nmembers = [\"operators/*\"]\n", "operators/a");
         assert!(pattern.is_some_and(|workspace| !workspace.is_listed));
+    }
+
+    #[test]
+    fn a_package_with_a_workspace_is_in_no_other() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let manifest = "[workspace]\nmembers = [\"a\"]\n";
+        fs::write(root.path().join("Cargo.toml"), manifest).unwrap();
+        let folder = root.path().join("a");
+        fs::create_dir(&folder).unwrap();
+        let package = "[package]\nname = \"a\"\n";
+        let found = workspace(&folder, Some(package)).unwrap();
+        assert_eq!(found.map(|found| found.member).as_deref(), Some("a"));
+        let own = format!("{package}[workspace]\n");
+        assert_eq!(workspace(&folder, Some(&own)).unwrap(), None);
+    }
+
+    /// Reading a named pipe blocks until there is a writer.
+    #[test]
+    fn a_named_pipe_above_the_project_blocks_no_command() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let made = Command::new("mkfifo")
+            .arg(root.path().join("Cargo.toml"))
+            .status();
+        assert!(made.unwrap().success());
+        let folder = root.path().join("project");
+        fs::create_dir(&folder).unwrap();
+        assert_eq!(workspace(&folder, None).unwrap(), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
     leftovers,
     path::ProjectPath,
 };
-use crate::{hint::OrHint, reconcile::Change};
+use crate::{engine::reconcile::Change, hint::OrHint};
 
 /// Changes below a folder. They are prepared one by one, and then made in the same order by [`Stage::commit`].
 ///

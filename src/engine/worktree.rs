@@ -14,12 +14,11 @@ use self::{
     seen::Seen,
     stage::{Stage, Step},
 };
-use crate::{
-    hint::OrHint,
-    limits,
-    project::Project,
-    reconcile::{Change, Plan, Texts, digest},
+use super::{
+    Conventions, Texts,
+    reconcile::{Change, Plan},
 };
+use crate::{hint::OrHint, limits};
 
 mod git;
 mod jail;
@@ -33,13 +32,11 @@ mod snapshot;
 mod stage;
 #[cfg(test)]
 mod tests;
-mod workspace;
 
 pub use git::{Commit, Commits, Stages, Unmerged};
 pub use last_applied::Record;
 pub use read::read_text;
 pub use snapshot::{Snapshot, snapshot};
-pub use workspace::Workspace;
 
 /// The record of what was written last, which is the base of the next command's merge.
 pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
@@ -47,7 +44,8 @@ pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 /// A project's folder, locked against other commands for as long as this value lives.
 #[derive(Debug)]
 pub struct WorkTree {
-    /// Where the search for the cargo workspace starts. Everything else is read and written through `jail`.
+    conventions: &'static Conventions,
+    /// The folder for the commands of git. All files are read and written through `jail`.
     root: PathBuf,
     jail: Jail,
     seen: Seen,
@@ -58,14 +56,12 @@ const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or
                        `rscaffold apply --rebuild-base`, which says what is lost";
 
 /// The top folder of the project that contains `folder`; `None` if `folder` is not in a project.
-pub fn top(folder: &Path) -> Option<&Path> {
-    let is_top = |folder: &&Path| {
-        let project = read_text(&folder.join(Project::FILE), limits::FILE).ok();
-        // Another tool's file may have the same name.
-        project.is_some_and(|text| text.contains(Project::LAYOUT))
+pub fn top<'a>(folder: &'a Path, conventions: &Conventions) -> Option<&'a Path> {
+    folder.ancestors().find(|folder| {
+        let description = read_text(&folder.join(conventions.description), limits::FILE);
+        description.is_ok_and(|text| text.contains(conventions.mark))
             || folder.join(LAST_APPLIED).is_file()
-    };
-    folder.ancestors().find(is_top)
+    })
 }
 
 impl WorkTree {
@@ -73,31 +69,23 @@ impl WorkTree {
     ///
     /// # Errors
     /// When the folder cannot be opened, or another command keeps it locked for several seconds.
-    pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
+    pub fn open(root: impl Into<PathBuf>, conventions: &'static Conventions) -> Result<Self> {
         let root = root.into();
         let folder = lock(&root, lock::PATIENCE)?;
         Ok(Self {
+            conventions,
             root,
             jail: Jail::new(folder),
             seen: Seen::default(),
         })
     }
 
-    /// The text of `PROJECT`; `None` in a folder without a project.
+    /// The text of the description; `None` in a folder without a project.
     ///
     /// # Errors
     /// As [`WorkTree::ours`].
-    pub fn project(&self) -> Result<Option<String>> {
-        self.read_text(Project::FILE)
-    }
-
-    /// The cargo workspace that the project is a member of, if its root is in a folder above the project.
-    ///
-    /// # Errors
-    /// When the folder or its Cargo.toml cannot be read.
-    pub fn workspace(&self) -> Result<Option<Workspace>> {
-        let own = self.read_text("Cargo.toml")?;
-        workspace::workspace(&self.root, own.as_deref())
+    pub fn description(&self) -> Result<Option<String>> {
+        self.read_text(self.conventions.description)
     }
 
     /// The record of what was written last; empty in a folder without a project.
@@ -111,13 +99,18 @@ impl WorkTree {
             .or_hint(RESTORE)
     }
 
-    /// The unresolved conflicts that git left in `PROJECT`, in the files at `paths`, and in the files that the records of
+    /// The unresolved conflicts that git left in the description, in the files at `paths`, and in the files that the records of
     /// the branches name.
     ///
     /// # Errors
     /// When git cannot be run, or the record of a commit is damaged.
     pub fn unmerged<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<Unmerged> {
-        git::unmerged(&self.root, &paths.chain([Project::FILE]).collect())
+        let description = self.conventions.description;
+        git::unmerged(
+            &self.root,
+            description,
+            &paths.chain([description]).collect(),
+        )
     }
 
     /// The files among `paths` that exist, as they are on disk.
@@ -136,7 +129,7 @@ impl WorkTree {
             if let Some(text) = self.read(&mut walk, path)? {
                 all.add(text.len())
                     .or_hint("move away those that are not yours, and run the command again")?;
-                texts.insert(path.to_owned(), digest::shared(path, text));
+                texts.insert(path.to_owned(), self.conventions.shared(path, text));
             }
         }
         Ok(texts)
@@ -164,9 +157,9 @@ impl WorkTree {
     }
 
     /// The steps of [`WorkTree::apply`], in an order that lets a killed command be run again:
-    /// files, record, `PROJECT`.
+    /// files, record, description.
     ///
-    /// Until `PROJECT` is written, the same command makes the same edit of it and the same render.
+    /// Until the description is written, the same command makes the same edit of it and the same render.
     /// If the record were written before the files, an old file would look like one that the user
     /// edited, and would stay old. If `PROJECT` were written before the record, an `init` that was
     /// killed between the two would refuse to run again.
@@ -179,7 +172,8 @@ impl WorkTree {
         let changed = files.clone().filter(|(_, change)| is_change(change));
         let changed = changed.map(|(path, _)| path.as_str());
         let mut stage = Stage::new(&self.jail, changed.chain([LAST_APPLIED]))?;
-        let mut files: Vec<_> = files.filter(|(path, _)| *path != Project::FILE).collect();
+        let description = self.conventions.description;
+        let mut files: Vec<_> = files.filter(|(path, _)| *path != description).collect();
         // A file that starts as a copy of another file is written before the other file changes or is deleted. So the
         // same command still finds the other file when the user runs it again.
         files.sort_by_key(|(path, change)| (**change == Change::Delete, self.seen.has(path)));
@@ -208,8 +202,8 @@ impl WorkTree {
         if written.is_none_or(|(_, bytes)| bytes != text) {
             stage.write(LAST_APPLIED, &text)?;
         }
-        if let Some(change) = plan.changes.get(Project::FILE) {
-            stage.change(Project::FILE, change)?;
+        if let Some(change) = plan.changes.get(description) {
+            stage.change(description, change)?;
         }
         Ok(stage)
     }
@@ -222,7 +216,11 @@ impl WorkTree {
         self.seen.ensure_text(path)
     }
 
-    fn read_text(&self, path: &str) -> Result<Option<String>> {
+    /// The text of the file at `path`, if it exists.
+    ///
+    /// # Errors
+    /// As [`WorkTree::ours`], and when the file is not UTF-8 text.
+    pub fn read_text(&self, path: &str) -> Result<Option<String>> {
         let text = self.read(&mut self.jail.walk(), path)?;
         self.seen.ensure_text(path)?;
         Ok(text)

@@ -9,8 +9,8 @@ use super::{
     path::ProjectPath,
 };
 use crate::{
+    engine::Texts,
     limits::{ENTRIES, FILE, FILES_TOGETHER, size},
-    reconcile::Texts,
     visible::visible,
 };
 

@@ -16,7 +16,6 @@ use super::{LAST_APPLIED, RESTORE};
 use crate::{
     hint::OrHint,
     limits::{self, size},
-    project::Project,
 };
 
 /// The most bytes that the file at `path` in the project may have.
@@ -61,9 +60,11 @@ pub fn read_text(path: &Path, max: u64) -> Result<String> {
 /// The error for the file at `path` in the project, which has more than `max` bytes.
 pub(super) fn refuse<T>(path: &str, max: u64) -> Result<T> {
     let hint = match path {
-        LAST_APPLIED => RESTORE,
-        Project::FILE => "restore what was there, for example with `git restore PROJECT`",
-        _ => "move it away, and run the command again",
+        LAST_APPLIED => RESTORE.to_owned(),
+        _ => format!(
+            "restore what was there, for example with `git restore {path}`, or move it away; then \
+             run the command again"
+        ),
     };
     Err(anyhow!(
         "`{path}` has more than {}, the most that rscaffold reads",

@@ -1,16 +1,12 @@
 //! Three-way reconcile: [`Sides`] -> [`Plan`]. Pure: depends only on its arguments.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::policy::{OnConflict, Policy};
-use self::{digest::is_digest, line_ends::LineEnds, markers::Marked, merge::Merge};
-use crate::templates;
+use self::{line_ends::LineEnds, markers::Marked, merge::Merge};
+use super::{Attribute, Conventions, Text, Texts, digest::is_digest};
 
 pub mod branches;
-pub mod digest;
 pub mod line_ends;
 pub mod markers;
 mod merge;
@@ -18,18 +14,14 @@ mod policy;
 #[cfg(test)]
 mod tests;
 
-/// The text of a file. The texts of vendored files are half of a project; they are part of the program, and are not
-/// copied.
-pub type Text = Cow<'static, str>;
-
-/// Texts by project-relative path, with `/` between its parts, such as `src/api/mod.rs`.
-pub type Texts = BTreeMap<String, Text>;
-
 /// The input of a plan: what is known of the file at each path.
 ///
 /// All adjustments are made to the sides: [`reconcile`] runs once, and its plan is never changed.
-#[derive(Debug, Default)]
-pub struct Sides(BTreeMap<String, File>);
+#[derive(Debug)]
+pub struct Sides {
+    conventions: &'static Conventions,
+    files: BTreeMap<String, File>,
+}
 
 /// What is known of one file. A text is `None` if that side has no such file.
 #[derive(Debug, Default)]
@@ -98,8 +90,11 @@ impl File {
 
 impl Sides {
     /// The sides of files whose user's version is the text on disk.
-    pub fn new(base: Texts, disk: Texts, theirs: Texts) -> Self {
-        let mut sides = Self::default();
+    pub fn new(conventions: &'static Conventions, base: Texts, disk: Texts, theirs: Texts) -> Self {
+        let mut sides = Self {
+            conventions,
+            files: BTreeMap::new(),
+        };
         for (path, text) in base {
             sides.at(&path).base = Some(text);
         }
@@ -114,7 +109,7 @@ impl Sides {
 
     /// The file at `path`, to change it.
     pub fn at(&mut self, path: &str) -> &mut File {
-        self.0.entry(path.to_owned()).or_default()
+        self.files.entry(path.to_owned()).or_default()
     }
 
     /// The file at `path`.
@@ -129,30 +124,22 @@ impl Sides {
             is_marked: false,
             open: None,
         };
-        self.0.get(path).unwrap_or(UNKNOWN)
+        self.files.get(path).unwrap_or(UNKNOWN)
     }
 
     /// Each file that the tool writes or wrote, with its path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &File)> {
-        let files = self.0.iter().filter(|(_, file)| file.exists());
+        let files = self.files.iter().filter(|(_, file)| file.exists());
         files.map(|(path, file)| (path.as_str(), file))
     }
 
     /// The texts of the new render.
     pub fn into_theirs(self) -> Texts {
-        let files = self.0.into_iter();
+        let files = self.files.into_iter();
         files
             .filter_map(|(path, file)| Some((path, file.theirs?)))
             .collect()
     }
-}
-
-/// Whether the file at `path` is derived. `make manifests` rewrites a derived file from the operator's code, so
-/// rscaffold keeps it once it differs from the last render. All other files are merged line by line.
-///
-/// This depends only on the path, because nothing else is known about a file that is no longer rendered.
-pub fn is_derived(path: &str) -> bool {
-    templates::has(path, "derived")
 }
 
 /// The changes to all files.
@@ -287,6 +274,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
     let mut plan = Plan::default();
     for (path, file) in sides.files() {
         let case = Case {
+            conventions: sides.conventions,
             path,
             file,
             ours: file.ours(),
@@ -313,7 +301,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         }
         // The file may reappear at another path, with only the tool's text.
         let is_edited = file.base.as_deref() != file.ours();
-        let is_dropped = change == Change::Delete && is_derived(path) && is_edited;
+        let is_dropped = change == Change::Delete && case.has(Attribute::Derived) && is_edited;
         plan.is_stale |= is_stale || is_dropped;
         let is_marked = matches!(change, Change::Mark(_) | Change::Keep(Kept::Marked));
         if is_marked || file.is_marked && change != Change::Delete {
@@ -345,6 +333,7 @@ pub fn copied(base: &str, ours: &str, theirs: &str) -> String {
 /// A file, with the user's version that is to be merged.
 #[derive(Clone, Copy)]
 struct Case<'a> {
+    conventions: &'static Conventions,
     path: &'a str,
     file: &'a File,
     ours: Option<&'a str>,
@@ -353,6 +342,10 @@ struct Case<'a> {
 impl Case<'_> {
     fn base(&self) -> Option<&str> {
         self.file.base.as_deref()
+    }
+
+    fn has(&self, attribute: Attribute) -> bool {
+        (self.conventions.has)(self.path, attribute)
     }
 
     fn change(self, on_conflict: OnConflict) -> Change {
@@ -420,7 +413,7 @@ impl Case<'_> {
         match self.base() {
             None => Change::Create(theirs.clone()),
             Some(base) if base == theirs => Change::Keep(Kept::Removed),
-            Some(_) if is_derived(self.path) => Change::Keep(Kept::Stale),
+            Some(_) if self.has(Attribute::Derived) => Change::Keep(Kept::Stale),
             Some(_) => Change::Keep(Kept::RemovedWithNews),
         }
     }
@@ -431,7 +424,7 @@ impl Case<'_> {
         let Some(base) = self.base() else {
             return Change::Unchanged;
         };
-        if base == ours || is_derived(self.path) {
+        if base == ours || self.has(Attribute::Derived) {
             return Change::Delete;
         }
         let base = Some(base)
@@ -458,15 +451,15 @@ impl Case<'_> {
             return Change::Update(restored(theirs));
         } else if self.base() == Some(theirs) {
             return Change::Keep(Kept::Edited);
-        } else if is_derived(self.path) {
+        } else if self.has(Attribute::Derived) {
             return Change::Keep(Kept::Stale);
         } else if self.file.start == Start::Copied
             && let Some(base) = self.base()
         {
             return Change::Merge(restored(&merge::copied(base, &ours, theirs)));
         }
-        let is_new_and = |attribute| self.base().is_none() && templates::has(self.path, attribute);
-        let merge = if is_new_and("code") {
+        let is_new_and = |attribute| self.base().is_none() && self.has(attribute);
+        let merge = if is_new_and(Attribute::Code) {
             // Do not mix two unrelated pieces of code that have only some lines in common.
             Merge::nothing("", &ours, theirs)
         } else if self.base().is_some_and(is_digest) {
@@ -481,7 +474,7 @@ impl Case<'_> {
             OnConflict::Ours => merge.ours(),
             _ if is_clean => merge.ours(),
             // The lines are independent, so the result has all lines of both.
-            _ if is_new_and("patterns") => merge.both(),
+            _ if is_new_and(Attribute::Patterns) => merge.both(),
             OnConflict::Abort => {
                 let reason = self
                     .base()

@@ -17,10 +17,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::{LAST_APPLIED, Record};
 use crate::{
+    engine::Text,
     hint::OrHint,
     limits::{FILE, RECORD, RECORDED_FILES, Total, size},
-    project::Project,
-    reconcile::Text,
 };
 
 /// The conflicts that git left in the folder.
@@ -54,15 +53,15 @@ pub struct Commits {
     pub ours: Commit,
     /// On the other branch.
     pub theirs: Commit,
-    /// The text of `PROJECT` as git merged it and wrote it into the folder. `None` if git does not record that.
+    /// The text of the description as git merged it and wrote it into the folder. `None` if git does not record that.
     pub merged: Option<String>,
 }
 
 /// The tool's own files in a commit.
 #[derive(Debug)]
 pub struct Commit {
-    /// The text of `PROJECT`.
-    pub project: Option<String>,
+    /// The text of the description.
+    pub description: Option<String>,
     /// The record.
     pub record: Record,
 }
@@ -82,8 +81,12 @@ const AUTO_MERGE: &str = "AUTO_MERGE";
 
 /// Lists the conflicts in the folder `root`, of the files at `paths` and of those in the records of the branches. The
 /// list is empty if git is not installed or the folder is not in a repository.
-pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> {
-    let git = Git { root };
+pub(super) fn unmerged(
+    root: &Path,
+    description: &'static str,
+    paths: &BTreeSet<&str>,
+) -> Result<Unmerged> {
+    let git = Git { root, description };
     let mut open = git.open()?;
     if open.is_empty() {
         return Ok(Unmerged::default());
@@ -108,7 +111,7 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
     let text = |name: String| texts.get(&name).cloned().map(Text::from);
     let stages = open.into_keys().map(|path| {
         // git may give a text of the parent for another file that it considers renamed to this path.
-        let is_there = |it: &Commit| path == Project::FILE || it.record.texts.contains_key(&path);
+        let is_there = |it: &Commit| path == description || it.record.texts.contains_key(&path);
         let stages = Stages {
             parent: text(in_index(&path, 0)).filter(|_| parent.is_none_or(is_there)),
             ours: text(in_index(&path, 1)),
@@ -126,6 +129,8 @@ type Objects = [Option<String>; 3];
 
 struct Git<'a> {
     root: &'a Path,
+    /// The name of the file with the description.
+    description: &'static str,
 }
 
 impl Git<'_> {
@@ -245,7 +250,7 @@ impl Git<'_> {
             if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
                 let read = |commit: &str| self.commit(commit, prefix);
                 let parent = parent.filter(|parent| has_stage(parent, 0).unwrap_or(false));
-                let merged = format!("{AUTO_MERGE}:{prefix}{}", Project::FILE);
+                let merged = format!("{AUTO_MERGE}:{prefix}{}", self.description);
                 return Ok(Some(Commits {
                     parent: parent.map(|parent| read(&parent)).transpose()?,
                     ours: read("HEAD")?,
@@ -275,11 +280,11 @@ impl Git<'_> {
     }
 
     fn commit(&self, commit: &str, prefix: &str) -> Result<Commit> {
-        let names = [Project::FILE, LAST_APPLIED].map(|file| format!("{commit}:{prefix}{file}"));
+        let names = [self.description, LAST_APPLIED].map(|file| format!("{commit}:{prefix}{file}"));
         let mut texts = self.texts(names.clone())?;
-        let [project, record] = names.map(|name| texts.remove(&name));
+        let [description, record] = names.map(|name| texts.remove(&name));
         Ok(Commit {
-            project,
+            description,
             record: Record::parse(&record.unwrap_or_default())
                 .with_context(|| format!("`{LAST_APPLIED}` is damaged in the commit `{commit}`"))?,
         })
@@ -374,6 +379,8 @@ mod tests {
 
     use super::*;
 
+    const PROJECT: &str = "PROJECT";
+
     /// A repository with a project in its folder `operator`, and the branches `main` and `theirs`, which changed the
     /// same files.
     struct Repository(TempDir);
@@ -433,7 +440,7 @@ mod tests {
         }
 
         fn unmerged(&self) -> Option<Unmerged> {
-            let open = unmerged(&self.folder(), &BTreeSet::from(["Makefile"])).unwrap();
+            let open = unmerged(&self.folder(), PROJECT, &BTreeSet::from(["Makefile"])).unwrap();
             (!open.stages.is_empty()).then_some(open)
         }
     }
@@ -461,7 +468,7 @@ mod tests {
             (commits.ours, ours),
             (commits.theirs, theirs),
         ] {
-            assert_eq!(commit.project, Some(format!("project of {text}\n")));
+            assert_eq!(commit.description, Some(format!("project of {text}\n")));
             assert_eq!(commit.record.texts["Makefile"], format!("tool of {text}\n"));
         }
     }
@@ -491,12 +498,11 @@ mod tests {
         assert!(!repository.git(&["merge", "theirs"]));
         for (paths, expected) in [
             (BTreeSet::new(), vec!["Makefile"]),
-            (
-                BTreeSet::from([Project::FILE]),
-                vec!["Makefile", Project::FILE],
-            ),
+            (BTreeSet::from([PROJECT]), vec!["Makefile", PROJECT]),
         ] {
-            let open = unmerged(&repository.folder(), &paths).unwrap().stages;
+            let open = unmerged(&repository.folder(), PROJECT, &paths)
+                .unwrap()
+                .stages;
             assert_eq!(open.keys().collect::<Vec<_>>(), expected);
             for (path, stages) in open {
                 // `PROJECT` is in no record.
@@ -582,7 +588,8 @@ mod tests {
         fs::write(repository.folder().join("Makefile"), vec![b'\n'; 5 << 20]).unwrap();
         repository.save("large");
         assert!(!repository.git(&["merge", "theirs"]));
-        let error = unmerged(&repository.folder(), &BTreeSet::from(["Makefile"])).unwrap_err();
+        let error =
+            unmerged(&repository.folder(), PROJECT, &BTreeSet::from(["Makefile"])).unwrap_err();
         let error = error.to_string();
         let name = ":2:operator/Makefile";
         let expected = format!("`{name}` in git has more than 4 MB, the most that rscaffold reads");
@@ -599,7 +606,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // In the second folder git cannot be started, as if it were not installed.
         for folder in [folder.path(), &folder.path().join("missing")] {
-            let open = unmerged(folder, &BTreeSet::new()).unwrap();
+            let open = unmerged(folder, PROJECT, &BTreeSet::new()).unwrap();
             assert!(open.stages.is_empty() && open.commits.is_none());
         }
     }
@@ -607,7 +614,7 @@ mod tests {
     #[test]
     fn git_that_cannot_be_run_is_an_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = unmerged(file.path(), &BTreeSet::new()).unwrap_err();
+        let error = unmerged(file.path(), PROJECT, &BTreeSet::new()).unwrap_err();
         assert_eq!(error.to_string(), "failed to run `git`");
     }
 }

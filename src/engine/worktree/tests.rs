@@ -16,7 +16,10 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use super::*;
-use crate::reconcile::{Policy, Sides, Text, Texts, reconcile};
+use crate::engine::{
+    OF_TESTS, Text,
+    reconcile::{Policy, Sides, reconcile},
+};
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
@@ -30,7 +33,7 @@ fn texts(files: &[(&str, &str)]) -> Texts {
 /// The record of these files.
 fn record(files: &Texts) -> Record {
     let mut texts = files.clone();
-    texts.remove(Project::FILE);
+    texts.remove(OF_TESTS.description);
     Record {
         texts,
         ..Record::default()
@@ -48,17 +51,17 @@ fn plan(work_tree: &WorkTree, theirs: &Texts) -> Result<Plan> {
     let mut base = work_tree.record()?.texts;
     base.extend(
         work_tree
-            .project()?
-            .map(|text| (Project::FILE.to_owned(), text.into())),
+            .description()?
+            .map(|text| (OF_TESTS.description.to_owned(), text.into())),
     );
     let ours = work_tree.ours(base.keys().chain(theirs.keys()).map(String::as_str))?;
-    let sides = Sides::new(base, ours, theirs.clone());
+    let sides = Sides::new(&OF_TESTS, base, ours, theirs.clone());
     Ok(reconcile(&sides, &Policy::default(), |_, _| true))
 }
 
 /// One command.
 fn run(root: &Path, theirs: &Texts) -> Result<()> {
-    let work_tree = WorkTree::open(root)?;
+    let work_tree = WorkTree::open(root, &OF_TESTS)?;
     work_tree.apply(&plan(&work_tree, theirs)?, &record(theirs))
 }
 
@@ -105,8 +108,8 @@ fn contents(root: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
 #[test]
 fn reading_leaves_an_empty_folder_empty() {
     let root = folder();
-    let work_tree = WorkTree::open(root.path()).unwrap();
-    assert_eq!(work_tree.project().unwrap(), None);
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
+    assert_eq!(work_tree.description().unwrap(), None);
     assert_eq!(work_tree.record().unwrap(), Record::default());
     assert_eq!(work_tree.ours(["a", "b/c"]).unwrap(), Texts::new());
     assert!(listing(root.path()).is_empty());
@@ -118,8 +121,8 @@ fn files_are_created_with_their_folders_and_the_record() {
     let theirs = texts(&[("PROJECT", "p\n"), ("src/api/mod.rs", "mod a;\n")]);
     run(root.path(), &theirs).unwrap();
     assert_eq!(read(root.path(), "src/api/mod.rs"), "mod a;\n");
-    let work_tree = WorkTree::open(root.path()).unwrap();
-    assert_eq!(work_tree.project().unwrap().as_deref(), Some("p\n"));
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
+    assert_eq!(work_tree.description().unwrap().as_deref(), Some("p\n"));
     let base = [("src/api/mod.rs".to_owned(), "mod a;\n".into())];
     assert_eq!(work_tree.record().unwrap().texts, Texts::from(base));
     assert_eq!(
@@ -136,7 +139,7 @@ fn second_run_writes_nothing() {
     let theirs = texts(&[("PROJECT", "p\n"), ("src/main.rs", "fn main() {}\n")]);
     run(root.path(), &theirs).unwrap();
     let before = listing(root.path());
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     assert!(stage.steps.is_empty());
@@ -163,7 +166,7 @@ fn nothing_is_written_if_a_folder_cannot_be_created() {
     run(root.path(), &texts(&[("a", "old\n"), ("gone/a", "old\n")])).unwrap();
     let before = listing(root.path());
     let theirs = texts(&[("a", "new\n"), ("new/folder/a", "new\n"), ("z/a", "new\n")]);
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     write(root.path(), "z", "in the way\n");
     let error = work_tree.apply(&plan, &record(&theirs)).unwrap_err();
@@ -199,7 +202,7 @@ fn command_that_is_killed_at_any_step_is_completed_by_the_same_command() {
     run(whole.path(), &new).unwrap();
     for steps in 0..=6 {
         let root = start();
-        let work_tree = WorkTree::open(root.path()).unwrap();
+        let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
         let plan = plan(&work_tree, &new).unwrap();
         let mut stage = work_tree.stage(&plan, &record(&new)).unwrap();
         assert_eq!(stage.steps.len(), 6);
@@ -223,7 +226,7 @@ fn a_file_is_at_its_new_path_before_it_leaves_the_old_one() {
     let root = folder();
     run(root.path(), &texts(&[("a", "text\n")])).unwrap();
     let theirs = texts(&[("b", "text\n")]);
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     let mut stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     stage.steps.truncate(1);
@@ -256,7 +259,7 @@ fn leftovers_of_a_killed_command_are_removed_by_the_next() {
     run(root.path(), &old).unwrap();
     // `mem::forget` skips the cleanup, as a kill does.
     let new = texts(&[("PROJECT", "q\n"), ("src/link", "new\n"), ("c/d", "d\n")]);
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &new).unwrap();
     let whole = contents(root.path());
     mem::forget(work_tree.stage(&plan, &record(&new)).unwrap());
@@ -295,7 +298,10 @@ fn files_of_others_are_not_removed_as_leftovers() {
     // A folder of this project contains another project, whose command still runs.
     let inner = root.path().join("inner");
     fs::create_dir(&inner).unwrap();
-    let (work_tree, theirs) = (WorkTree::open(&inner).unwrap(), texts(&[("a", "a\n")]));
+    let (work_tree, theirs) = (
+        WorkTree::open(&inner, &OF_TESTS).unwrap(),
+        texts(&[("a", "a\n")]),
+    );
     let plan = plan(&work_tree, &theirs).unwrap();
     let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     let before = contents(root.path());
@@ -310,7 +316,7 @@ fn files_of_others_are_not_removed_as_leftovers() {
 #[test]
 fn a_temporary_file_of_another_command_is_not_overwritten() {
     let root = folder();
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let [one, other] = ["one\n", "other\n"].map(|text| texts(&[("a", text)]));
     let [plan, other_plan] = [&one, &other].map(|theirs| plan(&work_tree, theirs).unwrap());
     let stage = work_tree.stage(&plan, &record(&one)).unwrap();
@@ -322,28 +328,10 @@ fn a_temporary_file_of_another_command_is_not_overwritten() {
 }
 
 #[test]
-fn the_workspace_is_the_one_above_unless_the_package_has_its_own() {
-    let root = folder();
-    write(
-        root.path(),
-        "Cargo.toml",
-        "[workspace]\nmembers = [\"a\"]\n",
-    );
-    let has_workspace = |own: &str| {
-        write(root.path(), "a/Cargo.toml", own);
-        let work_tree = WorkTree::open(root.path().join("a")).unwrap();
-        work_tree.workspace().unwrap().map(|it| it.member)
-    };
-    let package = "[package]\nname = \"a\"\n";
-    assert_eq!(has_workspace(package).as_deref(), Some("a"));
-    assert_eq!(has_workspace(&format!("{package}[workspace]\n")), None);
-}
-
-#[test]
 fn project_is_written_last() {
     let root = folder();
     let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     // The rename fails because a folder has this name now.
@@ -359,7 +347,7 @@ fn project_is_written_last() {
 fn record_is_written_after_the_files() {
     let root = folder();
     let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     fs::create_dir(root.path().join("z")).unwrap();
@@ -400,7 +388,7 @@ fn folder_that_leads_out_of_the_project_is_not_read() {
     fs::create_dir(root.path().join("config")).unwrap();
     symlink(outside.path(), root.path().join("config/crd")).unwrap();
     let before = (listing(root.path()), listing(outside.path()));
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     for path in ["config/crd/a", "config/crd/bases/a", "config/crd/missing/a"] {
         let error = work_tree.ours([path]).unwrap_err();
         assert_eq!(error.to_string(), LEADS_OUT);
@@ -416,7 +404,10 @@ fn record_that_leads_out_of_the_project_is_not_read() {
     let (root, outside) = (folder(), folder());
     write(outside.path(), "last-applied.jsonl", "");
     symlink(outside.path(), root.path().join(".rscaffold")).unwrap();
-    let error = WorkTree::open(root.path()).unwrap().record().unwrap_err();
+    let error = WorkTree::open(root.path(), &OF_TESTS)
+        .unwrap()
+        .record()
+        .unwrap_err();
     let expected = "`.rscaffold` is a symbolic link that leads out of the project";
     assert_eq!(error.to_string(), expected);
 }
@@ -428,7 +419,7 @@ fn nothing_is_changed_in_a_folder_that_leads_out_of_the_project() {
     for theirs in [texts(&[("a", "new\n")]), updated] {
         let (root, outside) = (folder(), folder());
         run(root.path(), &old).unwrap();
-        let work_tree = WorkTree::open(root.path()).unwrap();
+        let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
         let plan = plan(&work_tree, &theirs).unwrap();
         let crd = root.path().join("config/crd");
         fs::remove_dir_all(&crd).unwrap();
@@ -476,7 +467,7 @@ fn folder_that_links_to_nothing_is_an_error() {
 fn file_that_leads_out_of_the_project_is_neither_read_nor_replaced_nor_removed() {
     let outside = folder();
     write(outside.path(), "real", "old\n");
-    for path in ["link", "to/link", Project::FILE, LAST_APPLIED] {
+    for path in ["link", "to/link", OF_TESTS.description, LAST_APPLIED] {
         let root = folder();
         let record = format!("[{path:?},\"old\\n\"]\n");
         write(root.path(), LAST_APPLIED, &record);
@@ -518,7 +509,7 @@ fn a_link_created_while_a_command_writes_is_not_followed() {
         write(outside.path(), path, "old\n");
     }
     run(root.path(), &old).unwrap();
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     let before = listing(outside.path());
@@ -644,7 +635,7 @@ proptest! {
             rest
         };
         let mut before = rest();
-        let _ = WorkTree::open(&root).and_then(|work_tree| {
+        let _ = WorkTree::open(&root, &OF_TESTS).and_then(|work_tree| {
             let plan = plan(&work_tree, &theirs);
             assert_eq!(rest(), before);
             for (path, entry) in &meanwhile {
@@ -661,7 +652,7 @@ proptest! {
 fn file_whose_folder_another_program_removes_meanwhile_is_not_removed() {
     let root = folder();
     run(root.path(), &texts(&[("a", "old\n"), ("gone/b", "old\n")])).unwrap();
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let theirs = texts(&[("a", "new\n")]);
     let plan = plan(&work_tree, &theirs).unwrap();
     fs::remove_dir_all(root.path().join("gone")).unwrap();
@@ -790,7 +781,7 @@ fn file_that_another_program_changes_meanwhile_is_not_overwritten() {
     for (path, change) in meanwhile {
         let root = folder();
         run(root.path(), &old).unwrap();
-        let work_tree = WorkTree::open(root.path()).unwrap();
+        let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
         let plan = plan(&work_tree, &new).unwrap();
         change(root.path(), path);
         let before = listing(root.path());
@@ -821,7 +812,7 @@ fn symbolic_link_to_nothing_is_an_error() {
 fn missing_folder_is_an_error() {
     let root = folder();
     let missing = root.path().join("missing");
-    let error = format!("{:#}", WorkTree::open(&missing).unwrap_err());
+    let error = format!("{:#}", WorkTree::open(&missing, &OF_TESTS).unwrap_err());
     let expected = format!("failed to open the folder `{}`: ", missing.display());
     assert!(error.starts_with(&expected), "{error}");
 }
@@ -955,27 +946,19 @@ fn the_top_folder_has_a_project_or_its_record() {
     let root = TempDir::new().unwrap();
     let below = root.path().join("a/b");
     fs::create_dir_all(&below).unwrap();
-    assert_eq!(top(&below), None);
+    assert_eq!(top(&below, &OF_TESTS), None);
 
-    fs::write(
-        root.path().join("PROJECT"),
-        "layout:\n- rust.rscaffold/v1\n",
-    )
-    .unwrap();
+    fs::write(root.path().join("PROJECT"), OF_TESTS.mark).unwrap();
     for folder in [root.path(), &root.path().join("a"), &below] {
-        assert_eq!(top(folder), Some(root.path()));
+        assert_eq!(top(folder, &OF_TESTS), Some(root.path()));
     }
     // Another tool's project is in between.
-    fs::write(
-        root.path().join("a/PROJECT"),
-        "layout: go.kubebuilder.io/v4\n",
-    )
-    .unwrap();
-    assert_eq!(top(&below), Some(root.path()));
+    fs::write(root.path().join("a/PROJECT"), "another tool's\n").unwrap();
+    assert_eq!(top(&below, &OF_TESTS), Some(root.path()));
     // A nearer project has lost its `PROJECT`.
     fs::create_dir(below.join(".rscaffold")).unwrap();
     fs::write(below.join(LAST_APPLIED), "").unwrap();
-    assert_eq!(top(&below), Some(below.as_path()));
+    assert_eq!(top(&below, &OF_TESTS), Some(below.as_path()));
 }
 
 /// Reading a named pipe blocks until there is a writer.
@@ -983,15 +966,14 @@ fn the_top_folder_has_a_project_or_its_record() {
 #[test]
 fn a_named_pipe_above_the_project_blocks_no_command() {
     let outer = tempfile::tempdir().unwrap();
-    for name in [Project::FILE, "Cargo.toml"] {
+    for name in [OF_TESTS.description, "Cargo.toml"] {
         let pipe = outer.path().join(name);
         let made = Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
     }
     let folder = outer.path().join("project");
     fs::create_dir(&folder).unwrap();
-    assert_eq!(top(&folder), None);
-    assert_eq!(workspace::workspace(&folder, None).unwrap(), None);
+    assert_eq!(top(&folder, &OF_TESTS), None);
 }
 
 #[test]
@@ -1004,7 +986,7 @@ fn a_file_that_is_too_large_is_named() {
         write(root.path(), path, "");
         let file = fs::File::create(root.path().join(path)).unwrap();
         file.set_len(bytes + 1).unwrap();
-        let error = WorkTree::open(root.path())
+        let error = WorkTree::open(root.path(), &OF_TESTS)
             .unwrap()
             .ours([path])
             .unwrap_err();
@@ -1024,7 +1006,7 @@ fn files_that_are_too_large_together_are_refused() {
         let file = fs::File::create(root.path().join(path)).unwrap();
         file.set_len(limits::FILE).unwrap();
     }
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let ours = |paths: &[String]| work_tree.ours(paths.iter().map(String::as_str));
     assert_eq!(ours(&paths[1..]).unwrap().len(), 16);
     assert!(
@@ -1038,7 +1020,7 @@ fn files_that_are_too_large_together_are_refused() {
 #[test]
 fn a_record_that_is_too_large_to_read_is_not_written() {
     let root = folder();
-    let work_tree = WorkTree::open(root.path()).unwrap();
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     // The record needs six bytes for each of these bytes.
     let record = record(&texts(&[("a", &"\u{1}".repeat(22 << 20))]));
     let error = work_tree.apply(&Plan::default(), &record).unwrap_err();

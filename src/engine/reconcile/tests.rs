@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::*;
+use super::{super::OF_TESTS, *};
 
 const POLICIES: [OnConflict; 4] = [
     OnConflict::Abort,
@@ -27,7 +27,7 @@ fn change(path: &str, base: State, ours: State, theirs: State, on_conflict: OnCo
             .into_iter()
             .collect()
     };
-    let sides = Sides::new(texts(base), texts(ours), texts(theirs));
+    let sides = Sides::new(&OF_TESTS, texts(base), texts(ours), texts(theirs));
     let mut plan = plan(&sides, on_conflict);
     plan.changes.remove(path).expect("every path has an entry")
 }
@@ -530,6 +530,7 @@ fn plan_has_every_path_of_the_sides() {
     };
     let plan = plan(
         &Sides::new(
+            &OF_TESTS,
             texts(&["old", "same"]),
             texts(&["old", "same"]),
             texts(&["new", "same"]),
@@ -558,7 +559,7 @@ fn change_on_disk(
         let text = text.map(|text| (MERGED.to_owned(), text.to_owned().into()));
         text.into_iter().collect()
     };
-    let mut sides = Sides::new(texts(base), texts(disk), texts(theirs));
+    let mut sides = Sides::new(&OF_TESTS, texts(base), texts(disk), texts(theirs));
     let file = sides.at(MERGED);
     file.set_ours(ours.map(|text| text.to_owned().into()));
     if is_moved {
@@ -692,7 +693,7 @@ fn a_plan_is_stale_if_make_manifests_must_be_run() {
         };
         let [base, ours, theirs] =
             [base, ours, theirs].map(|text| texts(path, text).collect::<Texts>());
-        plan(&Sides::new(base, ours, theirs), on_conflict).is_stale
+        plan(&Sides::new(&OF_TESTS, base, ours, theirs), on_conflict).is_stale
     };
     let (old, new, other) = (Some("old\n"), Some("new\n"), Some("other\n"));
     assert!(is_stale(DERIVED, [old, other, new], OnConflict::Abort));
@@ -709,7 +710,7 @@ fn a_file_is_marked_until_its_markers_are_resolved() {
             let text = text.map(|text| (MERGED.to_owned(), text.to_owned().into()));
             text.into_iter().collect()
         };
-        let mut sides = Sides::new(texts(base), texts(ours), texts(theirs));
+        let mut sides = Sides::new(&OF_TESTS, texts(base), texts(ours), texts(theirs));
         sides.at(MERGED).is_marked = is_marked;
         plan(&sides, OnConflict::Markers).marked.contains(MERGED)
     };

@@ -21,8 +21,8 @@ use serde_json::Value;
 
 use super::path::ProjectPath;
 use crate::{
+    engine::{Text, Texts},
     limits::{RECORD, RECORDED_FILES, RECORDED_PROJECTS, Total},
-    reconcile::{Text, Texts},
 };
 
 /// What was written last.

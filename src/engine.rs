@@ -1,0 +1,81 @@
+//! The engine: brings the files in a folder in line with a new render, without losing an edit of the user. Who changes
+//! a command or a template need not read this folder.
+//!
+//! The engine knows three texts of each file: base, ours and theirs. It does not know what is rendered, or from what:
+//! what it must know of the files is in [`Conventions`].
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+pub mod digest;
+pub mod reconcile;
+pub mod worktree;
+
+/// The text of a file. The texts of vendored files are half of a project; they are part of the program, and are not
+/// copied.
+pub type Text = Cow<'static, str>;
+
+/// Texts by project-relative path, with `/` between its parts, such as `src/api/mod.rs`.
+pub type Texts = BTreeMap<String, Text>;
+
+/// What the engine knows of the files that a program writes.
+#[derive(Debug)]
+pub struct Conventions {
+    /// The name of the file that describes the desired state. It is written last.
+    pub description: &'static str,
+    /// A text in the description of this program. Another program's file may have the same name.
+    pub mark: &'static str,
+    /// Whether the file at a path has an attribute. This depends only on the path, because nothing else is known about
+    /// a file that is no longer rendered.
+    pub has: fn(&str, Attribute) -> bool,
+    /// The text and the digest of the file at a path that this version of the program contains.
+    pub vendored: fn(&str) -> Option<Vendored>,
+}
+
+impl Conventions {
+    /// Whether the file at `path` is derived.
+    pub fn is_derived(&self, path: &str) -> bool {
+        (self.has)(path, Attribute::Derived)
+    }
+}
+
+/// What is true of all files at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attribute {
+    /// Has code. If the user has another file at the path, the two are not mixed.
+    Code,
+    /// Another program rewrites the file, so it stays once it differs from the last render. All other files are merged
+    /// line by line.
+    Derived,
+    /// Has independent lines, so a conflict of two new files is resolved by the lines of both.
+    Patterns,
+    /// Is recorded by its digest.
+    Vendored,
+}
+
+/// A vendored file of this version.
+#[derive(Debug, Clone, Copy)]
+pub struct Vendored {
+    /// The text of the file.
+    pub text: &'static str,
+    /// The text that stands for it in the record.
+    pub digest: &'static str,
+}
+
+/// Conventions for the unit tests of the engine.
+#[cfg(test)]
+pub const OF_TESTS: Conventions = Conventions {
+    description: "PROJECT",
+    mark: "layout",
+    has: |path, attribute| match attribute {
+        Attribute::Code => path.starts_with("src/"),
+        Attribute::Derived => path.starts_with("config/rbac/") || path.starts_with("config/crd/"),
+        Attribute::Patterns => path == ".gitignore",
+        Attribute::Vendored => path.starts_with("crates/"),
+    },
+    vendored: |path| {
+        (path == "crates/vendored.rs").then_some(Vendored {
+            text: "vendored\n",
+            digest: "sha256:9e0f0ba3fd6b7ee1e8a4a32e3a0d62a3c8b5ff5ccab6a47b47e6d0c3b1f6c7b5\n",
+        })
+    },
+};
