@@ -6,6 +6,9 @@ comma := ,
 PACKAGES = --package rscaffold --package cluster --package operators
 RUNTIME = --package kube-manager --all-features
 
+# Many tests of the runtime wait for the end of a limit. So more of them run at once than there are processors.
+WAITING = --test-threads=8
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -24,7 +27,7 @@ check: tools ## Check the format, run clippy, and run all tests that need neithe
 	$(CARGO) clippy --locked $(PACKAGES) --lib --bins --test tests -- -D warnings
 	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
 	$(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
-	$(CARGO) test --locked $(RUNTIME)
+	$(CARGO) test --locked $(RUNTIME) -- $(WAITING)
 
 # Tests write many small files, which takes half as long in memory. A container may have too little memory for that.
 MEMORY = /dev/shm
@@ -48,7 +51,7 @@ test-core: tools ## Run the tests that need neither a cluster nor a compiler for
 	$(call step,rscaffold: command line$(comma) golden texts$(comma) merges$(comma) a kill at each write,3 minutes)
 	EVERY_WRITE=1 $(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
 	$(call step,kube-manager: unit tests,2 minutes)
-	$(CARGO) test --locked $(RUNTIME)
+	$(CARGO) test --locked $(RUNTIME) -- $(WAITING)
 
 .PHONY: test-cluster
 test-cluster: tools ## Build the control plane of the tests with Go, unless it is built, and test it.
