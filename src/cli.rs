@@ -129,8 +129,8 @@ impl Cli {
             }
             // clap repeats arguments in its messages, and a terminal would interpret control
             // characters in them. So parse the escaped arguments to get the message.
-            let lossy = arguments.iter().map(|it| it.to_string_lossy());
-            let shown = Self::try_parse_from(lossy.map(|it| visible(&it).replace('\t', "\\t")));
+            let lossy = arguments.iter().map(|argument| argument.to_string_lossy());
+            let shown = Self::try_parse_from(lossy.map(|text| visible(&text).replace('\t', "\\t")));
             // Escaped arguments may be valid, where the given ones are not UTF-8.
             let error = shown.err().unwrap_or_else(|| not_text(&arguments));
             Unread::Shown(with_tip(error, &Self::command()))
@@ -194,9 +194,11 @@ fn bad_value(error: &clap::Error) -> Option<UsageError> {
 
 /// The error about the first argument that is not text.
 fn not_text(arguments: &[OsString]) -> clap::Error {
-    let is_text = |it: &OsString| it.to_str().is_some_and(|text| visible(text) == text);
-    let argument = arguments.iter().find(|it| !is_text(it));
-    let text = argument.map(|it| it.to_string_lossy()).unwrap_or_default();
+    let is_text = |argument: &OsString| argument.to_str().is_some_and(|text| visible(text) == text);
+    let argument = arguments.iter().find(|argument| !is_text(argument));
+    let text = argument
+        .map(|argument| argument.to_string_lossy())
+        .unwrap_or_default();
     let text = visible(&text);
     Cli::command().error(
         ErrorKind::InvalidUtf8,

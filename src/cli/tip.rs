@@ -73,9 +73,12 @@ fn long_flag(argument: &ContextValue) -> Option<String> {
 /// The commands whose help shows this flag, such as `create api`.
 fn commands_with(cli: &Command, flag: &str) -> Vec<String> {
     let mut commands = Vec::new();
-    for command in cli.get_subcommands().filter(|it| !it.is_hide_set()) {
-        let has_flag =
-            (command.get_arguments()).any(|it| it.get_long() == Some(flag) && !it.is_hide_set());
+    for command in cli
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+    {
+        let has_flag = (command.get_arguments())
+            .any(|argument| argument.get_long() == Some(flag) && !argument.is_hide_set());
         if has_flag {
             commands.push(command.get_name().to_owned());
         }

@@ -217,7 +217,7 @@ impl ImageSettings {
     /// The image with these settings; a missing setting is taken from `before`.
     fn image(&self, before: Option<&Image>) -> Image {
         let command = Some(&self.command).filter(|words| !words.is_empty());
-        let command = command.or_else(|| before.map(|it| &it.command));
+        let command = command.or_else(|| before.map(|image| &image.command));
         Image {
             command: command.cloned().unwrap_or_default(),
             name: self.name.clone(),
@@ -263,8 +263,8 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     }
     let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
-    let last = before.resources.iter().rfind(|it| it.has_api());
-    let id = (args.id).complete(last.map(|it| &it.group), Some(&"v1".parse()?))?;
+    let last = before.resources.iter().rfind(|resource| resource.has_api());
+    let id = (args.id).complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
     let settings = args.settings;
 
     let mut wanted = settings.resource(&id, &before)?;
@@ -352,8 +352,10 @@ impl ApiSettings {
     /// Sets whether `resource`, a version of one of the project's kinds, is served, stored, deprecated and converted.
     fn version(&self, resource: &mut Resource, project: &Project) -> Result<()> {
         let is_new = project.position(resource).is_none();
-        let stored = project.versions(resource).find(|it| it.is_stored());
-        let stored = stored.filter(|it| it.version != resource.version);
+        let stored = project
+            .versions(resource)
+            .find(|version| version.is_stored());
+        let stored = stored.filter(|version| version.version != resource.version);
         let id = resource.to_string();
         let Definition::Own(own) = &mut resource.definition else {
             return Ok(());
@@ -389,7 +391,7 @@ impl ApiSettings {
     /// Notes about new kinds of the controller whose objects give more power than others, or do something once.
     fn consequences(&self, id: &GroupVersionKind, before: &Project) -> Result<Vec<String>> {
         let known = before.find(id)?;
-        let known = known.and_then(|it| it.controller(&self.controller_of(id)));
+        let known = known.and_then(|resource| resource.controller(&self.controller_of(id)));
         let new = |ids: Option<&[GroupVersionKind]>, known: Option<&[GroupVersionKind]>| {
             let known = known.unwrap_or_default().iter().filter_map(builtin::named);
             let known: Vec<_> = known.collect();
@@ -404,7 +406,10 @@ impl ApiSettings {
             ("of the cluster", format!(": {NARROWER_OWNS}"))
         };
         let mut notes = Vec::new();
-        for kind in new(self.owns.as_deref(), known.map(|it| it.owns.as_slice())) {
+        for kind in new(
+            self.owns.as_deref(),
+            known.map(|controller| controller.owns.as_slice()),
+        ) {
             match (kind.group, kind.kind) {
                 ("", "Secret") => notes.push(format!(
                     "the role allows the operator to read, change and delete all Secrets \
@@ -425,7 +430,7 @@ impl ApiSettings {
         }
         let watches = new(
             self.watches.as_deref(),
-            known.map(|it| it.watches.as_slice()),
+            known.map(|controller| controller.watches.as_slice()),
         );
         if watches.iter().any(|kind| kind.id() == "v1/Secret") {
             notes.push(format!(
@@ -520,7 +525,9 @@ impl ExternalType {
         };
         let full = new.id_in(project.full_group(&new).parse()?);
         let there = project.find(&full)?;
-        let Some((there, before)) = there.and_then(|it| Some((it, it.external()?))) else {
+        let Some((there, before)) =
+            there.and_then(|resource| Some((resource, resource.external()?)))
+        else {
             return Ok(new);
         };
         let kept = match before {
@@ -555,7 +562,9 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         ..Resource::new(group, id, Definition::Own(Own::first()))
     };
     let versions: Vec<_> = project.versions(&new).collect();
-    let there = versions.iter().find(|it| it.version == new.version);
+    let there = versions
+        .iter()
+        .find(|resource| resource.version == new.version);
     Ok(match (there, versions.first()) {
         (Some(there), _) => Resource::clone(there),
         (None, Some(&sibling)) => Resource {
@@ -585,8 +594,11 @@ pub(super) fn external_note(resource: &Resource) -> Option<String> {
 
 /// A note about existing objects, which are stored in another version than `resource`, the new storage version.
 fn moved_storage(before: &Project, resource: &Resource) -> Option<String> {
-    let stored = before.versions(resource).find(|it| it.is_stored());
-    let stored = stored.filter(|it| resource.is_stored() && it.version != resource.version)?;
+    let stored = before
+        .versions(resource)
+        .find(|resource| resource.is_stored());
+    let stored =
+        stored.filter(|stored| resource.is_stored() && stored.version != resource.version)?;
     let (new, old) = (&resource.version, &stored.version);
     Some(if before.namespaced {
         format!(
@@ -611,9 +623,12 @@ fn without_default(
     tree: &WorkTree,
 ) -> Result<Option<String>> {
     let mut found = Vec::new();
-    for id in controller.into_iter().flat_map(|it| &it.owns) {
+    for id in controller
+        .into_iter()
+        .flat_map(|controller| &controller.owns)
+    {
         let kind = project.find(id)?;
-        let Some(kind) = kind.filter(|it| it.has_given_types()) else {
+        let Some(kind) = kind.filter(|kind| kind.has_given_types()) else {
             continue;
         };
         let file = project.types_file(kind);

@@ -67,12 +67,14 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
 
     let mut notes = Vec::new();
     let (plural, group) = (&resource.plural, before.full_group(&resource));
-    let successor = after.versions(&resource).find(|it| it.is_stored());
+    let successor = after
+        .versions(&resource)
+        .find(|version| version.is_stored());
     let successor = successor.filter(|_| resource.is_stored());
     if let Some(successor) = successor {
         let was_served = before
             .position(successor)
-            .map(|it| before.resources[it].is_served());
+            .map(|index| before.resources[index].is_served());
         let what = ["served", "stored"][usize::from(was_served == Some(true))];
         notes.push(format!(
             "`{}` of {} is {what} now, in place of `{}`",
@@ -103,7 +105,8 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     notes.extend(left_behind(&before, &after));
     if successor.is_none() {
         let controllers = resource.controllers.iter();
-        notes.extend(controllers.filter_map(|it| held_back(&before, &resource, it)));
+        notes
+            .extend(controllers.filter_map(|controller| held_back(&before, &resource, controller)));
     }
     carry_out(turn(&tree, &before, after)?, &args.mode, &story(notes))
 }
@@ -119,7 +122,7 @@ pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     let resource = after.remove_controller(&id, &name)?;
 
     let controller = resource.controller(&name);
-    let note = controller.and_then(|it| held_back(&before, &resource, it));
+    let note = controller.and_then(|controller| held_back(&before, &resource, controller));
     let story = story(Vec::from_iter(note));
     carry_out(turn(&tree, &before, after)?, &args.mode, &story)
 }

@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn shells_complete_the_answers() {
         let answers = ChoiceParser.possible_values().into_iter().flatten();
-        let answers: Vec<_> = answers.map(|it| it.get_name().to_owned()).collect();
+        let answers: Vec<_> = answers.map(|answer| answer.get_name().to_owned()).collect();
         assert_eq!(answers, ["abort", "ours", "theirs", "markers"]);
     }
 }

@@ -90,12 +90,18 @@ impl Settings {
     /// # Errors
     /// When the settings contradict each other, or do not fit the rest of the project.
     pub fn apply(self, mut project: Project) -> Result<Project> {
-        if let Some(both) = self.enable.iter().find(|it| self.disable.contains(it)) {
+        if let Some(both) = self
+            .enable
+            .iter()
+            .find(|feature| self.disable.contains(feature))
+        {
             let message = format!("`{both}` cannot be both enabled and disabled");
             bail!(UsageError(message));
         }
         project.features.extend(self.enable);
-        project.features.retain(|it| !self.disable.contains(it));
+        project
+            .features
+            .retain(|feature| !self.disable.contains(feature));
         if let Some(owner) = self.owner {
             project.owner = Some(owner).filter(|owner| !owner.is_empty());
         }

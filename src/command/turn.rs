@@ -87,7 +87,9 @@ fn can_ask(plan: &Plan, policy: &Policy) -> bool {
     };
     *policy == Policy::default()
         && plan.conflicts().next().is_some()
-        && plan.conflicts().all(|(_, it)| is_a_choice(it.reason))
+        && plan
+            .conflicts()
+            .all(|(_, conflict)| is_a_choice(conflict.reason))
         && ask::is_possible()
 }
 

@@ -155,10 +155,10 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     );
     let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
-    let last = before.resources.iter().rfind(|it| it.has_api());
+    let last = before.resources.iter().rfind(|resource| resource.has_api());
     let hub = |group: &Group, kind: &Kind| hub(&before, group, kind).filter(|_| args.conversion);
     let id = args.id.or_version(hub);
-    let id = id.complete(last.map(|it| &it.group), Some(&"v1".parse()?))?;
+    let id = id.complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
 
     let mut resource = match &args.external {
         Some(external) => external.resource(&id, &before)?,
@@ -315,7 +315,7 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     let id = args.id.or_version(hub).complete(None, None)?;
     let all = !args.defaulting && !args.programmatic_validation && !args.conversion;
     let there = before.find(&id)?;
-    if args.conversion || all && there.is_some_and(|it| it.spokes().is_some()) {
+    if args.conversion || all && there.is_some_and(|resource| resource.spokes().is_some()) {
         or_way_out(after.remove_conversion(&id))?;
     }
     let which = match there.filter(|_| all) {
@@ -327,8 +327,10 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     };
     let resource = after.remove_webhooks(&id, &which)?;
     let mut notes = left_behind(&before, &after);
-    let is_idle = after.find(&id)?.is_some_and(|it| {
-        it.external().is_some() && it.controllers.is_empty() && it.webhooks.is_empty()
+    let is_idle = after.find(&id)?.is_some_and(|resource| {
+        resource.external().is_some()
+            && resource.controllers.is_empty()
+            && resource.webhooks.is_empty()
     });
     if is_idle && !resource.webhooks.is_empty() {
         notes.push(format!(
@@ -346,10 +348,11 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
 
 /// Notes about webhooks that clusters keep after this project has removed them.
 pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
-    let defaults = |it: &Resource| it.webhooks.defaulting.is_some();
-    let validates = |it: &Resource| it.webhooks.validation.is_some();
+    let defaults = |resource: &Resource| resource.webhooks.defaulting.is_some();
+    let validates = |resource: &Resource| resource.webhooks.validation.is_some();
     // A conversion also has a validating webhook; requests succeed when it does not answer.
-    let asks = |it: &Project| it.webhooks().any(validates) || it.hubs().next().is_some();
+    let asks =
+        |project: &Project| project.webhooks().any(validates) || project.hubs().next().is_some();
     let kinds = [
         (
             "mutating",

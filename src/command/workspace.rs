@@ -76,7 +76,10 @@ pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
             way.to_str()?.parse().ok().filter(|_| !is_own)
         });
         return Ok(Some(Workspace {
-            is_listed: workspace.members.iter().any(|it| folder.join(it) == root),
+            is_listed: workspace
+                .members
+                .iter()
+                .any(|member| folder.join(member) == root),
             member: member.display().to_string(),
             root: above,
             runtime,
@@ -142,7 +145,7 @@ impl Search {
             self.entry()?;
             let is_folder = if is_deep {
                 // A link is not followed, because it may lead back to a folder above.
-                entry.file_type().is_ok_and(|it| it.is_dir())
+                entry.file_type().is_ok_and(|kind| kind.is_dir())
             } else {
                 entry.path().is_dir()
             };
@@ -267,7 +270,7 @@ mod tests {
         let runtime = |member: &str| {
             let found = workspace(&root.path().join(member), None).unwrap();
             let runtime = found.expect("a workspace").runtime;
-            runtime.map_or(String::new(), |it| it.to_string())
+            runtime.map_or(String::new(), |runtime| runtime.to_string())
         };
         let manifest = "[workspace]\nmembers = [\"operators/*\", \"tools\"]\n";
         fs::write(root.path().join("Cargo.toml"), manifest).unwrap();
@@ -302,7 +305,7 @@ mod tests {
         let manifest = format!("[workspace]\nmembers = {members:?}\n");
         fs::write(root.path().join("Cargo.toml"), manifest).unwrap();
         let found = workspace(&root.path().join("b"), None).map_err(|error| format!("{error:#}"));
-        Ok(found?.and_then(|it| Some(it.runtime?.to_string())))
+        Ok(found?.and_then(|workspace| Some(workspace.runtime?.to_string())))
     }
 
     #[test]

@@ -358,7 +358,8 @@ impl Case<'_> {
         // A killed command may have written the markers already.
         let is_touched = |ours: &&str| self.base() != Some(&*LineEnds::strip(ours).0);
         let marked = self.ours.filter(is_touched).and_then(Marked::parse);
-        let Some(marked) = marked.filter(|it| it.own && on_conflict == OnConflict::Markers) else {
+        let Some(marked) = marked.filter(|marked| marked.own && on_conflict == OnConflict::Markers)
+        else {
             return change;
         };
         let resolved = Case {

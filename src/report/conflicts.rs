@@ -32,7 +32,10 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
         text += &file(path, conflict);
     }
     text.push('\n');
-    let hints: BTreeSet<&str> = plan.conflicts().map(|(_, it)| hint(it.reason)).collect();
+    let hints: BTreeSet<&str> = plan
+        .conflicts()
+        .map(|(_, conflict)| hint(conflict.reason))
+        .collect();
     for hint in hints {
         text += &aside("hint", hint);
     }

@@ -222,7 +222,7 @@ fn next(steps: &[&NextStep]) -> String {
     let mut text = String::new();
     let steps = steps
         .iter()
-        .map(|it| (visible(&it.command), visible(&it.why)));
+        .map(|step| (visible(&step.command), visible(&step.why)));
     let steps: Vec<_> = steps.collect();
     let Some(width) = steps.iter().map(|(command, _)| command.len()).max() else {
         return text;

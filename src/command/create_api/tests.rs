@@ -322,14 +322,14 @@ fn found(project: &Project, id: &GroupVersionKind) -> Vec<(&'static str, Result<
         ("create api --resource=false", create(Some(false))),
         (
             "delete api",
-            project.clone().remove(id).map(|it| place(&it)),
+            project.clone().remove(id).map(|resource| place(&resource)),
         ),
         (
             "delete controller",
             project
                 .clone()
                 .remove_controller(id, &controller)
-                .map(|it| place(&it)),
+                .map(|resource| place(&resource)),
         ),
         ("create api --owns", by_flag()),
         ("PROJECT", by_project()),
@@ -542,7 +542,7 @@ proptest! {
     ) {
         let mut project = Project::parse(KINDS).unwrap();
         project.domain = domain.parse().unwrap();
-        project.resources.retain(|it| it.kind.as_str() == "Captain");
+        project.resources.retain(|resource| resource.kind.as_str() == "Captain");
         for (group, kind, domain, is_external) in resources {
             let id = v1(group, kind);
             let definition = if is_external {

@@ -178,11 +178,11 @@ impl<'a> Merge<'a> {
 impl Part<'_> {
     fn settle(self) -> Vec<Self> {
         match self {
-            Self::Clash(it) if it.ours == it.theirs || it.theirs == it.base => {
-                vec![Self::Settled(it.ours)]
+            Self::Clash(clash) if clash.ours == clash.theirs || clash.theirs == clash.base => {
+                vec![Self::Settled(clash.ours)]
             }
-            Self::Clash(it) if it.ours == it.base => vec![Self::Settled(it.theirs)],
-            Self::Clash(it) if it.base.is_empty() => it.settle_insertions(),
+            Self::Clash(clash) if clash.ours == clash.base => vec![Self::Settled(clash.theirs)],
+            Self::Clash(clash) if clash.base.is_empty() => clash.settle_insertions(),
             part => vec![part],
         }
     }
@@ -213,10 +213,10 @@ impl<'a> Clash<'a> {
     /// the work of a killed one. Otherwise the sides conflict where they differ.
     fn settle_insertions(self) -> Vec<Part<'a>> {
         let mut merge = Merge::compare(self.ours, self.ours, self.theirs);
-        if merge.clashes().all(|it| it.ours.is_empty()) {
+        if merge.clashes().all(|clash| clash.ours.is_empty()) {
             return vec![Part::Settled(self.theirs)];
         }
-        if merge.clashes().all(|it| it.theirs.is_empty()) {
+        if merge.clashes().all(|clash| clash.theirs.is_empty()) {
             return vec![Part::Settled(self.ours)];
         }
         for part in &mut merge.0 {
@@ -338,7 +338,8 @@ pub(super) fn copied(base: &str, ours: &str, theirs: &str) -> String {
 
 /// Replaces `old` by `new` in `text`, except where `old` is a part of a longer word.
 fn replaced(text: &str, old: &str, new: &str) -> String {
-    let is_word = |char: Option<char>| char.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    let is_word =
+        |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() || char == '_');
     let begins_in_word = is_word(old.chars().next());
     let ends_in_word = is_word(old.chars().next_back());
     let mut result = String::new();
@@ -359,7 +360,10 @@ fn replaced(text: &str, old: &str, new: &str) -> String {
 /// The conflict of a file that the tool deletes, with the changes of ours to base.
 pub(super) fn dropped(reason: Reason, base: &str, ours: &str) -> Conflict {
     let merge = Merge::compare(base, ours, base);
-    let clashes = merge.clashes().map(|it| Clash { theirs: "", ..*it });
+    let clashes = merge.clashes().map(|clash| Clash {
+        theirs: "",
+        ..*clash
+    });
     Conflict {
         reason,
         hunks: clashes.map(Clash::hunk).collect(),
@@ -371,7 +375,7 @@ pub(super) fn differences(reason: Reason, ours: &str, theirs: &str) -> Conflict 
     let merge = Merge::unrelated(ours, theirs);
     Conflict {
         reason,
-        hunks: merge.clashes().map(|it| it.hunk()).collect(),
+        hunks: merge.clashes().map(|clash| clash.hunk()).collect(),
     }
 }
 

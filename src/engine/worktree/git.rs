@@ -94,9 +94,14 @@ pub(super) fn unmerged(
     let prefix = git.line(&["rev-parse", "--show-prefix"])?;
     let prefix = prefix.unwrap_or_default();
     let commits = git.commits(&open, &prefix)?;
-    let parent = commits.as_ref().and_then(|it| it.parent.as_ref());
-    let merged = commits.iter().flat_map(|it| [&it.ours, &it.theirs]);
-    let merged: Vec<_> = merged.chain(parent).map(|it| &it.record.texts).collect();
+    let parent = commits.as_ref().and_then(|commits| commits.parent.as_ref());
+    let merged = commits
+        .iter()
+        .flat_map(|commits| [&commits.ours, &commits.theirs]);
+    let merged: Vec<_> = merged
+        .chain(parent)
+        .map(|commit| &commit.record.texts)
+        .collect();
     open.retain(|path, _| {
         paths.contains(&**path) || merged.iter().any(|texts| texts.contains_key(path))
     });
@@ -111,7 +116,8 @@ pub(super) fn unmerged(
     let text = |name: String| texts.get(&name).cloned().map(Text::from);
     let stages = open.into_keys().map(|path| {
         // git may give a text of the parent for another file that it considers renamed to this path.
-        let is_there = |it: &Commit| path == description || it.record.texts.contains_key(&path);
+        let is_there =
+            |commit: &Commit| path == description || commit.record.texts.contains_key(&path);
         let stages = Stages {
             parent: text(in_index(&path, 0)).filter(|_| parent.is_none_or(is_there)),
             ours: text(in_index(&path, 1)),
@@ -202,7 +208,7 @@ impl Git<'_> {
             let [mode, object, stage] = fields.split(' ').collect::<Vec<_>>()[..] else {
                 bail!("failed to read the output of `git ls-files`: `{fields}`");
             };
-            let stage = ["1", "2", "3"].iter().position(|it| *it == stage);
+            let stage = ["1", "2", "3"].iter().position(|number| *number == stage);
             // Symbolic links and submodules have no text. A path with a newline cannot be passed to `git cat-file`,
             // which reads one name per line.
             let is_text = mode.starts_with("100") && !path.contains('\n');
@@ -485,7 +491,11 @@ mod tests {
             assert!(!repository.git(operation), "{operation:?}");
             if expected[2].is_empty() {
                 // The first commit has no parent.
-                assert!(repository.unmerged().is_some_and(|it| it.commits.is_none()));
+                assert!(
+                    repository
+                        .unmerged()
+                        .is_some_and(|unmerged| unmerged.commits.is_none())
+                );
             } else {
                 assert_open(&repository, expected);
             }

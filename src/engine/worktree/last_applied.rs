@@ -128,7 +128,8 @@ impl Record {
             let damage = |_| damage(number, line);
             if line.starts_with('{') {
                 match serde_json::from_str(line).map_err(damage)? {
-                    Fact::Project(text) if record.projects.iter().any(|it| *it == text) => {}
+                    Fact::Project(text)
+                        if record.projects.iter().any(|recorded| *recorded == text) => {}
                     Fact::Project(text) => record.projects.push(text.into_owned()),
                     Fact::Marked(path) => _ = record.marked.insert(path.into_owned()),
                     Fact::Given(path, text) => {

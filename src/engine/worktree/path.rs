@@ -74,7 +74,7 @@ fn is_git(name: &str) -> bool {
     let name = name.trim_end_matches(['.', ' ']);
     [".git", "git~1"]
         .iter()
-        .any(|it| name.eq_ignore_ascii_case(it))
+        .any(|git| name.eq_ignore_ascii_case(git))
 }
 
 #[cfg(test)]

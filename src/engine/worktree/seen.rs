@@ -23,9 +23,17 @@ struct File {
 /// Changes with each save of a file, whether an editor overwrites the file or replaces it.
 type Stamp = ([u64; 3], [i64; 4]);
 
-fn stamp(it: &Metadata) -> Stamp {
-    let modified_and_changed = [it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()];
-    ([it.dev(), it.ino(), it.len()], modified_and_changed)
+fn stamp(metadata: &Metadata) -> Stamp {
+    let modified_and_changed = [
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+        metadata.ctime(),
+        metadata.ctime_nsec(),
+    ];
+    (
+        [metadata.dev(), metadata.ino(), metadata.len()],
+        modified_and_changed,
+    )
 }
 
 impl Seen {

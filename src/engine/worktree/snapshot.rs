@@ -186,8 +186,8 @@ mod tests {
     #[test]
     fn wanted_files_are_read_and_the_others_are_listed() {
         let top = folder();
-        let read = snapshot(&top.path().join("go"), &["vendor"], |it| {
-            it != "picture.png"
+        let read = snapshot(&top.path().join("go"), &["vendor"], |path| {
+            path != "picture.png"
         });
         let read = read.unwrap();
 
