@@ -211,7 +211,11 @@ impl Project {
             if let Some(own) = other.own_mut() {
                 own.conversion = conversion;
                 if is_stored {
-                    own.stage = [Stage::Unserved, Stage::Served][usize::from(is_converted)];
+                    own.stage = if is_converted {
+                        Stage::Served
+                    } else {
+                        Stage::Unserved
+                    };
                 }
             }
             if is_stored {

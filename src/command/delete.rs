@@ -75,7 +75,11 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
         let was_served = before
             .position(successor)
             .map(|index| before.resources[index].is_served());
-        let what = ["served", "stored"][usize::from(was_served == Some(true))];
+        let what = if was_served == Some(true) {
+            "stored"
+        } else {
+            "served"
+        };
         notes.push(format!(
             "`{}` of {} is {what} now, in place of `{}`",
             successor.version, resource.kind, resource.version

@@ -181,7 +181,11 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         resource.plural = plural;
     }
     if let Some(namespaced) = args.namespaced {
-        let scope = ["cluster-scoped", "namespaced"][usize::from(resource.namespaced)];
+        let scope = if resource.namespaced {
+            "namespaced"
+        } else {
+            "cluster-scoped"
+        };
         ensure!(
             is_external || namespaced == resource.namespaced,
             "{resource} is {scope}: `--namespaced` is only for kinds that another project defines"
@@ -234,7 +238,7 @@ fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
         return Vec::new();
     };
     let names: Vec<_> = served.iter().map(|id| format!("`{id}`")).collect();
-    let verb = ["are", "is"][usize::from(served.len() == 1)];
+    let verb = if served.len() == 1 { "is" } else { "are" };
     let command = format!(
         "rscaffold create api --group {} --version {} --kind {}",
         first.group().as_argument(),

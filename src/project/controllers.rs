@@ -114,7 +114,7 @@ impl Resource {
                 return change("controller", name, "none").into_iter().collect();
             };
             let what = format!("finalizer of the controller `{name}`");
-            let [was, is] = [before, after].map(|it| ["no", "yes"][usize::from(it.finalizer)]);
+            let [was, is] = [before, after].map(|it| if it.finalizer { "yes" } else { "no" });
             let mut changes: Vec<_> = change(&what, was, is).into_iter().collect();
             if let (Some(was), Some(is)) = (&before.image, &after.image) {
                 let what = format!("image of the controller `{name}`");

@@ -311,7 +311,11 @@ mod tests {
     fn ships(spokes: &[&str]) -> Vec<Resource> {
         let version = |version: &str| {
             let is_spoke = spokes.contains(&version);
-            let stage = [Stage::Unserved, Stage::Served][usize::from(is_spoke)];
+            let stage = if is_spoke {
+                Stage::Served
+            } else {
+                Stage::Unserved
+            };
             let ship = without_controller(api("sea", version, "Ship"));
             at_stage(ship, stage, Conversion::Missing)
         };

@@ -356,7 +356,7 @@ impl Resource {
             changes.extend(change("crate", before.as_str(), after));
         }
         if self.is_served() && after.has_api() {
-            let served = |it: &Self| ["no", "yes"][usize::from(it.is_served())];
+            let served = |it: &Self| if it.is_served() { "yes" } else { "no" };
             changes.extend(change("served", served(self), served(after)));
         }
         changes.extend(self.changes_of_controllers(after));
@@ -366,7 +366,13 @@ impl Resource {
 
     /// The differences between the CRDs of two versions. All versions of a kind share one CRD.
     pub(super) fn changes_of_crd(&self, after: &Self) -> Vec<String> {
-        let scope = |it: &Self| ["Cluster", "Namespaced"][usize::from(it.namespaced)];
+        let scope = |it: &Self| {
+            if it.namespaced {
+                "Namespaced"
+            } else {
+                "Cluster"
+            }
+        };
         let short_names = |it: &Self| match it.short_names.as_slice() {
             [] => "none".to_owned(),
             names => (names.iter().map(ShortName::as_str).collect::<Vec<_>>()).join(", "),
@@ -490,7 +496,11 @@ impl Project {
 
     /// The file of the types, for a kind of the project or an external kind with types from a CRD.
     pub fn types_file(&self, resource: &Resource) -> String {
-        let parent = ["external", "api"][usize::from(resource.has_api())];
+        let parent = if resource.has_api() {
+            "api"
+        } else {
+            "external"
+        };
         let (group, version) = (self.group_module(resource), &resource.version);
         format!(
             "src/{parent}/{group}/{version}/{}.rs",

@@ -427,7 +427,11 @@ impl Project {
             runs_images: controllers.iter().any(|it| it.image.is_some()),
             webhook_certificates,
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
-            role_kind: ["ClusterRole", "Role"][usize::from(project.namespaced)],
+            role_kind: if project.namespaced {
+                "Role"
+            } else {
+                "ClusterRole"
+            },
             tested: controllers.iter().any(|controller| controller.tested),
             tests_jobs: controllers.iter().any(|it| it.tested && it.owns_jobs),
             needs_others: controllers.iter().any(|it| it.kind.is_external()),
