@@ -101,7 +101,13 @@ impl Settings {
         }
         project.domain = self.domain.unwrap_or(project.domain);
         project.repo = self.repo.unwrap_or(project.repo);
-        project.project_name = self.project_name.unwrap_or(project.project_name);
+        if let Some(name) = self.project_name
+            && name != project.project_name
+        {
+            project.project_name = name;
+            // The Deployment gets another name, so no existing Deployment has a selector that cannot be changed.
+            project.deployment.selector.clear();
+        }
         project.license = self.license.unwrap_or(project.license);
         if let Some(LicenseHeader(header)) = self.license_file {
             project.license_header = header;

@@ -79,7 +79,7 @@ impl GoResource {
 
     /// The full group of a kind that another project defines.
     pub fn group_of_others(&self) -> String {
-        let group = self.group.as_deref().unwrap_or_default();
+        let group = self.group.as_deref().unwrap_or("");
         // The domain is often the full group already.
         match self.domain.as_deref() {
             Some(domain) if group.is_empty() || domain.split('.').next() == Some(group) => {
@@ -88,6 +88,17 @@ impl GoResource {
             Some(domain) => format!("{group}.{domain}"),
             None => group.to_owned(),
         }
+    }
+
+    /// The path of the webhook that sets defaults, or of the one that validates, if the file says that there is one.
+    pub fn webhook(&self, is_defaulting: bool) -> Option<Option<&str>> {
+        let webhooks = self.webhooks.as_ref()?;
+        let (is_there, path) = if is_defaulting {
+            (webhooks.defaulting, &webhooks.defaulting_path)
+        } else {
+            (webhooks.validation, &webhooks.validation_path)
+        };
+        is_there.then_some(path.as_deref())
     }
 
     /// Whether there is a controller; `None` if the file does not say.
@@ -140,7 +151,7 @@ impl GoProject {
              with kubebuilder first"
         );
         for layout in self.layouts() {
-            let plugin = layout.split('.').next().unwrap_or_default();
+            let plugin = layout.split_once('.').map_or(layout, |(plugin, _)| plugin);
             // kubebuilder's own plugin `helm` only adds a chart.
             let is_charts = layout.starts_with("helm.kubebuilder.io/");
             if matches!(plugin, "ansible" | "helm" | "quarkus" | "java") && !is_charts {
@@ -159,10 +170,10 @@ impl GoProject {
 
     /// Whether a plugin of this name, such as `helm`, is in use.
     pub fn has_plugin(&self, name: &str) -> bool {
-        let names = self.plugins.keys().map(String::as_str);
-        names
+        let plugins = self.plugins.keys().map(String::as_str);
+        plugins
             .chain(self.layouts())
-            .any(|it| it.split(['.', '/']).next() == Some(name))
+            .any(|plugin| plugin.split(['.', '/']).next() == Some(name))
     }
 }
 
@@ -199,7 +210,13 @@ version: '3'
         let has: Vec<_> = project
             .resources
             .iter()
-            .map(|it| (it.has_api(), it.is_namespaced(), it.has_controller()))
+            .map(|entry| {
+                (
+                    entry.has_api(),
+                    entry.is_namespaced(),
+                    entry.has_controller(),
+                )
+            })
             .collect();
         assert_eq!(
             has,
@@ -209,7 +226,7 @@ version: '3'
                 (false, false, Some(true))
             ]
         );
-        let plugins = ["helm", "grafana", "autoupdate"].map(|it| project.has_plugin(it));
+        let plugins = ["helm", "grafana", "autoupdate"].map(|name| project.has_plugin(name));
         assert_eq!(plugins, [true, true, false]);
     }
 
