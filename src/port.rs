@@ -312,8 +312,8 @@ fn name(
         module.map(file_name),
         Some(file_name(shown.trim_end_matches('/'))),
     ];
-    let mut names = names.into_iter().flatten();
-    let valid = names.find_map(|name| ProjectName::from_folder(name).ok());
+    let mut known = names.into_iter().flatten();
+    let valid = known.find_map(|name| ProjectName::from_folder(name).ok());
     valid
         .context("the Go project has no name that this project could take")
         .or_hint("name the project with `--project-name`")

@@ -9,7 +9,10 @@ use super::{
     path::file_name,
     source::{Object, Source, at, list, texts},
 };
-use crate::project::{self, Feature, Labels, Project, yaml::documents};
+use crate::{
+    names::LabelKey,
+    project::{self, Feature, Labels, Project, yaml::documents},
+};
 
 /// How the Go operator is deployed.
 #[derive(Debug, Default)]
@@ -69,7 +72,8 @@ impl Deployed {
         Self {
             features: features(source, go, &kustomization),
             arguments: object.as_ref().map(|object| arguments(source, object)),
-            deployment: object.map(|object| Deployment::new(&object, prefix.as_deref())),
+            deployment: object
+                .map(|object| Deployment::new(&object, prefix.as_deref().unwrap_or(""))),
             prefix,
             namespace,
         }
@@ -77,8 +81,7 @@ impl Deployed {
 }
 
 impl Deployment {
-    fn new(object: &Object, prefix: Option<&str>) -> Self {
-        let prefix = prefix.unwrap_or("");
+    fn new(object: &Object, prefix: &str) -> Self {
         let spec = at(&object.value, "spec.template.spec");
         let command = spec.and_then(|spec| spec["containers"][0]["command"][0].as_str());
         let account = spec.and_then(|spec| spec["serviceAccountName"].as_str());
@@ -138,7 +141,7 @@ impl Deployment {
 
 /// Whether a selector has the labels of the default one.
 fn is_usual(selector: &Labels) -> bool {
-    let keys: Vec<_> = selector.keys().map(|key| key.as_str()).collect();
+    let keys: Vec<_> = selector.keys().map(LabelKey::as_str).collect();
     keys == ["app.kubernetes.io/name", "control-plane"]
 }
 
@@ -165,8 +168,7 @@ fn labels(object: &Object, place: &str) -> Labels {
     let fields = at(&object.value, place).and_then(Value::as_object);
     let mut labels = Labels::new();
     for (key, value) in fields.into_iter().flatten() {
-        let value = value.as_str().and_then(|text| text.parse().ok());
-        if let (Ok(key), Some(value)) = (key.parse(), value) {
+        if let (Ok(key), Some(Ok(value))) = (key.parse(), value.as_str().map(str::parse)) {
             labels.insert(key, value);
         }
     }

@@ -339,8 +339,8 @@ fn has_word(name: &str, word: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let mut found = lower.match_indices(word);
     found.any(|(at, _)| {
-        let (before, after) = (&name[..at], &name[at + word.len()..]);
-        let after = after.strip_prefix('s').unwrap_or(after);
+        let (before, rest) = (&name[..at], &name[at + word.len()..]);
+        let after = rest.strip_prefix('s').unwrap_or(rest);
         let starts = !before.ends_with(|c: char| c.is_ascii_alphabetic())
             || name[at..].starts_with(|c: char| c.is_ascii_uppercase());
         starts && !after.starts_with(|c: char| c.is_ascii_lowercase())

@@ -61,10 +61,31 @@ pub(super) struct GoController {
 pub(super) struct GoWebhooks {
     pub conversion: bool,
     pub spoke: Vec<String>,
-    pub defaulting: bool,
-    pub defaulting_path: Option<String>,
-    pub validation: bool,
-    pub validation_path: Option<String>,
+    defaulting: bool,
+    defaulting_path: Option<String>,
+    validation: bool,
+    validation_path: Option<String>,
+}
+
+impl GoWebhooks {
+    /// Whether there is a webhook that sets defaults, or else one that validates.
+    pub fn has(&self, is_defaulting: bool) -> bool {
+        if is_defaulting {
+            self.defaulting
+        } else {
+            self.validation
+        }
+    }
+
+    /// The path of this webhook.
+    pub fn path(&self, is_defaulting: bool) -> Option<&str> {
+        let path = if is_defaulting {
+            &self.defaulting_path
+        } else {
+            &self.validation_path
+        };
+        path.as_deref()
+    }
 }
 
 impl GoResource {
@@ -88,17 +109,6 @@ impl GoResource {
             Some(domain) => format!("{group}.{domain}"),
             None => group.to_owned(),
         }
-    }
-
-    /// The path of the webhook that sets defaults, or of the one that validates, if the file says that there is one.
-    pub fn webhook(&self, is_defaulting: bool) -> Option<Option<&str>> {
-        let webhooks = self.webhooks.as_ref()?;
-        let (is_there, path) = if is_defaulting {
-            (webhooks.defaulting, &webhooks.defaulting_path)
-        } else {
-            (webhooks.validation, &webhooks.validation_path)
-        };
-        is_there.then_some(path.as_deref())
     }
 
     /// Whether there is a controller; `None` if the file does not say.

@@ -507,8 +507,8 @@ impl Finder<'_> {
             let object = value.and_then(|value| self.object_beside(reader, &arguments, value));
             match value {
                 Some(value) if is_about || object.is_some() => {
-                    let object = object.unwrap_or(Object::Unknown);
-                    self.setting(reader, at, value, object, action(function));
+                    let known = object.unwrap_or(Object::Unknown);
+                    self.setting(reader, at, value, known, action(function));
                 }
                 // What a function of the project does is in the function itself.
                 None if says_finalizer(function)

@@ -426,8 +426,8 @@ impl Go {
     }
 
     /// Resolves an expression in `folder` to its text.
-    fn text(&self, folder: &str, expression: &[Token], steps: usize) -> Option<String> {
-        let steps = steps.checked_sub(1)?;
+    fn text(&self, folder: &str, expression: &[Token], most: usize) -> Option<String> {
+        let steps = most.checked_sub(1)?;
         self.left.set(self.left.get().checked_sub(1)?);
         match expression {
             [Token::Text(text)] => (text.len() <= MAX_TEXT).then(|| text.clone()),
@@ -609,7 +609,7 @@ pub(super) fn written(tokens: &[Token]) -> String {
     for token in tokens.iter().take(MAX_TOKENS) {
         match token {
             Token::Name(name) => text += name,
-            Token::Text(literal) => text += &format!("\"{literal}\""),
+            Token::Text(literal) => text.extend(["\"", literal, "\""]),
             Token::Sign(',') => text += ", ",
             Token::Sign('+') => text += " + ",
             Token::Sign(sign) => text.push(*sign),

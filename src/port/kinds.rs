@@ -282,8 +282,9 @@ impl Taker<'_> {
             }
         }
         let mut versions = resources.iter_mut();
-        let stored = versions.find(|resource| resource.is_stored());
-        let stored = stored.context("it has no stored version")?;
+        let stored = versions
+            .find(|resource| resource.is_stored())
+            .context("it has no stored version")?;
         let code = self.code(stored.kind.as_str());
         self.control(stored, &entries, &code);
         let id = stored.id();
@@ -605,13 +606,14 @@ impl Taker<'_> {
         for (is_defaulting, letter, verb) in [(true, 'm', "mutate"), (false, 'v', "validate")] {
             let mut in_manifests = own.iter();
             let in_manifest = in_manifests.find(|webhook| webhook.is_defaulting == is_defaulting);
-            let mut in_entries = entries.iter();
-            let in_project = in_entries.find_map(|entry| entry.webhook(is_defaulting));
+            let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
+            let in_project = in_entries.find(|webhooks| webhooks.has(is_defaulting));
             if in_manifest.is_none() && in_project.is_none() {
                 continue;
             }
             let path_in_manifest = in_manifest.and_then(|webhook| webhook.path.as_deref());
-            let path = path_in_manifest.or(in_project.flatten());
+            let path_in_project = in_project.and_then(|webhooks| webhooks.path(is_defaulting));
+            let path = path_in_manifest.or(path_in_project);
             let mut webhook = Webhook::default();
             let usual = project.webhook_names(&resource, &webhook, letter, verb);
             if let Some(path) = path.filter(|path| *path != usual.path) {

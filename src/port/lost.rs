@@ -16,8 +16,8 @@ pub(super) struct Lost {
 
 impl Lost {
     /// Records what could not be taken over.
-    pub fn add(&mut self, item: impl Into<String>) {
-        let item = item.into();
+    pub fn add(&mut self, text: impl Into<String>) {
+        let item = text.into();
         if self.seen.insert(item.clone()) {
             self.items.push(item);
         }

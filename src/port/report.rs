@@ -14,7 +14,7 @@ use super::{
     source::Source,
     texts::Difference,
 };
-use crate::project::{Controller, Project, Resource};
+use crate::project::{Controller, Project, Resource, Stage};
 
 /// The values of the report. Its template has the words.
 #[derive(Debug, Serialize)]
@@ -54,12 +54,10 @@ struct Kind {
     /// Its name, in backticks.
     id: String,
     namespaced: bool,
-    /// Whether the project defines the kind.
-    own: bool,
+    /// The stage of the version, if the project defines the kind.
+    stage: Option<Stage>,
     plural: String,
     short_names: Vec<String>,
-    stored: bool,
-    served: bool,
     controllers: Vec<String>,
     watches: Vec<String>,
     defaulting: bool,
@@ -310,8 +308,11 @@ impl Subject<'_> {
         let version = file_name(folder(path));
         let mut targets = Vec::new();
         for hub in self.project.hubs() {
-            let is_method = |method| text.contains(&format!("{}) {method}(", hub.kind));
-            if !is_method("ConvertTo") && !is_method("ConvertFrom") {
+            let methods = ["ConvertTo", "ConvertFrom"];
+            let mut starts = methods
+                .map(|method| format!("{}) {method}(", hub.kind))
+                .into_iter();
+            if !starts.any(|start| text.contains(&start)) {
                 continue;
             }
             for spoke in hub.spokes().into_iter().flatten() {
@@ -359,11 +360,9 @@ impl Kind {
         Self {
             id: resource.to_string(),
             namespaced: resource.namespaced,
-            own: resource.has_api(),
+            stage: resource.own().map(|own| own.stage),
             plural: resource.plural.to_string(),
             short_names: strings(&resource.short_names),
-            stored: resource.is_stored(),
-            served: resource.is_served(),
             controllers,
             watches,
             defaulting: resource.webhooks.defaulting.is_some(),
