@@ -219,9 +219,25 @@ version: '3'
         Project::parse(PROJECT).unwrap()
     }
 
+    #[test]
+    fn a_new_name_of_the_project_ends_the_old_selector() {
+        let selector = "deployment: {selector: {app.kubernetes.io/name: guestbook}}";
+        let text = PROJECT.replace("domain: com\n", &format!("{selector}\ndomain: com\n"));
+        for (edit, count) in [
+            ("--project-name=library", 0),
+            ("--project-name=guestbook", 1),
+        ] {
+            let project = edited_from(Project::parse(&text).unwrap(), &[edit]).unwrap();
+            assert_eq!(project.deployment.selector.len(), count, "{edit}");
+        }
+    }
+
     /// The project after each of these edits, which are arguments separated by spaces.
     fn edited(edits: &[&str]) -> Result<Project> {
-        let mut project = project();
+        edited_from(project(), edits)
+    }
+
+    fn edited_from(mut project: Project, edits: &[&str]) -> Result<Project> {
         for edit in edits {
             let edit = Settings::augment_args(Command::new("edit").no_binary_name(true))
                 .try_get_matches_from(edit.split(' '))?;

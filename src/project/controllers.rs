@@ -373,6 +373,30 @@ mod tests {
     }
 
     #[test]
+    fn the_name_of_a_finalizer_needs_a_finalizer() {
+        let mut resource = guestbook();
+        resource.controllers[0].finalizer_name = Some("example.com/guard".parse().unwrap());
+        assert_eq!(
+            error([resource.clone()]),
+            "the controller `guestbook` of `webapp/v1/Guestbook` has a `finalizerName`, but no finalizer: add \
+             `finalizer: true`"
+        );
+        resource.controllers[0].finalizer = true;
+        let mut project = empty();
+        project.resources.push(resource.clone());
+        project.validate().unwrap();
+        let controller = &resource.controllers[0];
+        assert_eq!(
+            project.finalizer_name(&resource, controller),
+            "example.com/guard"
+        );
+        assert_eq!(
+            project.field_manager(&resource, controller),
+            "guestbook.webapp.com"
+        );
+    }
+
+    #[test]
     fn another_controller_takes_nothing_from_the_first() {
         let mut project = empty();
         let mut first = guestbook();
