@@ -1,6 +1,7 @@
 //! Types for names. Each name is checked when it is created, so a value of these types is always
 //! valid.
 
+mod carried;
 mod dns;
 mod external;
 mod group_version_kind;
@@ -15,6 +16,7 @@ mod webhook_path;
 
 use anyhow::{Result, anyhow, bail, ensure};
 
+pub use carried::{FieldManager, FinalizerName, LabelKey, LabelValue};
 pub use external::{Dependency, TypePath};
 pub use group_version_kind::GroupVersionKind;
 pub use header::Header;

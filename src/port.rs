@@ -1,5 +1,5 @@
-//! Ports a Go operator to a project of rscaffold: its [`Project`], and the texts of files that count as the user's
-//! edits.
+//! Ports a Go operator to a project of rscaffold. Who changes commands or templates need not read this folder: a
+//! snapshot of files comes in, and a [`Project`], rules of its controllers, texts of files and a [`Report`] come out.
 //!
 //! The code here is pure. The files of the Go project are untrusted data: the types of [`names`](crate::names) validate
 //! each name, and the report lists what cannot be taken over.
@@ -9,48 +9,63 @@ mod election;
 mod file;
 mod finalizers;
 mod go;
+mod kind;
 mod kinds;
+mod lost;
+mod path;
 mod related;
 mod report;
 mod rules;
 mod source;
 mod texts;
 
-use std::{collections::BTreeSet, str::FromStr};
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, Error, Result};
+use anyhow::{Context as _, Result};
 
 use self::{
-    config::Deployed,
-    election::Election,
-    file::GoProject,
-    kinds::GoKind,
-    report::{Made, Report},
-    rules::Rights,
-    source::Source,
+    config::Deployed, election::Election, file::GoProject, kind::GoKind, lost::Lost,
+    path::file_name, report::Subject, source::Source,
 };
 pub use self::{
-    report::FILE as REPORT,
+    report::Report,
     source::{WITHOUT, is_wanted},
 };
 use crate::{
+    crd::Crd,
+    engine::Texts,
     engine::worktree::Snapshot,
     hint::OrHint,
-    names::{Domain, NamespaceName, ProjectName, Repo},
-    project::{Feature, License, Project},
+    names::{ControllerName, Domain, GroupVersionKind, NamespaceName, ProjectName, Repo},
+    project::{Feature, License, Project, Rule},
     visible::visible,
 };
+
+/// The name of the report file.
+pub const REPORT: &str = "PORTING.md";
 
 /// A Go project that was read.
 #[derive(Debug)]
 pub struct Port {
     /// The new project, with the settings that were found in the Go project.
     pub project: Project,
+    folder: String,
     kinds: Vec<GoKind>,
-    rights: Rights,
+    rules: Vec<Rule>,
     deployed: Deployed,
     source: Source,
-    report: Report,
+    lost: Lost,
+}
+
+/// The texts of a port.
+#[derive(Debug)]
+pub struct Ported {
+    /// The texts of files. They count as the user's edits.
+    pub texts: Texts,
+    /// The values of `PORTING.md`.
+    pub report: Report,
+    /// The notes that the command prints.
+    pub notes: Vec<String>,
 }
 
 impl Port {
@@ -60,33 +75,31 @@ impl Port {
     /// When the folder has no Go operator, or when neither PROJECT nor a CRD gives a domain.
     pub fn read(files: Snapshot, shown: &str) -> Result<Self> {
         let source = Source::new(files);
-        let mut report = Report::new(shown);
+        let mut lost = Lost::default();
         for (path, reason) in &source.files.unread {
-            report.lost(format!("`{path}` could not be read: {reason}"));
+            lost.add(format!("`{path}` could not be read: {reason}"));
         }
         let go = match source.text("PROJECT") {
             Some(text) => GoProject::parse(text).with_context(|| {
-                format!(
-                    "`{}` is not the PROJECT file of an operator in Go",
-                    in_folder(shown)
-                )
+                let path = format!("{}/PROJECT", shown.trim_end_matches('/'));
+                let file = visible(&path);
+                format!("`{file}` is not the PROJECT file of an operator in Go")
             })?,
             None => GoProject::default(),
         };
-        let crds = kinds::crds(&source, &mut report);
-        let domain = domain(&go, &crds, shown, &mut report)?;
+        let crds = kinds::crds(&source, &mut lost);
+        let domain = domain(&go, &crds, shown, &mut lost)?;
         let deployed = Deployed::new(&source, &go);
         let module = module(&source, &go);
-        let name = name(&go, &deployed, module.as_deref(), shown)?;
-        let repo = repo(module.as_deref(), &name, &mut report)?;
+        let name = name(&go, &deployed, module, shown)?;
+        let repo = repo(module, &name, &mut lost)?;
         let mut project = Project::new(domain, name, repo);
-        project.namespace = deployed
-            .namespace
-            .as_deref()
-            .and_then(|it| name_of::<NamespaceName>("the namespace", it, &mut report));
+        if let Some(namespace) = &deployed.namespace {
+            project.namespace = lost.name::<NamespaceName>("the namespace", namespace);
+        }
         project.namespaced = go.namespaced;
         project.features.extend(&deployed.features);
-        let election = Election::new(&source, &deployed, &mut report);
+        let election = Election::new(&source, &deployed, &mut lost);
         if election.is_on == Some(false) {
             project.features.remove(&Feature::LeaderElection);
         }
@@ -94,46 +107,99 @@ impl Port {
         if let Some(license) = license(&source) {
             project.license = license;
         }
-        let begun = (project.clone(), report.clone());
+        if let Some(deployment) = &deployed.deployment {
+            (project.deployment, _) = deployment.settings(&project);
+        }
+        let begun = (project.clone(), lost.clone());
         let check = kinds::Check::None;
-        let mut kinds = kinds::take(&mut project, &source, &go, crds, check, &mut report);
+        let mut kinds = kinds::take(&mut project, &source, &go, crds, check, &mut lost);
         // The kinds do not fit together: start again, and check each kind.
         if project.validate().is_err() {
-            (project, report) = begun;
-            let crds = kinds::crds(&source, &mut report);
+            (project, lost) = begun;
+            let crds = kinds::crds(&source, &mut lost);
             let check = kinds::Check::Each;
-            kinds = kinds::take(&mut project, &source, &go, crds, check, &mut report);
+            kinds = kinds::take(&mut project, &source, &go, crds, check, &mut lost);
         }
-        let (rights, lost) = rules::rights(&source, deployed.namespace.as_deref());
-        for lost in lost {
-            report.lost(lost);
+        let rules = rules::of_manager(&source, deployed.namespace.as_deref(), &mut lost);
+        if !rules.is_empty() && project.controllers().next().is_none() {
+            lost.add("the permissions of the manager's role: there is no controller");
         }
         Ok(Self {
             project,
+            folder: shown.to_owned(),
             kinds,
-            rights,
+            rules,
             deployed,
             source,
-            report,
+            lost,
+        })
+    }
+
+    /// The rules of the Go operator that the controllers of `project` lack. `project` has the settings of the command
+    /// line.
+    ///
+    /// # Errors
+    /// When the project was not validated.
+    pub fn rules(
+        &self,
+        project: &Project,
+    ) -> Result<BTreeMap<(GroupVersionKind, ControllerName), Vec<Rule>>> {
+        rules::by_controller(&self.rules, project)
+    }
+
+    /// Returns the texts that the Go project gives to files of `project`, and the values of the report. `rendered` is
+    /// the render of the project, with the [rules](Self::rules).
+    ///
+    /// # Errors
+    /// When a manifest cannot be written.
+    pub fn files(&self, project: &Project, rendered: &Texts) -> Result<Ported> {
+        let mut texts = Texts::new();
+        let mut lost = self.lost.clone();
+        let differences = texts::of_crds(&self.kinds, project, rendered, &mut texts)?;
+        let (source, kinds) = (&self.source, &self.kinds);
+        texts::samples(source, kinds, project, rendered, &mut texts, &mut lost);
+        let rules = self.rules(project)?;
+        for (resource, controller) in project.controllers() {
+            let path = project.controller_file(resource, controller);
+            let has_rules = rules.contains_key(&(resource.id(), controller.name.clone()));
+            if let Some(text) = rendered.get(&path).filter(|_| has_rules) {
+                texts.insert(path, text.clone());
+            }
+        }
+        if let Some(deployment) = &self.deployed.deployment {
+            for item in deployment.settings(project).1 {
+                lost.add(item);
+            }
+        }
+        let subject = Subject {
+            project,
+            folder: &self.folder,
+            source,
+            deployed: &self.deployed,
+            kinds,
+            rules: self.rules.len(),
+        };
+        Ok(Ported {
+            texts,
+            notes: self.notes(project, &lost),
+            report: subject.report(&lost, differences),
         })
     }
 
     /// The notes that the command prints.
-    fn notes(&self, project: &Project, made: &Made) -> Vec<String> {
-        let mut notes = vec![format!(
-            "from {}: {}",
-            self.report.folder(),
-            self.summary(project)
-        )];
-        let lost = self.report.count() + made.lost.len();
-        if lost > 0 {
-            let them = ["them", "it"][usize::from(lost == 1)];
-            let things = ["things", "thing"][usize::from(lost == 1)];
-            notes.push(format!(
-                "{lost} {things} could not be taken over: `{REPORT}` lists {them}"
-            ));
+    fn notes(&self, project: &Project, lost: &Lost) -> Vec<String> {
+        let folder = visible(&self.folder);
+        let mut notes = vec![format!("from `{folder}`: {}", self.summary(project))];
+        match lost.items.len() {
+            0 => {}
+            1 => notes.push(format!(
+                "1 thing could not be taken over: `{REPORT}` lists it"
+            )),
+            several => notes.push(format!(
+                "{several} things could not be taken over: `{REPORT}` lists them"
+            )),
         }
-        match self.report.warnings().len() {
+        match lost.warnings.len() {
             0 => {}
             1 => notes.push(format!("1 warning: `{REPORT}` has it")),
             several => notes.push(format!("{several} warnings: `{REPORT}` has them")),
@@ -142,67 +208,45 @@ impl Port {
     }
 
     fn summary(&self, project: &Project) -> String {
-        let kinds: BTreeSet<_> = project
-            .resources
-            .iter()
-            .map(|it| (project.full_group(it), &it.kind))
-            .collect();
-        let webhooks = project.webhooks().count();
-        let counts = [
-            (kinds.len(), "kind"),
-            (project.controllers().count(), "controller"),
-            (webhooks, "kind with webhooks"),
-            (self.rights.len(), "resource in RULES"),
-        ];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        let counts = counts.map(|(count, what)| match (count, what.split_once(' ')) {
-            (1, _) => format!("1 {what}"),
-            (_, Some((first, rest))) => format!("{count} {first}s {rest}"),
-            (_, None) => format!("{count} {what}s"),
-        });
-        let counts: Vec<_> = counts.collect();
-        if counts.is_empty() {
+        let mut kinds = BTreeSet::new();
+        for resource in project.resources.iter() {
+            kinds.insert((project.full_group(resource), &resource.kind));
+        }
+        let mut parts = Vec::new();
+        for (count, one, several) in [
+            (kinds.len(), "kind", "kinds"),
+            (project.controllers().count(), "controller", "controllers"),
+            (
+                project.webhooks().count(),
+                "kind with webhooks",
+                "kinds with webhooks",
+            ),
+            (self.rules.len(), "resource in RULES", "resources in RULES"),
+        ] {
+            match count {
+                0 => {}
+                1 => parts.push(format!("1 {one}")),
+                _ => parts.push(format!("{count} {several}")),
+            }
+        }
+        if parts.is_empty() {
             "no kinds".to_owned()
         } else {
-            counts.join(", ")
+            parts.join(", ")
         }
     }
 }
 
-fn in_folder(shown: &str) -> String {
-    visible(&format!("{}/PROJECT", shown.trim_end_matches('/'))).into_owned()
-}
-
-/// Parses a name of the Go project. Reports an invalid name, and returns `None`.
-fn name_of<T: FromStr<Err = Error>>(what: &str, text: &str, report: &mut Report) -> Option<T> {
-    let name = text.parse();
-    name.map_err(|error| report.lost(format!("{what}: {error}")))
-        .ok()
-}
-
 /// The domain of the API groups: from PROJECT, or the common end of the groups of the CRDs.
-fn domain(
-    go: &GoProject,
-    crds: &[(String, crate::crd::Crd)],
-    shown: &str,
-    report: &mut Report,
-) -> Result<Domain> {
-    let given = go.domain.as_deref().filter(|it| !it.is_empty());
-    if let Some(domain) = given.and_then(|it| name_of("the domain of PROJECT", it, report)) {
-        return Ok(domain);
+fn domain(go: &GoProject, crds: &[(String, Crd)], shown: &str, lost: &mut Lost) -> Result<Domain> {
+    if let Some(domain) = &go.domain
+        && !domain.is_empty()
+        && let Some(valid) = lost.name("the domain of PROJECT", domain)
+    {
+        return Ok(valid);
     }
-    let mut groups = crds.iter().map(|(_, crd)| crd.group.as_str());
-    let first = groups
-        .next()
-        .and_then(|group| Some(group.split_once('.')?.1));
-    let common = groups.try_fold(first.unwrap_or_default(), |common, group| {
-        let tails = common.match_indices('.').map(|(at, _)| &common[at + 1..]);
-        let mut tails = [common].into_iter().chain(tails);
-        tails.find(|tail| group.ends_with(&format!(".{tail}")))
-    });
-    let common = common.filter(|it| !it.is_empty()).or(first);
+    let common = common_domain(crds).and_then(|domain| domain.parse().ok());
     common
-        .and_then(|it| it.parse().ok())
         .with_context(|| {
             format!(
                 "`{}` is not the folder of an operator in Go: it has neither kubebuilder's PROJECT \
@@ -213,18 +257,37 @@ fn domain(
         .or_hint("give the folder that contains `go.mod` and `config`")
 }
 
+/// The longest domain in which all groups of the CRDs are, or else that of the first group.
+fn common_domain(crds: &[(String, Crd)]) -> Option<&str> {
+    let ((_, first), others) = crds.split_first()?;
+    let (_, of_first) = first.group.split_once('.')?;
+    let mut domain = of_first;
+    loop {
+        let end = format!(".{domain}");
+        if others.iter().all(|(_, crd)| crd.group.ends_with(&end)) {
+            return Some(domain);
+        }
+        match domain.split_once('.') {
+            Some((_, shorter)) => domain = shorter,
+            None => return Some(of_first),
+        }
+    }
+}
+
 /// The Go module, without its major version.
-fn module(source: &Source, go: &GoProject) -> Option<String> {
-    let lines = source.text("go.mod").unwrap_or_default().lines();
-    let mut modules = lines.filter_map(|line| line.trim().strip_prefix("module "));
-    let module = go.repo.as_deref().or_else(|| modules.next())?;
-    let module = module.trim().trim_matches('"');
-    let is_major = |(_, last): &(&str, &str)| {
-        let number = last.strip_prefix('v');
-        number.is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit()))
-    };
-    let short = module.rsplit_once('/').filter(is_major);
-    Some(short.map_or(module, |(short, _)| short).to_owned())
+fn module<'a>(source: &'a Source, go: &'a GoProject) -> Option<&'a str> {
+    let mut lines = source.text("go.mod").unwrap_or("").lines();
+    let in_file = lines.find_map(|line| line.trim().strip_prefix("module "));
+    let module = go.repo.as_deref().or(in_file)?;
+    let path = module.trim().trim_matches('"');
+    if let Some((short, last)) = path.rsplit_once('/')
+        && let Some(number) = last.strip_prefix('v')
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return Some(short);
+    }
+    Some(path)
 }
 
 /// The name of the project: the prefix of the deployed objects, if the namespace has the same prefix, or else a name
@@ -238,42 +301,44 @@ fn name(
     let prefix = deployed
         .prefix
         .as_deref()
-        .and_then(|it| it.strip_suffix('-'));
-    let is_usual = |prefix: &&str| {
-        let usual = format!("{prefix}-system");
-        deployed.namespace.as_deref().is_none_or(|it| it == usual)
+        .and_then(|prefix| prefix.strip_suffix('-'));
+    let of_namespace = match &deployed.namespace {
+        Some(namespace) => namespace.strip_suffix("-system"),
+        None => prefix,
     };
-    let last = |path: &str| path.rsplit('/').next().map(str::to_owned);
     let names = [
-        prefix.filter(is_usual).map(str::to_owned),
-        go.project_name.clone(),
-        module.and_then(last),
-        last(shown.trim_end_matches('/')),
+        prefix.filter(|prefix| of_namespace == Some(prefix)),
+        go.project_name.as_deref(),
+        module.map(file_name),
+        Some(file_name(shown.trim_end_matches('/'))),
     ];
-    let mut names = names.into_iter().flatten();
-    let name = names.find_map(|name| ProjectName::from_folder(&name).ok());
-    name.context("the Go project has no name that this project could take")
+    let mut known = names.into_iter().flatten();
+    let valid = known.find_map(|name| ProjectName::from_folder(name).ok());
+    valid
+        .context("the Go project has no name that this project could take")
         .or_hint("name the project with `--project-name`")
 }
 
-fn repo(module: Option<&str>, name: &ProjectName, report: &mut Report) -> Result<Repo> {
-    match module.and_then(|it| name_of("the Go module", it, report)) {
-        Some(repo) => Ok(repo),
-        None => name
-            .as_str()
-            .parse()
-            .or_hint("give the crate another name than the project with `--repo`"),
+fn repo(module: Option<&str>, name: &ProjectName, lost: &mut Lost) -> Result<Repo> {
+    if let Some(module) = module
+        && let Some(repo) = lost.name("the Go module", module)
+    {
+        return Ok(repo);
     }
+    let repo = name.as_str().parse();
+    repo.or_hint("give the crate another name than the project with `--repo`")
 }
 
 fn license(source: &Source) -> Option<License> {
     let text = source.text("LICENSE")?;
     let title: String = text.chars().take(200).collect();
-    match title {
-        title if title.contains("Apache License") => Some(License::Apache2),
-        title if title.contains("MIT License") => Some(License::Mit),
-        _ => Some(License::None),
-    }
+    Some(if title.contains("Apache License") {
+        License::Apache2
+    } else if title.contains("MIT License") {
+        License::Mit
+    } else {
+        License::None
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod controllers;
 mod conversion;
+mod deployment;
 mod error;
 mod feature;
 mod file;
@@ -13,6 +14,7 @@ mod owns;
 mod removal;
 mod resource;
 mod resources;
+mod rules;
 mod runtime;
 mod validate;
 mod webhooks;
@@ -26,12 +28,14 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     controllers::Controller,
+    deployment::{Deployment, Labels},
     error::Error,
     feature::Feature,
     image::Image,
     owns::{RelatedKind, Relation},
     resource::{Conversion, Definition, Deprecation, External, Own, Resource, Stage, Types},
     resources::Resources,
+    rules::{NeededRules, Purpose, Rule, Target, Verb},
     runtime::Runtime,
     validate::is_line,
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
@@ -56,6 +60,9 @@ pub struct Annotation {
 pub struct Project {
     /// The version of the rscaffold that last wrote the project: `0.3.0`.
     pub cli_version: String,
+    /// The Deployment of the operator, as far as it differs from the default.
+    #[serde(default, skip_serializing_if = "Deployment::is_usual")]
+    pub deployment: Deployment,
     /// The domain of the project's API groups: `example.com`.
     pub domain: Domain,
     /// The optional parts of the project.
@@ -122,6 +129,7 @@ impl Project {
     pub fn new(domain: Domain, project_name: ProjectName, repo: Repo) -> Self {
         Self {
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+            deployment: Deployment::default(),
             domain,
             features: Feature::usual(),
             layout: vec![Self::LAYOUT.to_owned()],

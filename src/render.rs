@@ -5,6 +5,7 @@
 //! renders to an empty text makes no file.
 
 mod conventions;
+mod rules;
 mod view;
 
 pub use self::conventions::CONVENTIONS;
@@ -14,6 +15,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 use anyhow::{Context as _, Result, bail, ensure};
 use include_dir::File as TemplateFile;
 use serde::Serialize;
+use serde_json::Value;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use crate::{
@@ -22,13 +24,19 @@ use crate::{
     limits::Total,
     project::{Feature, Project, Runtime, yaml::scalar},
     templates::{TEMPLATES, files},
+    visible::visible,
 };
+
+pub use view::ReplacedRules;
 
 /// The template of the header of each Rust file.
 const HEADER: &str = "header.tera";
 
 /// The folder of the templates of features. A feature with its own files has a folder in it.
 const FEATURE: &str = "feature";
+
+/// The folder of templates that are no part of a project's desired state: what a command writes once.
+const ONCE: &str = "once";
 
 /// The files of a project, except `PROJECT`.
 #[derive(Debug, Default)]
@@ -163,7 +171,16 @@ impl fmt::Display for Origin {
 /// When a template has a defect, such as an unknown name; when two templates render to the same path; and when all
 /// files together are too large. The error names the template.
 pub fn render(project: &Project) -> Result<Rendered> {
-    let view = view::Project::new(project)?;
+    render_replacing(project, &ReplacedRules::new())
+}
+
+/// Like [`render`]. The controllers also have the rules of an operator that the project replaces.
+///
+/// # Errors
+///
+/// See [`render`].
+pub fn render_replacing(project: &Project, replaced: &ReplacedRules) -> Result<Rendered> {
+    let view = view::Project::new(project, replaced)?;
     let mut renderer = Renderer::new(project, &view)?;
     renderer.bodies(&view.controllers)?;
     renderer.scopes(project, &view)?;
@@ -187,11 +204,61 @@ pub fn render(project: &Project) -> Result<Rendered> {
 ///
 /// See [`render`].
 pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
-    let view = view::Project::new(project)?;
+    let view = view::Project::new(project, &ReplacedRules::new())?;
     let mut renderer = Renderer::new(project, &view)?;
     renderer.places = Some(BTreeMap::new());
     renderer.scopes(project, &view)?;
     Ok(renderer.places.unwrap_or_default())
+}
+
+/// Renders a document that a command writes once, from the template `once/<name>.tera`. The texts in `context` may come
+/// from files that nobody checked: each stays on one line, and hidden characters are shown as escapes.
+///
+/// # Errors
+///
+/// When the template has a defect.
+pub fn document(name: &str, context: &impl Serialize) -> Result<Text> {
+    let template = format!("{ONCE}/{name}.tera");
+    let file = TEMPLATES.get_file(&template);
+    let text = file.and_then(TemplateFile::contents_utf8);
+    let text = text.with_context(|| format!("there is no template `{template}`"))?;
+    let mut values = serde_json::to_value(context)?;
+    show(&mut values);
+    let mut tera = tera()?;
+    tera.add_raw_template(&template, text)?;
+    let rendered = tera.render(&template, &Context::from_serialize(&values)?);
+    let rendered =
+        rendered.with_context(|| format!("failed to render the template `{template}`"))?;
+    Ok(format!("{}\n", rendered.trim_matches('\n')).into())
+}
+
+/// Escapes the hidden characters in all texts of `value`.
+fn show(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = visible(text).into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(show),
+        Value::Object(fields) => fields.values_mut().for_each(show),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The template engine, without templates.
+fn tera() -> Result<Tera> {
+    let mut tera = Tera::new();
+    // None of these delimiters occurs in a rendered file, unlike `{{` in Rust and `{#` in shells.
+    tera.set_delimiters(Delimiters {
+        block_start: "[%".into(),
+        block_end: "%]".into(),
+        variable_start: "[=".into(),
+        variable_end: "=]".into(),
+        comment_start: "[#".into(),
+        comment_end: "#]".into(),
+    })?;
+    tera.autoescape_on([""; 0]);
+    tera.register_filter("cell", cell);
+    tera.register_filter("rust", rust);
+    tera.register_filter("yaml", yaml);
+    Ok(tera)
 }
 
 impl Rendered {
@@ -247,19 +314,7 @@ impl Renderer {
     /// Parses the templates, except those that only items use that the project does not have.
     fn new(project: &Project, view: &view::Project) -> Result<Self> {
         let unused = unused(project, view);
-        let mut tera = Tera::new();
-        // None of these delimiters occurs in a rendered file, unlike `{{` in Rust and `{#` in shells.
-        tera.set_delimiters(Delimiters {
-            block_start: "[%".into(),
-            block_end: "%]".into(),
-            variable_start: "[=".into(),
-            variable_end: "=]".into(),
-            comment_start: "[#".into(),
-            comment_end: "#]".into(),
-        })?;
-        tera.autoescape_on([""; 0]);
-        tera.register_filter("yaml", yaml);
-        tera.register_filter("rust", rust);
+        let mut tera = tera()?;
         *tera.global_context() = Context::from_serialize(view)?;
 
         let (mut templates, mut texts) = (Vec::new(), Vec::new());
@@ -438,6 +493,7 @@ fn unused(project: &Project, view: &view::Project) -> Vec<String> {
     let mut unused: Vec<_> = features
         .map(|feature| format!("{FEATURE}/{feature}"))
         .collect();
+    unused.push(ONCE.to_owned());
     for (is_unused, folders) in [
         (view.apis.is_empty(), &["api", "kind", "version"][..]),
         (
@@ -464,6 +520,15 @@ fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
 #[expect(clippy::unnecessary_wraps, reason = "what a filter is")]
 fn rust(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
     Ok(format!("{text:?}"))
+}
+
+/// A filter: a text as code in a cell of a Markdown table, or `-` for an empty text.
+#[expect(clippy::unnecessary_wraps, reason = "what a filter is")]
+fn cell(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
+    Ok(match text {
+        "" => "-".to_owned(),
+        text => format!("`{}`", text.replace('|', "\\|").replace('`', "'")),
+    })
 }
 
 /// A template, without its text.

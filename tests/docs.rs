@@ -294,25 +294,24 @@ fn features_of_a_project() {
 fn fields_of_the_project_file() {
     let layout = read("docs/layout.md");
     let documented = tables(section(&layout, "## PROJECT"));
-    let beside = [
-        ("guestbook", "projectName: guestbook\n"),
-        ("guestbook", "  controller: true\n"),
-        ("tenant", "    name: backup\n"),
-        ("cache", "    name: busybox:1.36.1\n"),
-        ("warden", "    webhookVersion: v1\n"),
-        ("guestbook", "    crdVersion: v1\n"),
+    let additions = [
+        ("guestbook", "projectName: guestbook\n", "unknown: 1\n"),
+        ("guestbook", "  controller: true\n", "  unknown: 1\n"),
+        ("tenant", "    name: backup\n", "    unknown: 1\n"),
+        ("guestbook", "domain: com\n", "deployment: {unknown: 1}\n"),
+        ("cache", "    name: busybox:1.36.1\n", "    unknown: 1\n"),
+        ("warden", "    webhookVersion: v1\n", "    unknown: 1\n"),
+        ("guestbook", "    crdVersion: v1\n", "    unknown: 1\n"),
     ];
     let mut fields = BTreeSet::new();
-    for (table, (project, line)) in documented.iter().zip(beside) {
+    for (table, (project, line, unknown)) in documented.iter().zip(additions) {
         let project = golden_projects::folder().join(project).join("PROJECT");
         let project = fs::read_to_string(project).unwrap();
-        let indent = line.len() - line.trim_start().len();
-        let unknown = format!("{line}{:indent$}unknown: 1\n", "");
         assert!(project.contains(line), "{line}");
         let folder = TempDir::new().unwrap();
         fs::write(
             folder.path().join("PROJECT"),
-            project.replace(line, &unknown),
+            project.replace(line, &format!("{line}{unknown}")),
         )
         .unwrap();
         let arguments = "create api --group webapp --version v1 --kind Guestbook";
@@ -328,7 +327,7 @@ fn fields_of_the_project_file() {
         assert_eq!(first_cells(table), known);
         fields.extend(known);
     }
-    assert_eq!(documented.len(), beside.len());
+    assert_eq!(documented.len(), additions.len());
 
     // The table of each command names the fields that the flags set.
     let commands = read("docs/commands.md");

@@ -453,6 +453,7 @@ impl ApiSettings {
         let before = resource.controller(&name).filter(|_| is_wanted).cloned();
         let mut controller = before.unwrap_or_else(|| Controller::new(name.clone()));
         controller.finalizer = self.finalizer.unwrap_or(controller.finalizer);
+        controller.finalizer_name.take_if(|_| !controller.finalizer);
         if let Some(owns) = &self.owns {
             controller.owns.clone_from(owns);
         }

@@ -134,10 +134,10 @@ pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
 /// A note about objects that cannot be deleted without this controller, because they have its
 /// finalizer.
 fn held_back(project: &Project, resource: &Resource, controller: &Controller) -> Option<String> {
-    let name = project.controller_name(resource, controller);
+    let name = project.finalizer_name(resource, controller);
     controller.finalizer.then(|| {
         format!(
-            "objects that have the finalizer `{name}/finalizer` cannot be deleted without the \
+            "objects that have the finalizer `{name}` cannot be deleted without the \
              controller: remove the finalizer from them, or delete them first"
         )
     })

@@ -23,7 +23,7 @@ use crate::{
     names::ProjectName,
     port::{self, Port},
     project::{Feature, Project},
-    render::{CONVENTIONS, render},
+    render::{CONVENTIONS, document, render, render_replacing},
     report::{NextStep, Outcome, Story},
     turn::{GivenTexts, Turn},
 };
@@ -141,7 +141,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     let begun = port.as_ref().map(|port| port.project.clone());
     let project = project(settings, begun, root, workspace.as_ref())?;
     let (given, told) = match &port {
-        Some(port) => port.texts(&project)?,
+        Some(port) => ported(port, &project)?,
         None => Default::default(),
     };
     let mut notes = notes(&project, &enabled);
@@ -221,6 +221,18 @@ fn read(folder: &Path, root: &Path) -> Result<Port> {
     let files = snapshot(&path, &port::WITHOUT, port::is_wanted)
         .with_context(|| format!("failed to open the folder `{shown}`"))?;
     Port::read(files, &shown)
+}
+
+/// The texts of files that a Go project gives to `project`, with the report, and notes for the user.
+///
+/// # Errors
+/// When a template has a defect.
+pub fn ported(port: &Port, project: &Project) -> Result<(Texts, Vec<String>)> {
+    let rendered = render_replacing(project, &port.rules(project)?)?.texts;
+    let mut ported = port.files(project, &rendered)?;
+    let report = document(port::REPORT, &ported.report)?;
+    ported.texts.insert(port::REPORT.to_owned(), report);
+    Ok((ported.texts, ported.notes))
 }
 
 /// The project with `settings`, in the folder `root`. Starts from `begun`, if there is one.

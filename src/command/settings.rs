@@ -107,7 +107,13 @@ impl Settings {
         }
         project.domain = self.domain.unwrap_or(project.domain);
         project.repo = self.repo.unwrap_or(project.repo);
-        project.project_name = self.project_name.unwrap_or(project.project_name);
+        if let Some(name) = self.project_name
+            && name != project.project_name
+        {
+            project.project_name = name;
+            // The Deployment gets another name, so no existing Deployment has a selector that cannot be changed.
+            project.deployment.selector.clear();
+        }
         project.license = self.license.unwrap_or(project.license);
         if let Some(LicenseHeader(header)) = self.license_file {
             project.license_header = header;
@@ -219,9 +225,25 @@ version: '3'
         Project::parse(PROJECT).unwrap()
     }
 
+    #[test]
+    fn a_new_name_of_the_project_ends_the_old_selector() {
+        let selector = "deployment: {selector: {app.kubernetes.io/name: guestbook}}";
+        let text = PROJECT.replace("domain: com\n", &format!("{selector}\ndomain: com\n"));
+        for (edit, count) in [
+            ("--project-name=library", 0),
+            ("--project-name=guestbook", 1),
+        ] {
+            let project = edited_from(Project::parse(&text).unwrap(), &[edit]).unwrap();
+            assert_eq!(project.deployment.selector.len(), count, "{edit}");
+        }
+    }
+
     /// The project after each of these edits, which are arguments separated by spaces.
     fn edited(edits: &[&str]) -> Result<Project> {
-        let mut project = project();
+        edited_from(project(), edits)
+    }
+
+    fn edited_from(mut project: Project, edits: &[&str]) -> Result<Project> {
         for edit in edits {
             let edit = Settings::augment_args(Command::new("edit").no_binary_name(true))
                 .try_get_matches_from(edit.split(' '))?;

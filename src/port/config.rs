@@ -1,14 +1,18 @@
 //! Reads `config/`: how the operator is deployed, and its names in the cluster.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::{
     file::GoProject,
-    source::{Object, Source, at, texts},
+    path::file_name,
+    source::{Object, Source, at, list, texts},
 };
-use crate::project::{Feature, yaml::documents};
+use crate::{
+    names::LabelKey,
+    project::{self, Feature, Labels, Project, yaml::documents},
+};
 
 /// How the Go operator is deployed.
 #[derive(Debug, Default)]
@@ -30,12 +34,12 @@ pub(super) struct Deployed {
 pub(super) struct Deployment {
     /// The name in the cluster, with the prefix.
     pub name: String,
-    pub labels: BTreeMap<String, String>,
-    pub selector: BTreeMap<String, String>,
-    pub pod_labels: BTreeMap<String, String>,
+    labels: Labels,
+    selector: Labels,
+    pod_labels: Labels,
     pub service_account: String,
     /// The program that the container runs. Requests without a field manager get the name of the
-    /// program.
+    /// program. Empty if the manifest does not say.
     pub program: String,
 }
 
@@ -51,30 +55,25 @@ pub(super) struct GoWebhook {
     pub plural: String,
 }
 
-const DEFAULT: &str = "config/default/kustomization";
-
 impl Deployed {
     pub fn new(source: &Source, go: &GoProject) -> Self {
         let kustomization = kustomization(source);
-        let text = |field: &str| {
-            let text = kustomization.get(field).and_then(Value::as_str);
-            text.filter(|text| !text.is_empty()).map(str::to_owned)
-        };
-        let (prefix, mut namespace) = (text("namePrefix"), text("namespace"));
-        let found = source.objects("config/manager/").into_iter();
-        let mut found = found.chain(source.objects("config/"));
-        let object = found.find(|it| it.kind() == "Deployment");
-        if let Some(object) = &object {
-            let own = object
-                .text("metadata.namespace")
-                .filter(|it| *it != "system");
-            namespace = namespace.or(own.map(str::to_owned));
+        let prefix = setting(&kustomization, "namePrefix");
+        let mut namespace = setting(&kustomization, "namespace");
+        let in_manager = source.objects("config/manager/").into_iter();
+        let mut objects = in_manager.chain(source.objects("config/"));
+        let object = objects.find(|object| object.is_a("Deployment"));
+        if let Some(object) = &object
+            && namespace.is_none()
+        {
+            let own = object.text("metadata.namespace");
+            namespace = own.filter(|name| *name != "system").map(str::to_owned);
         }
-        let arguments = object.as_ref().map(|it| all_arguments(source, it));
         Self {
-            deployment: object.map(|it| Deployment::new(&it, prefix.as_deref())),
             features: features(source, go, &kustomization),
-            arguments,
+            arguments: object.as_ref().map(|object| arguments(source, object)),
+            deployment: object
+                .map(|object| Deployment::new(&object, prefix.as_deref().unwrap_or(""))),
             prefix,
             namespace,
         }
@@ -82,60 +81,116 @@ impl Deployed {
 }
 
 impl Deployment {
-    fn new(object: &Object, prefix: Option<&str>) -> Self {
-        let labels = |place| labels(at(&object.value, place));
+    fn new(object: &Object, prefix: &str) -> Self {
         let spec = at(&object.value, "spec.template.spec");
-        let command = spec.and_then(|it| it["containers"][0]["command"][0].as_str());
-        let program = command.and_then(|it| it.rsplit('/').next());
-        let account = spec.and_then(|it| it["serviceAccountName"].as_str());
-        let prefixed = |name: &str| format!("{}{name}", prefix.unwrap_or_default());
+        let command = spec.and_then(|spec| spec["containers"][0]["command"][0].as_str());
+        let account = spec.and_then(|spec| spec["serviceAccountName"].as_str());
         Self {
-            name: prefixed(object.name()),
-            labels: labels("metadata.labels"),
-            selector: labels("spec.selector.matchLabels"),
-            pod_labels: labels("spec.template.metadata.labels"),
-            program: program.unwrap_or_default().to_owned(),
-            service_account: account.map_or_else(|| "default".to_owned(), prefixed),
+            name: format!("{prefix}{}", object.name()),
+            labels: labels(object, "metadata.labels"),
+            selector: labels(object, "spec.selector.matchLabels"),
+            pod_labels: labels(object, "spec.template.metadata.labels"),
+            program: command.map_or("", file_name).to_owned(),
+            service_account: match account {
+                Some(account) => format!("{prefix}{account}"),
+                None => "default".to_owned(),
+            },
         }
+    }
+
+    /// The settings of the Deployment here, and what cannot be taken over.
+    pub fn settings(&self, project: &Project) -> (project::Deployment, BTreeSet<String>) {
+        let mut lost = BTreeSet::new();
+        let mut taken = project.clone();
+        let settings = &mut taken.deployment;
+        for (there, here) in [
+            (&self.labels, &mut settings.labels),
+            (&self.pod_labels, &mut settings.pod_labels),
+        ] {
+            here.clear();
+            for (key, value) in there {
+                match project.usual_label(key.as_str()) {
+                    None => _ = here.insert(key.clone(), value.clone()),
+                    // It says which tool applies the manifests.
+                    Some(_) if key.as_str() == "app.kubernetes.io/managed-by" => {}
+                    Some(usual) if usual == value.as_str() => {}
+                    Some(usual) => {
+                        lost.insert(format!(
+                            "the label `{key}: {value}` of the Deployment: here, it is `{usual}`, because \
+                             Services and policies select by it"
+                        ));
+                    }
+                }
+            }
+        }
+        let mut selector = self.selector.iter();
+        if self.name != project.deployment_name() {
+            // The Deployment here is another one.
+        } else if !selector.all(|(key, value)| taken.has_pod_label(key, value)) {
+            lost.insert(format!(
+                "the selector of the Deployment `{}`, which cannot be changed: delete the \
+                 Deployment before `make deploy`",
+                self.name
+            ));
+        } else if !is_usual(&self.selector) {
+            taken.deployment.selector = self.selector.clone();
+        }
+        (taken.deployment, lost)
     }
 }
 
-/// The kustomization of `config/default`.
-fn kustomization(source: &Source) -> Value {
-    let texts = [".yaml", ".yml"].map(|end| source.text(&format!("{DEFAULT}{end}")));
-    let text = texts.into_iter().flatten().next().unwrap_or_default();
-    let document = documents(text).ok().and_then(|mut all| all.pop());
-    document.unwrap_or_default()
+/// Whether a selector has the labels of the default one.
+fn is_usual(selector: &Labels) -> bool {
+    let keys: Vec<_> = selector.keys().map(LabelKey::as_str).collect();
+    keys == ["app.kubernetes.io/name", "control-plane"]
 }
 
-/// The labels in `value`, without those that an API server refuses: a cluster cannot have them.
-fn labels(value: Option<&Value>) -> BTreeMap<String, String> {
-    let labels = value.and_then(Value::as_object).into_iter().flatten();
-    let texts = labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
-    let is_label = |text: &str| {
-        text.bytes()
-            .all(|it| it.is_ascii_alphanumeric() || b"-_./".contains(&it))
-    };
-    texts
-        .filter(|(name, value)| is_label(name) && is_label(value))
-        .collect()
+/// The kustomization of `config/default`; null if there is none.
+fn kustomization(source: &Source) -> Value {
+    const FILES: [&str; 2] = [
+        "config/default/kustomization.yaml",
+        "config/default/kustomization.yml",
+    ];
+    let text = FILES.iter().find_map(|path| source.text(path));
+    let documents = text.and_then(|text| documents(text).ok());
+    let last = documents.and_then(|mut documents| documents.pop());
+    last.unwrap_or(Value::Null)
+}
+
+/// A field of the kustomization, unless it is empty.
+fn setting(kustomization: &Value, field: &str) -> Option<String> {
+    let text = kustomization.get(field).and_then(Value::as_str)?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The labels at this place, without those that an API server refuses: a cluster cannot have them.
+fn labels(object: &Object, place: &str) -> Labels {
+    let fields = at(&object.value, place).and_then(Value::as_object);
+    let mut labels = Labels::new();
+    for (key, value) in fields.into_iter().flatten() {
+        if let (Ok(key), Some(Ok(value))) = (key.parse(), value.as_str().map(str::parse)) {
+            labels.insert(key, value);
+        }
+    }
+    labels
 }
 
 /// The arguments of all containers of the Deployment, including patches of the Deployment.
-fn all_arguments(source: &Source, deployment: &Object) -> Vec<String> {
+fn arguments(source: &Source, deployment: &Object) -> Vec<String> {
     let files = source.objects("config/default/");
-    let patches = files.iter().filter(|it| it.name() == deployment.name());
+    let patches = files
+        .iter()
+        .filter(|object| object.name() == deployment.name());
     let mut arguments = Vec::new();
     for object in [deployment].into_iter().chain(patches) {
-        let containers = at(&object.value, "spec.template.spec.containers");
-        for container in containers.and_then(Value::as_array).into_iter().flatten() {
+        for container in list(at(&object.value, "spec.template.spec.containers")) {
             arguments.extend(texts(container.get("command")));
             arguments.extend(texts(container.get("args")));
         }
     }
     // A patch may also be a list of operations: `{op: add, path: /spec/…/args/-, value: --leader-elect}`.
-    for operation in files.iter().filter_map(|it| it.value.as_array()).flatten() {
-        let path = operation["path"].as_str().unwrap_or_default();
+    for operation in files.iter().flat_map(|object| list(Some(&object.value))) {
+        let path = operation["path"].as_str().unwrap_or("");
         if path.contains("/args") && operation["op"] != "remove" {
             arguments.extend(operation["value"].as_str().map(str::to_owned));
             arguments.extend(texts(operation.get("value")));
@@ -146,53 +201,54 @@ fn all_arguments(source: &Source, deployment: &Object) -> Vec<String> {
 
 /// The features that `config/` enables, and those that plugins and other folders show.
 fn features(source: &Source, go: &GoProject, kustomization: &Value) -> BTreeSet<Feature> {
-    let parts = [
-        texts(kustomization.get("resources")),
-        texts(kustomization.get("bases")),
-        texts(kustomization.get("components")),
-    ];
-    let parts = parts.concat();
-    let enabled = |folder: &str| parts.iter().any(|it| it.trim_end_matches('/') == folder);
-    let chart = |path: &String| {
-        let folders: Vec<_> = path.split('/').collect();
-        matches!(
-            folders.as_slice(),
-            ["dist", "chart", "Chart.yaml"] | ["chart", "Chart.yaml"] | ["charts", _, "Chart.yaml"]
-        )
-    };
-    let has_chart = source.files.texts.keys().any(chart);
-    let found = [
+    let mut parts = BTreeSet::new();
+    for field in ["resources", "bases", "components"] {
+        for part in texts(kustomization.get(field)) {
+            parts.insert(part.trim_end_matches('/').to_owned());
+        }
+    }
+    let has_chart = source.files.texts.keys().any(|path| is_chart(path));
+    let mut features = BTreeSet::new();
+    for (feature, is_there) in [
         (Feature::Autoupdate, go.has_plugin("autoupdate")),
-        (Feature::Certmanager, enabled("../certmanager")),
+        (Feature::Certmanager, parts.contains("../certmanager")),
         (
             Feature::Grafana,
             go.has_plugin("grafana") || source.has_below("grafana/"),
         ),
         (Feature::Helm, has_chart || go.has_plugin("helm")),
-        (Feature::NetworkPolicy, enabled("../network-policy")),
-        (Feature::Prometheus, enabled("../prometheus")),
-    ];
-    let found = found.into_iter().filter(|(_, is_there)| *is_there);
-    found.map(|(feature, _)| feature).collect()
+        (Feature::NetworkPolicy, parts.contains("../network-policy")),
+        (Feature::Prometheus, parts.contains("../prometheus")),
+    ] {
+        if is_there {
+            features.insert(feature);
+        }
+    }
+    features
+}
+
+fn is_chart(path: &str) -> bool {
+    let parts: Vec<_> = path.split('/').collect();
+    matches!(
+        parts.as_slice(),
+        ["dist", "chart", "Chart.yaml"] | ["chart", "Chart.yaml"] | ["charts", _, "Chart.yaml"]
+    )
 }
 
 /// The webhooks in the manifests of the Go project.
 pub(super) fn webhooks(source: &Source) -> Vec<GoWebhook> {
     let mut found = Vec::new();
     for object in source.objects("config/") {
-        let is_defaulting = match object.kind() {
-            "MutatingWebhookConfiguration" => true,
-            "ValidatingWebhookConfiguration" => false,
-            _ => continue,
-        };
-        let webhooks = object.value["webhooks"].as_array();
-        for webhook in webhooks.into_iter().flatten() {
+        let is_defaulting = object.is_a("MutatingWebhookConfiguration");
+        if !is_defaulting && !object.is_a("ValidatingWebhookConfiguration") {
+            continue;
+        }
+        for webhook in list(object.value.get("webhooks")) {
             let path = at(webhook, "clientConfig.service.path").and_then(Value::as_str);
-            for rule in webhook["rules"].as_array().into_iter().flatten() {
-                let list = |field: &str| texts(rule.get(field));
-                for group in list("apiGroups") {
-                    for version in list("apiVersions") {
-                        for plural in list("resources") {
+            for rule in list(webhook.get("rules")) {
+                for group in texts(rule.get("apiGroups")) {
+                    for version in texts(rule.get("apiVersions")) {
+                        for plural in texts(rule.get("resources")) {
                             found.push(GoWebhook {
                                 file: object.file.clone(),
                                 is_defaulting,

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::{
     config::Deployed,
     go::{File, Go, Place, Token, Value, written},
-    name_of,
-    report::Report,
-    source::{Source, folder},
+    lost::Lost,
+    path::is_in_test_folder,
+    source::Source,
 };
 use crate::{names::LeaseName, project::yaml::documents, visible::visible};
 
@@ -36,27 +36,31 @@ struct Settings {
 
 impl Election {
     /// Reads the arguments of the Deployment first, which count more than configuration files and the code.
-    pub fn new(source: &Source, deployed: &Deployed, report: &mut Report) -> Self {
+    pub fn new(source: &Source, deployed: &Deployed, lost: &mut Lost) -> Self {
         let go = &source.go;
-        let arguments = deployed.arguments.as_deref();
+        let is_deployed = deployed.arguments.is_some();
+        let arguments = deployed.arguments.as_deref().unwrap_or(&[]);
         let settings = settings(source);
-        let lease = lease(go, arguments.unwrap_or_default(), &settings, report);
-        let is_on = arguments.and_then(switched);
-        let is_on = is_on.or_else(|| settings.switches.last().copied());
-        let is_on = is_on.or_else(|| in_code(go, arguments.is_some(), report));
+        let lease = lease(go, arguments, &settings, lost);
+        let is_on = switched(arguments)
+            .or_else(|| settings.switches.last().copied())
+            .or_else(|| in_code(go, is_deployed, lost));
         let mut lines = BTreeSet::new();
         for file in go.code() {
             rest(go, file, deployed, &mut lines);
         }
-        let arguments = arguments.unwrap_or_default().iter();
-        for argument in arguments.filter(|it| is_left(flag(it).0)) {
+        for argument in arguments {
+            let (name, _value) = flag(argument);
+            if !is_left(name) {
+                continue;
+            }
             lines.insert(format!(
                 "the argument `{argument}` of the Deployment, about leader election: add it to \
                  `config/manager/manager.yaml`"
             ));
         }
         for line in lines.into_iter().take(MAX_LINES) {
-            report.lost(line);
+            lost.add(line);
         }
         Self { is_on, lease }
     }
@@ -110,39 +114,44 @@ fn is_left(flag: &str) -> bool {
 
 /// Whether the arguments turn leader election on or off.
 fn switched(arguments: &[String]) -> Option<bool> {
-    let found = arguments.iter().filter(|it| it.starts_with('-'));
-    let mut found = found.filter_map(|argument| {
+    let mut is_on = None;
+    for argument in arguments.iter().filter(|text| text.starts_with('-')) {
         let (name, value) = flag(argument);
-        let is_on = !matches!(value, Some("false" | "f" | "F" | "FALSE" | "False" | "0"));
-        Some(switch(name)? == is_on)
-    });
-    // The last argument counts.
-    found.next_back()
+        let is_true = !matches!(value, Some("false" | "f" | "F" | "FALSE" | "False" | "0"));
+        if let Some(turns_on) = switch(name) {
+            // The last argument counts.
+            is_on = Some(turns_on == is_true);
+        }
+    }
+    is_on
 }
 
 /// The settings in all configuration files, including those in a `ConfigMap`.
 fn settings(source: &Source) -> Settings {
     let mut settings = Settings::default();
-    let is_test = |path: &str| {
-        folder(path)
-            .split('/')
-            .any(|it| matches!(it, "test" | "tests" | "e2e"))
-    };
-    let texts = source.manifests("");
-    let texts = texts.filter(|(path, text)| text.contains("leaderElection") && !is_test(path));
-    for (_, text) in texts {
-        for document in documents(text).unwrap_or_default() {
+    for (path, text) in source.manifests("") {
+        if is_in_test_folder(path) {
+            continue;
+        }
+        for document in about_election(text) {
             settings.read(&document["leaderElection"]);
-            let data = document["data"].as_object().into_iter().flatten();
-            let inner = data.filter_map(|(_, text)| text.as_str());
-            for text in inner.filter(|it| it.contains("leaderElection")) {
-                for document in documents(text).unwrap_or_default() {
-                    settings.read(&document["leaderElection"]);
+            for (_, file) in document["data"].as_object().into_iter().flatten() {
+                for inner in file.as_str().into_iter().flat_map(about_election) {
+                    settings.read(&inner["leaderElection"]);
                 }
             }
         }
     }
     settings
+}
+
+/// The documents of a text that says something about leader election. A text that is not valid YAML, such as the template
+/// of a chart, has none.
+fn about_election(text: &str) -> Vec<serde_json::Value> {
+    if !text.contains("leaderElection") {
+        return Vec::new();
+    }
+    documents(text).unwrap_or_default()
 }
 
 impl Settings {
@@ -154,25 +163,20 @@ impl Settings {
 }
 
 /// The name of the Lease that the replicas of the Go operator share.
-fn lease(
-    go: &Go,
-    arguments: &[String],
-    settings: &Settings,
-    report: &mut Report,
-) -> Option<LeaseName> {
-    let mut given = BTreeSet::new();
+fn lease(go: &Go, arguments: &[String], settings: &Settings, lost: &mut Lost) -> Option<LeaseName> {
+    let mut found: BTreeSet<(Value, Option<Place>)> = BTreeSet::new();
     for (at, argument) in arguments.iter().enumerate() {
-        let (name, value) = flag(argument);
-        if name.starts_with('-') && is_lease_name(name) {
-            let value = value.or_else(|| arguments.get(at + 1).map(String::as_str));
-            given.extend(value.map(|it| Value::Known(it.to_owned())));
+        let (flag, value) = flag(argument);
+        if flag.starts_with('-') && is_lease_name(flag) {
+            let next = arguments.get(at + 1).map(String::as_str);
+            let name = value.or(next);
+            found.extend(name.map(|name| (Value::Known(name.to_owned()), None)));
         }
     }
-    let mut found: BTreeSet<(Value, Option<Place>)> =
-        given.into_iter().map(|it| (it, None)).collect();
     if found.is_empty() {
-        let leases = settings.leases.iter().cloned();
-        found.extend(leases.map(|it| (Value::Known(it), None)));
+        for name in &settings.leases {
+            found.insert((Value::Known(name.clone()), None));
+        }
         // The default of a flag.
         for definition in go.definitions("LeaderElectionID") {
             let place = Some(definition.place.clone());
@@ -187,80 +191,95 @@ fn lease(
     let mut names = BTreeSet::new();
     for (value, _) in &found {
         if let Value::Known(text) = value {
-            names.extend(name_of::<LeaseName>("the name of the Lease", text, report));
+            names.extend(lost.name::<LeaseName>("the name of the Lease", text));
         }
     }
     if names.len() == 1 {
         return names.pop_first();
     }
-    let places = |wanted: &str| {
-        let places = found.iter().filter(|(value, _)| {
-            matches!(value, Value::Known(text) | Value::Unknown(text) if text == wanted)
-        });
-        let places = places.filter_map(|(_, place)| Some(place.as_ref()?.to_string()));
-        let places: Vec<_> = places.collect();
-        match places.as_slice() {
-            [] => String::new(),
-            places => format!(" ({})", places.join(", ")),
-        }
-    };
     if !names.is_empty() {
-        let names = names.iter();
-        let names = names.map(|it| format!("`{it}`{}", places(it.as_str())));
-        report.lost(format!(
+        let mut shown = Vec::new();
+        for name in &names {
+            shown.push(format!("`{name}`{}", places(&found, name.as_str())));
+        }
+        lost.add(format!(
             "the name of the Lease: the Go code has {}; set `lease` in PROJECT to the right one",
-            names.collect::<Vec<_>>().join(" and ")
+            shown.join(" and ")
         ));
     }
-    let values: BTreeSet<_> = found.iter().map(|(value, _)| value).collect();
-    for value in values {
+    for (value, _) in &found {
         if let Value::Unknown(expression) = value {
-            report.lost(format!(
+            lost.add(format!(
                 "the name of the Lease: the Go code computes it by `{}`{}; set `lease` in PROJECT",
                 visible(expression),
-                places(expression)
+                places(&found, expression)
             ));
         }
     }
     None
 }
 
+/// The places where a name of the Lease was found, in parentheses.
+fn places(found: &BTreeSet<(Value, Option<Place>)>, name: &str) -> String {
+    let mut places = Vec::new();
+    for (value, place) in found {
+        if let Some(place) = place
+            && value.text() == name
+        {
+            places.push(place.to_string());
+        }
+    }
+    if places.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", places.join(", "))
+}
+
 /// The names of Leases that the code gives to controller-runtime: `LeaderElectionID: …`.
 fn of_options(go: &Go, file: &File) -> Vec<(Value, Option<Place>)> {
-    let tokens = &file.tokens;
-    let ids = (0..tokens.len()).filter(|at| tokens[*at].is_name("LeaderElectionID"));
-    let ids = ids.map(|at| (file.place(at), setting(file, at)));
-    let ids = ids.filter(|(_, value)| !value.is_empty());
-    let ids = ids.map(|(place, value)| (go.value(&place.path, value), Some(place)));
-    ids.collect()
+    let mut names = Vec::new();
+    for (at, token) in file.tokens.iter().enumerate() {
+        if !token.is_name("LeaderElectionID") {
+            continue;
+        }
+        let value = setting(file, at);
+        if !value.is_empty() {
+            let place = file.place(at);
+            names.push((go.value(&place.path, value), Some(place)));
+        }
+    }
+    names
 }
 
 /// The names of Leases that the code gives to client-go: `LeaseMeta: metav1.ObjectMeta{Name: …}`.
 fn of_lock(go: &Go, file: &File) -> Vec<(Value, Option<Place>)> {
-    let tokens = &file.tokens;
-    let metas = (0..tokens.len()).filter(|at| tokens[*at].is_name("LeaseMeta"));
-    let names = metas.filter_map(|at| {
-        let after = tokens[at..]
-            .iter()
-            .take(MAX_TOKENS)
-            .position(|it| it.is_name("Name"))?;
-        let name = at + after;
-        let is_set = tokens.get(name + 1) == Some(&Token::Sign(':'));
-        let place = file.place(name);
-        let value = is_set.then(|| go.value(&place.path, setting(file, name)))?;
-        Some((value, Some(place)))
-    });
-    names.collect()
+    let mut names = Vec::new();
+    for (at, token) in file.tokens.iter().enumerate() {
+        if !token.is_name("LeaseMeta") {
+            continue;
+        }
+        let mut after = file.tokens[at..].iter().take(MAX_TOKENS);
+        let name = after.position(|token| token.is_name("Name"));
+        if let Some(name) = name.map(|after| at + after)
+            && file.is_sign(name + 1, ':')
+        {
+            let place = file.place(name);
+            names.push((go.value(&place.path, setting(file, name)), Some(place)));
+        }
+    }
+    names
 }
 
 /// What is set to the name at this index: the tokens after `:`, `=` or `:=`, up to a comma or the end of the line.
 fn setting(file: &File, at: usize) -> &[Token] {
     let tokens = &file.tokens;
-    let is_sign = |at: usize, sign: char| tokens.get(at) == Some(&Token::Sign(sign));
-    let start = match () {
-        () if is_sign(at + 1, ':') && is_sign(at + 2, '=') => at + 3,
-        () if is_sign(at + 1, ':') || is_sign(at + 1, '=') && !is_sign(at + 2, '=') => at + 2,
-        () => return &[],
+    let is_equal = file.is_sign(at + 2, '=');
+    let start = if file.is_sign(at + 1, ':') && is_equal {
+        at + 3
+    } else if file.is_sign(at + 1, ':') || file.is_sign(at + 1, '=') && !is_equal {
+        at + 2
+    } else {
+        return &[];
     };
     let (mut depth, mut end) = (0_usize, start);
     while let Some(token) = tokens.get(end).filter(|_| end < start + MAX_TOKENS) {
@@ -273,12 +292,12 @@ fn setting(file: &File, at: usize) -> &[Token] {
         }
         end += 1;
     }
-    tokens.get(start..end).unwrap_or_default()
+    tokens.get(start..end).unwrap_or(&[])
 }
 
 /// Whether the code turns leader election on. `is_deployed` tells whether the arguments of the operator are known:
 /// otherwise, the default of a flag says nothing.
-fn in_code(go: &Go, is_deployed: bool, report: &mut Report) -> Option<bool> {
+fn in_code(go: &Go, is_deployed: bool, lost: &mut Lost) -> Option<bool> {
     let (mut is_off, mut computed, mut is_literal) = (false, Vec::new(), true);
     for file in go.code() {
         for at in 0..file.tokens.len() {
@@ -301,16 +320,15 @@ fn in_code(go: &Go, is_deployed: bool, report: &mut Report) -> Option<bool> {
         }
     }
     for (expression, place) in &computed {
-        report.lost(format!(
+        lost.add(format!(
             "whether leader election is on: the Go code computes it by `{}` ({place}); here it is on",
             visible(expression)
         ));
     }
-    let runs = go
-        .code()
-        .any(|file| file.tokens.iter().any(|it| it.is_name("RunOrDie")));
-    if runs {
-        return Some(true);
+    for file in go.code() {
+        if file.tokens.iter().any(|token| token.is_name("RunOrDie")) {
+            return Some(true);
+        }
     }
     // Without a word, controller-runtime does not elect a leader.
     (computed.is_empty() && (is_deployed || is_off && is_literal)).then_some(false)
@@ -321,8 +339,8 @@ fn has_word(name: &str, word: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let mut found = lower.match_indices(word);
     found.any(|(at, _)| {
-        let (before, after) = (&name[..at], &name[at + word.len()..]);
-        let after = after.strip_prefix('s').unwrap_or(after);
+        let (before, rest) = (&name[..at], &name[at + word.len()..]);
+        let after = rest.strip_prefix('s').unwrap_or(rest);
         let starts = !before.ends_with(|c: char| c.is_ascii_alphabetic())
             || name[at..].starts_with(|c: char| c.is_ascii_uppercase());
         starts && !after.starts_with(|c: char| c.is_ascii_lowercase())
@@ -335,7 +353,7 @@ fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>)
     let is_about = file
         .tokens
         .iter()
-        .any(|it| matches!(it, Token::Name(name) if beside(name).is_some()));
+        .any(|token| matches!(token, Token::Name(name) if beside(name).is_some()));
     for (at, token) in file.tokens.iter().enumerate() {
         let Token::Name(name) = token else { continue };
         let place = file.place(at);
@@ -394,9 +412,8 @@ fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>)
 
 /// Whether the lock of leader election is a Lease, the default.
 fn is_lease_lock(go: &Go, place: &Place, value: &[Token]) -> bool {
-    let is_constant = value
-        .last()
-        .is_some_and(|it| it.is_name("LeasesResourceLock"));
+    let last = value.last();
+    let is_constant = last.is_some_and(|token| token.is_name("LeasesResourceLock"));
     is_constant || go.value(&place.path, value) == Value::Known("leases".to_owned())
 }
 
@@ -407,7 +424,7 @@ fn is_of_kubernetes(file: &File, at: usize) -> bool {
         return false;
     };
     let import = file.import(package);
-    import.is_some_and(|it| it.starts_with("k8s.io/api/coordination/"))
+    import.is_some_and(|path| path.starts_with("k8s.io/api/coordination/"))
 }
 
 #[cfg(test)]
@@ -416,10 +433,6 @@ mod tests {
 
     #[test]
     fn a_switch_of_leader_election_is_found_by_its_name() {
-        let switched = |arguments: &[&str]| {
-            let arguments: Vec<_> = arguments.iter().map(|it| (*it).to_owned()).collect();
-            switched(&arguments)
-        };
         for (argument, expected) in [
             ("--leader-elect", Some(true)),
             ("--leader-elect=true", Some(true)),
@@ -433,12 +446,10 @@ mod tests {
             ("--metrics-bind-address=:8080", None),
             ("leader-elect", None),
         ] {
-            assert_eq!(switched(&[argument]), expected, "{argument}");
+            assert_eq!(switched(&[argument.to_owned()]), expected, "{argument}");
         }
-        assert_eq!(
-            switched(&["--leader-elect", "--leader-elect=false"]),
-            Some(false)
-        );
+        let both = ["--leader-elect", "--leader-elect=false"].map(str::to_owned);
+        assert_eq!(switched(&both), Some(false));
     }
 
     #[test]

@@ -61,10 +61,31 @@ pub(super) struct GoController {
 pub(super) struct GoWebhooks {
     pub conversion: bool,
     pub spoke: Vec<String>,
-    pub defaulting: bool,
-    pub defaulting_path: Option<String>,
-    pub validation: bool,
-    pub validation_path: Option<String>,
+    defaulting: bool,
+    defaulting_path: Option<String>,
+    validation: bool,
+    validation_path: Option<String>,
+}
+
+impl GoWebhooks {
+    /// Whether there is a webhook that sets defaults, or else one that validates.
+    pub fn has(&self, is_defaulting: bool) -> bool {
+        if is_defaulting {
+            self.defaulting
+        } else {
+            self.validation
+        }
+    }
+
+    /// The path of this webhook.
+    pub fn path(&self, is_defaulting: bool) -> Option<&str> {
+        let path = if is_defaulting {
+            &self.defaulting_path
+        } else {
+            &self.validation_path
+        };
+        path.as_deref()
+    }
 }
 
 impl GoResource {
@@ -79,7 +100,7 @@ impl GoResource {
 
     /// The full group of a kind that another project defines.
     pub fn group_of_others(&self) -> String {
-        let group = self.group.as_deref().unwrap_or_default();
+        let group = self.group.as_deref().unwrap_or("");
         // The domain is often the full group already.
         match self.domain.as_deref() {
             Some(domain) if group.is_empty() || domain.split('.').next() == Some(group) => {
@@ -140,7 +161,7 @@ impl GoProject {
              with kubebuilder first"
         );
         for layout in self.layouts() {
-            let plugin = layout.split('.').next().unwrap_or_default();
+            let plugin = layout.split_once('.').map_or(layout, |(plugin, _)| plugin);
             // kubebuilder's own plugin `helm` only adds a chart.
             let is_charts = layout.starts_with("helm.kubebuilder.io/");
             if matches!(plugin, "ansible" | "helm" | "quarkus" | "java") && !is_charts {
@@ -159,10 +180,10 @@ impl GoProject {
 
     /// Whether a plugin of this name, such as `helm`, is in use.
     pub fn has_plugin(&self, name: &str) -> bool {
-        let names = self.plugins.keys().map(String::as_str);
-        names
+        let plugins = self.plugins.keys().map(String::as_str);
+        plugins
             .chain(self.layouts())
-            .any(|it| it.split(['.', '/']).next() == Some(name))
+            .any(|plugin| plugin.split(['.', '/']).next() == Some(name))
     }
 }
 
@@ -199,7 +220,13 @@ version: '3'
         let has: Vec<_> = project
             .resources
             .iter()
-            .map(|it| (it.has_api(), it.is_namespaced(), it.has_controller()))
+            .map(|entry| {
+                (
+                    entry.has_api(),
+                    entry.is_namespaced(),
+                    entry.has_controller(),
+                )
+            })
             .collect();
         assert_eq!(
             has,
@@ -209,7 +236,7 @@ version: '3'
                 (false, false, Some(true))
             ]
         );
-        let plugins = ["helm", "grafana", "autoupdate"].map(|it| project.has_plugin(it));
+        let plugins = ["helm", "grafana", "autoupdate"].map(|name| project.has_plugin(name));
         assert_eq!(plugins, [true, true, false]);
     }
 

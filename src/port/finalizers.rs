@@ -11,8 +11,9 @@ use std::{
 
 use super::{
     go::{File, Go, Place, Token, Value, ends},
-    source::{file_name, folder},
+    path::{file_name, folder},
 };
+use crate::names::FinalizerName;
 
 /// The largest number of places that are found. A project has a few.
 const MAX_PLACES: usize = 1_000;
@@ -75,11 +76,12 @@ impl Finalizers {
             found: Self::default(),
         };
         let files: Vec<_> = go.code().collect();
-        let about: Vec<_> = files.iter().filter(|it| says_so(it)).copied().collect();
+        let about: Vec<_> = files.iter().filter(|file| says_so(file)).copied().collect();
         for file in &about {
             let reader = Reader::new(file);
-            let names = reader.functions.iter().map(|it| it.name.clone());
-            finder.functions.extend(names);
+            for function in &reader.functions {
+                finder.functions.insert(function.name.clone());
+            }
             finder.known_calls(&reader);
         }
         finder.helper_calls(&files);
@@ -105,30 +107,21 @@ fn says_so(file: &File) -> bool {
     })
 }
 
-/// Returns whether `text` can be the name of a finalizer: a domain of at most 253 characters, a slash, and at most 63
-/// characters.
-pub(super) fn is_name(text: &str) -> bool {
-    has_good_characters(text) && text.len() <= 317
-}
-
-/// Returns whether `text` can be the name of a field manager.
-pub(super) fn is_manager(text: &str) -> bool {
-    has_good_characters(text) && text.len() <= 128
-}
-
-fn has_good_characters(text: &str) -> bool {
-    let is_good = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
-    !text.is_empty() && text.bytes().all(is_good)
+fn is_name(text: &str) -> bool {
+    text.parse::<FinalizerName>().is_ok()
 }
 
 /// What a function does with a finalizer, by its name.
 fn action(function: &str) -> Action {
+    const REMOVE: [&str; 5] = ["remove", "delete", "drop", "clear", "strip"];
+    const CHECK: [&str; 5] = ["contain", "check", "find", "equal", "index"];
+    const START_OF_CHECK: [&str; 3] = ["has", "is", "get"];
+
     let lower = function.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if has(&["remove", "delete", "drop", "clear", "strip"]) {
+    if REMOVE.iter().any(|word| lower.contains(word)) {
         Action::Remove
-    } else if has(&["contain", "check", "find", "equal", "index"])
-        || ["has", "is", "get"].iter().any(|it| lower.starts_with(it))
+    } else if CHECK.iter().any(|word| lower.contains(word))
+        || START_OF_CHECK.iter().any(|word| lower.starts_with(word))
     {
         Action::Check
     } else {
@@ -175,14 +168,16 @@ impl<'a> Reader<'a> {
         let mut at = 0;
         while let Some(token) = file.tokens.get(at) {
             let function = token.is_name("func").then(|| reader.function(at)).flatten();
-            at = function.as_ref().map_or(at + 1, |it| it.tokens.end);
+            at = function
+                .as_ref()
+                .map_or(at + 1, |function| function.tokens.end);
             reader.functions.extend(function);
         }
         reader
     }
 
     fn sign(&self, at: usize, sign: char) -> bool {
-        self.file.tokens.get(at) == Some(&Token::Sign(sign))
+        self.file.is_sign(at, sign)
     }
 
     fn name(&self, at: usize) -> Option<&'a str> {
@@ -208,27 +203,31 @@ impl<'a> Reader<'a> {
         if !self.sign(open, '(') {
             return None;
         }
-        let parameters = self.arguments(open).into_iter();
-        let parameters = parameters.map(|it| self.name(it.start).unwrap_or_default().to_owned());
+        let mut parameters = Vec::new();
+        for parameter in self.arguments(open) {
+            parameters.push(self.name(parameter.start).unwrap_or("").to_owned());
+        }
         // The result types are between the parameters and the body.
         let mut body = self.ends[open] + 1;
         while !self.sign(body, '{') {
             let is_end = self.file.tokens.get(body)?.is_name("func");
-            let is_type = self
-                .name(body)
-                .is_some_and(|it| it == "interface" || it == "struct");
-            body = match () {
-                () if is_end => return None,
-                () if is_type && self.sign(body + 1, '{') => self.ends[body + 1] + 1,
-                () if self.sign(body, '(') || self.sign(body, '[') => self.ends[body] + 1,
-                () => body + 1,
+            if is_end {
+                return None;
+            }
+            let is_type = matches!(self.name(body), Some("interface" | "struct"));
+            body = if is_type && self.sign(body + 1, '{') {
+                self.ends[body + 1] + 1
+            } else if self.sign(body, '(') || self.sign(body, '[') {
+                self.ends[body] + 1
+            } else {
+                body + 1
             };
         }
         Some(Function {
             name,
             at,
             is_method,
-            parameters: parameters.collect(),
+            parameters,
             tokens: open..self.ends[body],
         })
     }
@@ -256,19 +255,21 @@ impl<'a> Reader<'a> {
 
     /// The function that contains the token at `at`.
     fn around(&self, at: usize) -> Option<&Function> {
-        let after = self.functions.partition_point(|it| it.tokens.start <= at);
+        let after = self
+            .functions
+            .partition_point(|function| function.tokens.start <= at);
         let function = self.functions.get(after.checked_sub(1)?)?;
         function.tokens.contains(&at).then_some(function)
     }
 
     /// The calls in the file: the index of the name of each function.
     fn calls(&self) -> impl Iterator<Item = (usize, &'a str)> {
-        let calls = (0..self.file.tokens.len()).filter(|at| self.sign(at + 1, '('));
-        let calls = calls.filter_map(|at| Some((at, self.name(at)?)));
-        calls.filter(|(at, name)| {
-            let after = self.functions.partition_point(|it| it.at < *at);
-            let is_definition = self.functions.get(after).is_some_and(|it| it.at == *at);
-            !is_definition && *name != "func"
+        (0..self.file.tokens.len()).filter_map(|at| {
+            let name = self.name(at).filter(|_| self.sign(at + 1, '('))?;
+            let definition = self
+                .functions
+                .binary_search_by_key(&at, |function| function.at);
+            (definition.is_err() && name != "func").then_some((at, name))
         })
     }
 
@@ -301,20 +302,25 @@ impl<'a> Reader<'a> {
     /// The type of the composite literal around the token at `at`, without `ObjectMeta`.
     fn literal_around(&self, at: usize) -> Option<(&'a str, &'a str)> {
         const MAX_BACK: usize = 400;
-        let braces = (at.saturating_sub(MAX_BACK)..at).rev();
-        let mut braces = braces.filter(|it| self.sign(*it, '{') && self.ends[*it] > at);
-        braces.find_map(|brace| {
-            let kind = self.name(brace.checked_sub(1)?)?;
-            let package = self.qualifier(brace - 1).unwrap_or_default();
-            (kind != "ObjectMeta").then_some((package, kind))
-        })
+        for brace in (at.saturating_sub(MAX_BACK)..at).rev() {
+            if !self.sign(brace, '{') || self.ends[brace] <= at {
+                continue;
+            }
+            let before = brace.checked_sub(1)?;
+            if let Some(kind) = self.name(before)
+                && kind != "ObjectMeta"
+            {
+                return Some((self.qualifier(before).unwrap_or(""), kind));
+            }
+        }
+        None
     }
 
     /// The types that `variable` may have in `tokens`, each with its package.
     fn types(&self, tokens: Range<usize>, variable: &str) -> Vec<(&'a str, &'a str)> {
         let end = tokens.end.min(tokens.start + MAX_FUNCTION);
         let uses = (tokens.start..end).filter(|at| self.name(*at) == Some(variable));
-        let types = uses.filter_map(|at| {
+        uses.filter_map(|at| {
             let mut after = at + 1;
             // `book, ok := object.(*v1.Book)`
             let is_pair = self.sign(after, ',') && self.sign(after + 2, ':');
@@ -326,7 +332,8 @@ impl<'a> Reader<'a> {
                 return self.type_at(after + usize::from(self.sign(after, '*')));
             }
             let value = after + 1 + usize::from(self.sign(after, ':'));
-            let cast = (value..value + 8).find(|it| self.sign(*it, '.') && self.sign(it + 1, '('));
+            let cast =
+                (value..value + 8).find(|dot| self.sign(*dot, '.') && self.sign(dot + 1, '('));
             match cast {
                 _ if self.sign(value, '&') => self.type_at(value + 1),
                 _ if self.name(value) == Some("new") && self.sign(value + 1, '(') => {
@@ -335,8 +342,8 @@ impl<'a> Reader<'a> {
                 Some(cast) if self.sign(cast + 2, '*') => self.type_at(cast + 3),
                 _ => self.type_at(value),
             }
-        });
-        types.collect()
+        })
+        .collect()
     }
 
     /// The type at this index, with its package: `v1.Book` or `Book`.
@@ -378,9 +385,7 @@ impl Finder<'_> {
                         continue;
                     };
                     // A variable with a list has no owner.
-                    let object = reader
-                        .owner(list)
-                        .map_or(Object::Unknown, |it| self.object(reader, &it));
+                    let object = self.owner(reader, list);
                     for value in values {
                         // `list[i:]...` is a part of the list itself.
                         if !reader.sign(value.end - 1, '.') {
@@ -389,9 +394,8 @@ impl Finder<'_> {
                     }
                 }
                 ("SetFinalizers", [list]) => {
-                    let object = reader.owner(at);
-                    let object = object.map_or(Object::Unknown, |it| self.object(reader, &it));
-                    for value in reader.list(list.start).unwrap_or_default() {
+                    let object = self.owner(reader, at);
+                    for value in reader.list(list.start).into_iter().flatten() {
                         self.setting(reader, at, &value, object.clone(), Action::Add);
                     }
                 }
@@ -412,9 +416,17 @@ impl Finder<'_> {
                 (None, Some((package, kind))) => self.kind(reader, package, kind),
                 (None, None) => Object::Unknown,
             };
-            for value in reader.list(at + 2).unwrap_or_default() {
+            for value in reader.list(at + 2).into_iter().flatten() {
                 self.setting(reader, at, &value, object.clone(), Action::Add);
             }
+        }
+    }
+
+    /// The object at the end of the path before the token at `end`.
+    fn owner(&self, reader: &Reader, end: usize) -> Object {
+        match reader.owner(end) {
+            Some(owner) => self.object(reader, &owner),
+            None => Object::Unknown,
         }
     }
 
@@ -424,32 +436,34 @@ impl Finder<'_> {
         for _ in 0..MAX_ROUNDS {
             let new = done..self.helpers.len();
             done = new.end;
-            let names: BTreeSet<_> = self.helpers[new.clone()]
-                .iter()
-                .map(|it| it.function.clone())
-                .collect();
+            let mut names = BTreeSet::new();
+            for helper in &self.helpers[new.clone()] {
+                names.insert(helper.function.clone());
+            }
             if names.is_empty() {
                 break;
             }
             for file in files {
-                let is_named =
-                    |token: &Token| matches!(token, Token::Name(it) if names.contains(it));
-                if !file.tokens.iter().any(is_named) {
+                let mut tokens = file.tokens.iter();
+                if !tokens.any(|token| matches!(token, Token::Name(name) if names.contains(name))) {
                     continue;
                 }
                 let reader = Reader::new(file);
-                for (at, function) in reader.calls().filter(|(_, it)| names.contains(*it)) {
-                    for index in new.clone() {
-                        self.helper_call(&reader, at, function, index);
+                for (at, function) in reader.calls() {
+                    if names.contains(function) {
+                        for index in new.clone() {
+                            self.helper_call(&reader, at, function, index);
+                        }
                     }
                 }
             }
         }
         // What is in the parameter of a function that nothing calls is not known.
-        let uncalled = self.helpers.iter().filter(|it| !it.is_called);
-        self.found
-            .settings
-            .extend(uncalled.map(|it| it.setting.clone()));
+        for helper in &self.helpers {
+            if !helper.is_called {
+                self.found.settings.insert(helper.setting.clone());
+            }
+        }
     }
 
     /// Reads the call at `at`, if it calls the helper at `index`.
@@ -462,9 +476,9 @@ impl Finder<'_> {
         let Some(value) = arguments.get(helper.parameter) else {
             return;
         };
-        let (action, inside) = (helper.setting.action, helper.setting.object.clone());
-        let object = self.object_beside(reader, &arguments, value);
-        let object = object.unwrap_or(inside);
+        let action = helper.setting.action;
+        let beside = self.object_beside(reader, &arguments, value);
+        let object = beside.unwrap_or_else(|| helper.setting.object.clone());
         self.helpers[index].is_called = true;
         self.setting(reader, at, value, object, action);
     }
@@ -485,22 +499,16 @@ impl Finder<'_> {
             let arguments = reader.arguments(at + 1);
             let is_about =
                 says_finalizer(function) || reader.qualifier(at).is_some_and(says_finalizer);
-            let is_named = |it: &Range<usize>| {
-                let mut names = it.clone().filter_map(|at| reader.name(at));
-                it.len() <= 3 && names.any(says_finalizer)
-            };
-            let path = &reader.file.place(at).path;
-            let is_known = |it: &Range<usize>| {
-                let value = self.go.value(path, &reader.file.tokens[it.clone()]);
-                matches!(value, Value::Known(text) if is_finalizer(&text))
-            };
-            let mut values = arguments.iter().filter(|it| is_about || is_named(it));
-            let value = values.find(|it| is_known(it));
+            let mut values = arguments.iter();
+            let value = values.find(|argument| {
+                (is_about || is_named_finalizer(reader, argument))
+                    && self.is_known_finalizer(reader, argument)
+            });
             let object = value.and_then(|value| self.object_beside(reader, &arguments, value));
             match value {
                 Some(value) if is_about || object.is_some() => {
-                    let object = object.unwrap_or(Object::Unknown);
-                    self.setting(reader, at, value, object, action(function));
+                    let known = object.unwrap_or(Object::Unknown);
+                    self.setting(reader, at, value, known, action(function));
                 }
                 // What a function of the project does is in the function itself.
                 None if says_finalizer(function)
@@ -516,10 +524,17 @@ impl Finder<'_> {
         }
     }
 
+    /// Whether the value of these tokens is known, and looks like a finalizer.
+    fn is_known_finalizer(&self, reader: &Reader, tokens: &Range<usize>) -> bool {
+        let path = &reader.file.place(tokens.start).path;
+        let value = self.go.value(path, &reader.file.tokens[tokens.clone()]);
+        matches!(value, Value::Known(text) if is_finalizer(&text))
+    }
+
     /// Whether the call at `at` is of a function that sets the finalizer in one of its parameters.
     fn is_helper(&self, reader: &Reader, at: usize, function: &str) -> bool {
-        let mut helpers = self.helpers.iter().filter(|it| it.function == function);
-        helpers.any(|it| is_call_of(reader, at, it))
+        let mut helpers = self.helpers.iter();
+        helpers.any(|helper| helper.function == function && is_call_of(reader, at, helper))
     }
 
     /// Records that the code at `at` sets the finalizer `value`.
@@ -550,7 +565,8 @@ impl Finder<'_> {
         let function = reader.around(at);
         let parameter = match (tokens, function) {
             ([Token::Name(name)], Some(function)) => {
-                function.parameters.iter().position(|it| it == name)
+                let mut parameters = function.parameters.iter();
+                parameters.position(|parameter| parameter == name)
             }
             _ => None,
         };
@@ -559,13 +575,13 @@ impl Finder<'_> {
             return;
         };
         let folder = folder(&setting.place.path).to_owned();
-        let is_same = |it: &Helper| {
-            it.function == function.name
-                && it.folder == folder
-                && it.parameter == parameter
-                && it.setting.action == action
-        };
-        if !self.helpers.iter().any(is_same) {
+        let is_there = self.helpers.iter().any(|helper| {
+            helper.function == function.name
+                && helper.folder == folder
+                && helper.parameter == parameter
+                && helper.setting.action == action
+        });
+        if !is_there {
             self.helpers.push(Helper {
                 folder,
                 function: function.name.clone(),
@@ -588,9 +604,12 @@ impl Finder<'_> {
         arguments: &[Range<usize>],
         value: &Range<usize>,
     ) -> Option<Object> {
-        let others = arguments.iter().filter(|it| *it != value);
-        let objects = others.map(|it| self.object(reader, it));
-        objects.filter(|it| *it != Object::Unknown).min()
+        let mut objects = BTreeSet::new();
+        for argument in arguments.iter().filter(|argument| *argument != value) {
+            objects.insert(self.object(reader, argument));
+        }
+        objects.remove(&Object::Unknown);
+        objects.pop_first()
     }
 
     /// The kind of the object in these tokens.
@@ -603,12 +622,16 @@ impl Finder<'_> {
             return Object::Unknown;
         };
         if object.len() == 1 {
-            let function = reader.around(start).map(|it| it.tokens.clone());
-            let scope = function.unwrap_or(0..reader.file.tokens.len());
-            let types = reader.types(scope, name).into_iter();
-            let kinds = types.map(|(package, kind)| self.kind(reader, package, kind));
-            let kinds: BTreeSet<_> = kinds.filter(|it| *it != Object::Unknown).collect();
-            if let Some(kind) = kinds.into_iter().next() {
+            let scope = match reader.around(start) {
+                Some(function) => function.tokens.clone(),
+                None => 0..reader.file.tokens.len(),
+            };
+            let mut kinds = BTreeSet::new();
+            for (package, kind) in reader.types(scope, name) {
+                kinds.insert(self.kind(reader, package, kind));
+            }
+            kinds.remove(&Object::Unknown);
+            if let Some(kind) = kinds.pop_first() {
                 return kind;
             }
         } else if let Some((package, kind)) = reader.type_at(start)
@@ -617,8 +640,11 @@ impl Finder<'_> {
             return self.kind(reader, package, kind);
         }
         // A variable or a field often has the name of the kind.
-        let kind = self.kinds.iter().find(|it| it.eq_ignore_ascii_case(name));
-        kind.map_or(Object::Unknown, |it| Object::Kind(it.clone()))
+        let mut kinds = self.kinds.iter();
+        match kinds.find(|kind| kind.eq_ignore_ascii_case(name)) {
+            Some(kind) => Object::Kind(kind.clone()),
+            None => Object::Unknown,
+        }
     }
 
     fn kind(&self, reader: &Reader, package: &str, kind: &str) -> Object {
@@ -666,9 +692,7 @@ impl Finder<'_> {
         let mut all: BTreeMap<String, Place> = BTreeMap::new();
         for (name, definition) in self.go.all_definitions(says_finalizer) {
             let lower = name.to_ascii_lowercase();
-            let is_one = ["finalizer", "finalizername"]
-                .iter()
-                .any(|it| lower.ends_with(it));
+            let is_one = lower.ends_with("finalizer") || lower.ends_with("finalizername");
             if let Value::Known(text) = self.go.defined(definition)
                 && is_name(&text)
                 && (is_one || is_finalizer(&text))
@@ -685,11 +709,12 @@ impl Finder<'_> {
 
     /// Reports a finalizer that no setting has.
     fn text(&mut self, text: &str, place: &Place) {
-        let is_it = |it: &Setting| matches!(&it.value, Value::Known(known) if known == text);
+        let value = Value::Known(text.to_owned());
         let mut settings = self.found.settings.iter();
-        let is_set = settings.any(|it| it.action != Action::Check && is_it(it));
+        let is_set =
+            settings.any(|setting| setting.action != Action::Check && setting.value == value);
         if !is_set && self.reported.insert(text.to_owned()) {
-            self.rest(without_kind(text, &place.to_string()));
+            self.rest(without_kind(text, place));
         }
     }
 
@@ -701,9 +726,9 @@ impl Finder<'_> {
 }
 
 /// The line about a finalizer whose kind is unknown.
-pub(super) fn without_kind(text: &str, places: &str) -> String {
+pub(super) fn without_kind(text: &str, place: &Place) -> String {
     format!(
-        "the finalizer `{text}` ({places}): the code does not say which kind has it; set `FINALIZER_NAME` in the \
+        "the finalizer `{text}` ({place}): the code does not say which kind has it; set `FINALIZER_NAME` in the \
          controller of this kind; until then, objects with this finalizer cannot be deleted"
     )
 }
@@ -715,21 +740,19 @@ fn is_finalizer(text: &str) -> bool {
 
 /// Whether the function at `at` is one of controller-runtime's package `controllerutil`.
 fn is_of_library(reader: &Reader, at: usize) -> bool {
-    let function = reader.name(at).unwrap_or_default();
     let is_named = matches!(
-        function,
-        "AddFinalizer" | "RemoveFinalizer" | "ContainsFinalizer"
+        reader.name(at),
+        Some("AddFinalizer" | "RemoveFinalizer" | "ContainsFinalizer")
     );
-    let package = reader.qualifier(at).filter(|_| is_named);
-    package.is_some_and(|it| match reader.file.import(it) {
-        Some(import) => file_name(import) == "controllerutil",
-        None => it == "controllerutil",
-    })
+    let Some(package) = reader.qualifier(at).filter(|_| is_named) else {
+        return false;
+    };
+    let import = reader.file.import(package).unwrap_or(package);
+    file_name(import) == "controllerutil"
 }
 
 /// Whether the call at `at` is of this function of the project.
 fn is_call_of(reader: &Reader, at: usize, helper: &Helper) -> bool {
-    let is_here = || folder(&reader.file.place(at).path) == helper.folder;
     let is_dotted = at.checked_sub(1).is_some_and(|dot| reader.sign(dot, '.'));
     match reader.qualifier(at) {
         _ if helper.is_method => is_dotted,
@@ -737,16 +760,16 @@ fn is_call_of(reader: &Reader, at: usize, helper: &Helper) -> bool {
             let import = reader.file.import(package).unwrap_or(package);
             file_name(import) == file_name(&helper.folder)
         }
-        None => !is_dotted && is_here(),
+        None => !is_dotted && folder(&reader.file.place(at).path) == helper.folder,
     }
 }
 
 /// Whether the call at `at` only writes or compares text.
 fn is_about_text(reader: &Reader, at: usize, function: &str) -> bool {
-    let packages = [
+    const PACKAGES: [&str; 8] = [
         "errors", "fmt", "json", "log", "os", "runtime", "slices", "strings",
     ];
-    let functions = [
+    const FUNCTIONS: [&str; 14] = [
         "Debug",
         "Debugf",
         "Error",
@@ -762,10 +785,14 @@ fn is_about_text(reader: &Reader, at: usize, function: &str) -> bool {
         "len",
         "string",
     ];
-    functions.contains(&function)
-        || reader
-            .qualifier(at)
-            .is_some_and(|it| packages.contains(&it))
+    let package = reader.qualifier(at);
+    FUNCTIONS.contains(&function) || package.is_some_and(|name| PACKAGES.contains(&name))
+}
+
+/// Whether these are few tokens with a name that says finalizer.
+fn is_named_finalizer(reader: &Reader, tokens: &Range<usize>) -> bool {
+    let mut names = tokens.clone().filter_map(|at| reader.name(at));
+    tokens.len() <= 3 && names.any(says_finalizer)
 }
 
 /// The index of the name of a list of finalizers in these tokens.

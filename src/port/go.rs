@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use super::source::{file_name, folder, is_file_of};
+use super::path::{file_name, folder, is_file_of, is_in_test_folder};
 use crate::engine::Texts;
 
 /// The largest number of names that are followed to resolve one name.
@@ -39,7 +39,7 @@ pub(super) enum Token {
 
 impl Token {
     pub(super) fn is_name(&self, name: &str) -> bool {
-        matches!(self, Self::Name(it) if it == name)
+        matches!(self, Self::Name(text) if text == name)
     }
 }
 
@@ -66,7 +66,9 @@ fn tokens(text: &str) -> (Vec<Token>, Vec<u32>) {
             tokens.push(Token::Sign(first));
         }
         lines.resize(tokens.len(), line);
-        let ends = rest.as_bytes()[..taken].iter().filter(|it| **it == b'\n');
+        let ends = rest.as_bytes()[..taken]
+            .iter()
+            .filter(|byte| **byte == b'\n');
         line = line.saturating_add(u32::try_from(ends.count()).unwrap_or(u32::MAX));
         rest = &rest[taken..];
     }
@@ -167,17 +169,14 @@ pub(super) struct Definition {
 impl File {
     fn new(path: &str, text: &str) -> Self {
         let (tokens, lines) = tokens(text);
-        let is_test_folder = |it: &str| matches!(it, "test" | "tests" | "e2e");
-        let start = text.lines().take(30);
+        let mut start = text.lines().take(30);
         Self {
             path: path.into(),
             tokens,
             lines,
-            is_test: path.ends_with("_test.go") || folder(path).split('/').any(is_test_folder),
+            is_test: path.ends_with("_test.go") || is_in_test_folder(path),
             is_generated: file_name(path).starts_with("zz_generated")
-                || start
-                    .into_iter()
-                    .any(|it| it.starts_with("// Code generated ")),
+                || start.any(|line| line.starts_with("// Code generated ")),
         }
     }
 
@@ -185,8 +184,12 @@ impl File {
     pub(super) fn place(&self, at: usize) -> Place {
         Place {
             path: Arc::clone(&self.path),
-            line: self.lines.get(at).copied().unwrap_or_default(),
+            line: self.lines.get(at).copied().unwrap_or(0),
         }
+    }
+
+    pub(super) fn is_sign(&self, at: usize, sign: char) -> bool {
+        self.tokens.get(at) == Some(&Token::Sign(sign))
     }
 
     fn is_one_line(&self, tokens: Range<usize>) -> bool {
@@ -195,17 +198,19 @@ impl File {
 
     /// What the file imports as `package`, such as `k8s.io/api/core/v1`.
     pub(super) fn import(&self, package: &str) -> Option<&str> {
-        let named = self.tokens.windows(2).find_map(|pair| match pair {
-            [Token::Name(name), Token::Text(import)] if name == package => Some(import),
-            _ => None,
-        });
-        let unnamed = || {
-            self.tokens.iter().find_map(|token| match token {
-                Token::Text(import) if import.rsplit('/').next() == Some(package) => Some(import),
-                _ => None,
-            })
-        };
-        named.or_else(unnamed).map(String::as_str)
+        for pair in self.tokens.windows(2) {
+            match pair {
+                [Token::Name(name), Token::Text(import)] if name == package => return Some(import),
+                _ => {}
+            }
+        }
+        for token in &self.tokens {
+            match token {
+                Token::Text(import) if file_name(import) == package => return Some(import),
+                _ => {}
+            }
+        }
+        None
     }
 }
 
@@ -226,6 +231,15 @@ pub(super) enum Value {
     Known(String),
     /// The expression, which cannot be resolved from the source.
     Unknown(String),
+}
+
+impl Value {
+    /// The text, or else the expression.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Known(text) | Self::Unknown(text) => text,
+        }
+    }
 }
 
 impl Go {
@@ -251,10 +265,10 @@ impl Go {
             let Token::Name(name) = token else { continue };
             let after = match &tokens[at + 1..] {
                 // The default of a flag: `StringVar(&name, "flag", "default", …)`.
-                [Token::Sign(','), Token::Text(_), Token::Sign(','), ..]
-                    if flag_function(&tokens[..at]).is_some() =>
-                {
-                    let function = flag_function(&tokens[..at]).unwrap_or_default();
+                [Token::Sign(','), Token::Text(_), Token::Sign(','), ..] => {
+                    let Some(function) = flag_function(&tokens[..at]) else {
+                        continue;
+                    };
                     at + 2 * before_default(function)
                 }
                 [Token::Sign(':'), Token::Sign('='), ..] => at + 3,
@@ -270,7 +284,11 @@ impl Go {
                 _ => continue,
             };
             let end = tokens.len().min(after + MAX_TOKENS);
-            let value = expression(tokens.get(after..end).unwrap_or_default());
+            // The file may end before the value.
+            let Some(rest) = tokens.get(after..end) else {
+                continue;
+            };
+            let value = expression(rest);
             if !value.is_empty() {
                 let definition = Definition {
                     place: file.place(at),
@@ -287,28 +305,34 @@ impl Go {
     /// Returns whether the file at `path` has the identifier `name`.
     pub(super) fn mentions(&self, path: &str, name: &str) -> bool {
         let file = self.files.get(path);
-        file.is_some_and(|file| file.tokens.iter().any(|it| it.is_name(name)))
+        file.is_some_and(|file| file.tokens.iter().any(|token| token.is_name(name)))
     }
 
     /// The kinds in calls of `function` in the file at `path`, as in `For(&webappv1.Guestbook{})`: each with the name
     /// of its package.
     pub(super) fn kinds(&self, path: &str, function: &str) -> BTreeSet<(String, String)> {
-        let calls = self.calls(path, function).into_iter();
-        let kinds = calls.filter_map(|arguments| match arguments.first()?.as_slice() {
-            [
-                Token::Sign('&'),
-                Token::Name(package),
-                Token::Sign('.'),
-                Token::Name(kind),
-                Token::Sign('{'),
-                ..,
-            ] => Some((package.clone(), kind.clone())),
-            [Token::Sign('&'), Token::Name(kind), Token::Sign('{'), ..] => {
-                Some((String::new(), kind.clone()))
+        let mut kinds = BTreeSet::new();
+        for arguments in self.calls(path, function) {
+            match arguments.first().map(Vec::as_slice) {
+                Some(
+                    [
+                        Token::Sign('&'),
+                        Token::Name(package),
+                        Token::Sign('.'),
+                        Token::Name(kind),
+                        Token::Sign('{'),
+                        ..,
+                    ],
+                ) => {
+                    kinds.insert((package.clone(), kind.clone()));
+                }
+                Some([Token::Sign('&'), Token::Name(kind), Token::Sign('{'), ..]) => {
+                    kinds.insert((String::new(), kind.clone()));
+                }
+                _ => {}
             }
-            _ => None,
-        });
-        kinds.collect()
+        }
+        kinds
     }
 
     /// What the file at `path` imports as `package`, such as `k8s.io/api/core/v1`.
@@ -321,29 +345,33 @@ impl Go {
         let Some(file) = self.files.get(path) else {
             return Vec::new();
         };
-        let tokens = &file.tokens;
-        let starts = tokens.iter().enumerate().filter(|(at, token)| {
-            matches!(token, Token::Name(it) if it == function)
-                && tokens.get(at + 1) == Some(&Token::Sign('('))
-                && at.checked_sub(1).and_then(|at| tokens.get(at))
-                    != Some(&Token::Name("func".to_owned()))
-        });
-        starts.map(|(at, _)| arguments(&tokens[at + 2..])).collect()
+        let mut calls = Vec::new();
+        for (at, token) in file.tokens.iter().enumerate() {
+            let is_definition = at > 0 && file.tokens[at - 1].is_name("func");
+            if token.is_name(function) && !is_definition && file.is_sign(at + 1, '(') {
+                calls.push(arguments(&file.tokens[at + 2..]));
+            }
+        }
+        calls
     }
 
     /// The values of the argument at `index` in all calls of `function` in the file at `path`.
     pub(super) fn arguments(&self, path: &str, function: &str, index: usize) -> BTreeSet<Value> {
-        let calls = self.calls(path, function).into_iter();
-        let values = calls.filter_map(|mut arguments| {
-            (index < arguments.len()).then(|| self.value(path, &arguments.swap_remove(index)))
-        });
-        values.collect()
+        let mut values = BTreeSet::new();
+        for arguments in self.calls(path, function) {
+            if let Some(argument) = arguments.get(index) {
+                values.insert(self.value(path, argument));
+            }
+        }
+        values
     }
 
     /// The values of the field or variable `name` in the file at `path`.
     pub(super) fn set(&self, path: &str, name: &str) -> BTreeSet<Value> {
-        let found = self.definitions(name).filter(|it| &*it.place.path == path);
-        found.map(|it| self.defined(it)).collect()
+        let in_file = self
+            .definitions(name)
+            .filter(|definition| &*definition.place.path == path);
+        in_file.map(|definition| self.defined(definition)).collect()
     }
 
     /// The definitions of `name` in files without tests.
@@ -356,12 +384,18 @@ impl Go {
         &self,
         is_wanted: impl Fn(&str) -> bool,
     ) -> impl Iterator<Item = (&str, &Definition)> {
-        let names = self.values.iter().filter(move |(name, _)| is_wanted(name));
-        let all = names.flat_map(|(name, all)| all.iter().map(move |it| (name.as_str(), it)));
-        all.filter(|(_, it)| {
-            let file = self.files.get(&*it.place.path);
-            file.is_some_and(|file| !file.is_generated)
-        })
+        self.values
+            .iter()
+            .filter(move |(name, _)| is_wanted(name))
+            .flat_map(|(name, definitions)| {
+                definitions
+                    .iter()
+                    .map(move |definition| (name.as_str(), definition))
+            })
+            .filter(|(_, definition)| {
+                let file = self.files.get(&*definition.place.path);
+                file.is_some_and(|file| !file.is_generated)
+            })
     }
 
     /// The value of a definition.
@@ -383,22 +417,20 @@ impl Go {
 
     /// The value of an expression in the file at `path`.
     pub(super) fn value(&self, path: &str, expression: &[Token]) -> Value {
-        let is_short = expression.len() <= MAX_TOKENS;
-        match is_short
-            .then(|| self.text(folder(path), expression, MAX_STEPS))
-            .flatten()
+        if expression.len() <= MAX_TOKENS
+            && let Some(text) = self.text(folder(path), expression, MAX_STEPS)
         {
-            Some(text) => Value::Known(text),
-            None => Value::Unknown(written(expression)),
+            return Value::Known(text);
         }
+        Value::Unknown(written(expression))
     }
 
     /// Resolves an expression in `folder` to its text.
-    fn text(&self, folder: &str, expression: &[Token], steps: usize) -> Option<String> {
-        let steps = steps.checked_sub(1)?;
+    fn text(&self, folder: &str, expression: &[Token], most: usize) -> Option<String> {
+        let steps = most.checked_sub(1)?;
         self.left.set(self.left.get().checked_sub(1)?);
         match expression {
-            [Token::Text(text)] => Some(text.clone()).filter(|it| it.len() <= MAX_TEXT),
+            [Token::Text(text)] => (text.len() <= MAX_TEXT).then(|| text.clone()),
             [Token::Name(name)] if matches!(name.as_str(), "true" | "false") => Some(name.clone()),
             [Token::Name(name)] => self.named(folder, None, name, steps),
             // The variable that a pointer points to, and the pointer.
@@ -444,7 +476,9 @@ impl Go {
                 (!parts.contains('%')).then_some(parts)
             }
             _ => {
-                let at = expression.iter().position(|it| *it == Token::Sign('+'))?;
+                let at = expression
+                    .iter()
+                    .position(|token| *token == Token::Sign('+'))?;
                 let (before, after) = (&expression[..at], &expression[at + 1..]);
                 Some(self.text(folder, before, steps)? + &self.text(folder, after, steps)?)
             }
@@ -461,23 +495,28 @@ impl Go {
         steps: usize,
     ) -> Option<String> {
         let values = self.values.get(name)?;
-        let is_near = |it: &&Definition| {
-            let place = folder(&it.place.path);
-            match package {
+        let mut near = Vec::new();
+        for definition in values {
+            let place = folder(&definition.place.path);
+            let is_near = match package {
                 Some(package) => file_name(place) == package,
                 None => place == in_folder,
+            };
+            if is_near {
+                near.push(definition);
             }
-        };
-        let mut near: Vec<_> = values.iter().filter(is_near).collect();
-        if near.is_empty() {
-            near = values.iter().collect();
         }
-        let texts = near
-            .into_iter()
-            .map(|it| self.text(folder(&it.place.path), &it.value, steps));
-        let texts: BTreeSet<_> = texts.flatten().collect();
-        let mut texts = texts.into_iter();
-        texts.next().filter(|_| texts.next().is_none())
+        if near.is_empty() {
+            near.extend(values);
+        }
+        let mut texts = BTreeSet::new();
+        for definition in near {
+            texts.extend(self.text(folder(&definition.place.path), &definition.value, steps));
+        }
+        if texts.len() > 1 {
+            return None;
+        }
+        texts.pop_first()
     }
 }
 
@@ -566,14 +605,16 @@ pub(super) fn ends(tokens: &[Token]) -> Vec<usize> {
 
 /// An expression as the report shows it.
 pub(super) fn written(tokens: &[Token]) -> String {
-    let words = tokens.iter().take(MAX_TOKENS).map(|token| match token {
-        Token::Name(name) => name.clone(),
-        Token::Text(text) => format!("\"{text}\""),
-        Token::Sign(',') => ", ".to_owned(),
-        Token::Sign('+') => " + ".to_owned(),
-        Token::Sign(sign) => sign.to_string(),
-    });
-    let mut text: String = words.collect();
+    let mut text = String::new();
+    for token in tokens.iter().take(MAX_TOKENS) {
+        match token {
+            Token::Name(name) => text += name,
+            Token::Text(literal) => text.extend(["\"", literal, "\""]),
+            Token::Sign(',') => text += ", ",
+            Token::Sign('+') => text += " + ",
+            Token::Sign(sign) => text.push(*sign),
+        }
+    }
     if let Some((end, _)) = text.char_indices().nth(MAX_SHOWN) {
         text.replace_range(end.., "…");
     }
@@ -661,7 +702,8 @@ mod tests {
             ("c/c.go", "f(name)\nf(x.name)"),
             ("a/d.go", "f(name)"),
         ]);
-        let unknown = BTreeSet::from(["name", "x.name"].map(|it| Value::Unknown(it.to_owned())));
+        let unknown =
+            BTreeSet::from(["name", "x.name"].map(|name| Value::Unknown(name.to_owned())));
         assert_eq!(go.arguments("c/c.go", "f", 0), unknown);
         assert_eq!(go.arguments("a/d.go", "f", 0), known("a"));
     }

@@ -2,68 +2,41 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, bail};
 
 use super::{
     config::{GoWebhook, webhooks},
     file::{GoProject, GoResource},
     finalizers::{Action, Finalizers, Object, Setting, without_kind},
     go::{Place, Value},
-    name_of, related,
-    report::Report,
-    source::{Source, file_name, folder},
+    kind::{Code, GoKind},
+    lost::Lost,
+    path::{file_name, folder},
+    related,
+    source::Source,
 };
 use crate::{
     builtin,
     crd::{self, Crd},
     given::{Given, group, of_others},
-    names::{ControllerName, GroupVersionKind, Kind, Version, WebhookPath},
+    names::{GroupVersionKind, Kind, Version},
     project::{Controller, Definition, Own, Project, Resource, Stage, Webhook},
     visible::visible,
 };
 
-/// A kind that was taken over from the Go project.
-#[derive(Debug)]
-pub(super) struct GoKind {
-    /// The version with the controllers.
-    pub id: GroupVersionKind,
-    /// Its CRD, if the Go project has one.
-    pub crd: Option<Crd>,
-    /// What the Go code says about its controllers.
-    pub code: Code,
-}
-
-/// What the Go code says about the controllers of a kind.
-#[derive(Debug, Default)]
-pub(super) struct Code {
-    /// The files that set a controller up.
-    pub files: BTreeSet<String>,
-    /// The finalizers, each with the first place that sets it.
-    pub finalizers: BTreeMap<Value, Place>,
-    pub field_managers: BTreeSet<Value>,
-    pub event_reporters: BTreeSet<Value>,
-    /// The kinds that the controllers own, each with the name of its package.
-    pub owns: BTreeSet<(String, String)>,
-    /// The same for watched kinds. After [`related::take`], only kinds that the project does not watch.
-    pub watches: BTreeSet<(String, String)>,
-    /// The owned kinds by their names in the project. Empty if one of them has no name there.
-    pub owned: Vec<GroupVersionKind>,
-}
-
 /// The CRDs of the Go project, each with the path of its file.
-pub(super) fn crds(source: &Source, report: &mut Report) -> Vec<(String, Crd)> {
+pub(super) fn crds(source: &Source, lost: &mut Lost) -> Vec<(String, Crd)> {
     for folder in ["config/crd/bases/", "config/crd/", "config/"] {
         let mut found: Vec<(String, Crd)> = Vec::new();
-        let texts = source.manifests(folder);
-        for (file, text) in texts.filter(|(_, text)| text.contains("CustomResourceDefinition")) {
+        for (file, text) in source.manifests(folder) {
             // A patch is not a complete CRD.
             let is_patch = file.contains("/patches/") || file.contains("kustomiz");
-            if is_patch || !text.contains("versions:") {
+            if is_patch || !has_crd(text) || !text.contains("versions:") {
                 continue;
             }
             match crd::parse(file, text) {
                 Ok(crds) => found.extend(crds.into_iter().map(|crd| (file.to_owned(), crd))),
-                Err(error) => report.lost(format!("{error:#}")),
+                Err(error) => lost.add(format!("{error:#}")),
             }
         }
         let mut seen = BTreeSet::new();
@@ -73,6 +46,10 @@ pub(super) fn crds(source: &Source, report: &mut Report) -> Vec<(String, Crd)> {
         }
     }
     Vec::new()
+}
+
+fn has_crd(text: &str) -> bool {
+    text.contains("CustomResourceDefinition")
 }
 
 /// When the project is validated while kinds are added.
@@ -90,41 +67,41 @@ pub(super) fn take(
     project: &mut Project,
     source: &Source,
     go: &GoProject,
-    crds: Vec<(String, Crd)>,
+    mut crds: Vec<(String, Crd)>,
     check: Check,
-    report: &mut Report,
+    lost: &mut Lost,
 ) -> Vec<GoKind> {
     let files = GoFiles::new(source, go, &crds);
-    let names: BTreeSet<_> = files.stems.values().cloned().collect();
+    let names: BTreeSet<_> = files.kinds.values().cloned().collect();
     let mut taker = Taker {
         source,
         go,
         finalizers: Finalizers::new(&source.go, &names),
         files,
         webhooks: webhooks(source),
-        others: BTreeMap::new(),
-        kinds: Vec::new(),
+        others: others(source, go, &mut crds),
+        taken: Vec::new(),
         check,
+        lost,
     };
-    let mut crds = crds;
-    taker.others = others(source, go, &mut crds);
     for (file, crd) in crds {
         let shown = format!("`{}` of `{}`", visible(&crd.kind), visible(&crd.group));
-        if let Err(error) = taker.with_crd(project, crd, report) {
-            report.lost(format!("{shown}, in `{file}`: {error:#}"));
+        if let Err(error) = taker.with_crd(project, crd) {
+            taker.lost.add(format!("{shown}, in `{file}`: {error:#}"));
         }
     }
     for resource in &go.resources {
-        let shown = visible(&resource.kind).into_owned();
-        if let Err(error) = taker.without_crd(project, resource, report) {
-            report.lost(format!("`{shown}` in PROJECT: {error:#}"));
+        if let Err(error) = taker.without_crd(project, resource) {
+            let kind = visible(&resource.kind);
+            taker.lost.add(format!("`{kind}` in PROJECT: {error:#}"));
         }
     }
-    related::take(project, source, &mut taker.kinds);
+    related::take(project, source, &mut taker.taken);
     project.sort();
-    taker.report_finalizers(project, report);
+    taker.report_names(project);
+    taker.report_finalizers(project);
     for webhook in &taker.webhooks {
-        report.lost(format!(
+        taker.lost.add(format!(
             "`{}`: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
              Kubernetes, add the webhook with `rscaffold create webhook`",
             webhook.file,
@@ -132,34 +109,40 @@ pub(super) fn take(
             visible(&webhook.group),
         ));
     }
-    taker.kinds
+    taker.taken
 }
 
-/// The CRDs of the external kinds of PROJECT, by group and kind, from any manifest of the Go project. Removes these
-/// CRDs from `crds`.
+/// The group and the kind of a CRD.
+type CrdName = (String, String);
+
+fn name(crd: &Crd) -> CrdName {
+    (crd.group.clone(), crd.kind.clone())
+}
+
+/// The CRDs of the external kinds of PROJECT, from any manifest of the Go project. Removes these CRDs from `crds`.
 fn others(
     source: &Source,
     go: &GoProject,
     crds: &mut Vec<(String, Crd)>,
-) -> BTreeMap<(String, String), Crd> {
-    let external = go.resources.iter().filter(|it| it.external);
-    let wanted: BTreeSet<_> = external
-        .map(|it| (it.group_of_others(), it.kind.clone()))
-        .collect();
-    let key = |crd: &Crd| (crd.group.clone(), crd.kind.clone());
-    let own = crds.extract_if(.., |(_, crd)| wanted.contains(&key(crd)));
-    let mut others: BTreeMap<_, _> = own.map(|(_, crd)| (key(&crd), crd)).collect();
-    let is_missing = |text: &str| {
-        let mut wanted = wanted.iter();
-        text.contains("CustomResourceDefinition")
-            && wanted
-                .any(|(group, kind)| text.contains(group.as_str()) && text.contains(kind.as_str()))
-    };
-    for (file, text) in source.manifests("").filter(|(_, text)| is_missing(text)) {
+) -> BTreeMap<CrdName, Crd> {
+    let mut wanted = BTreeSet::new();
+    for resource in go.resources.iter().filter(|resource| resource.external) {
+        wanted.insert((resource.group_of_others(), resource.kind.clone()));
+    }
+    let mut others = BTreeMap::new();
+    for (_, crd) in crds.extract_if(.., |(_, crd)| wanted.contains(&name(crd))) {
+        others.insert(name(&crd), crd);
+    }
+    for (file, text) in source.manifests("") {
+        let mut names = wanted.iter();
+        let is_named = names.any(|(group, kind)| text.contains(group) && text.contains(kind));
+        if !is_named || !has_crd(text) {
+            continue;
+        }
         // The function `crds` reports CRDs that cannot be read.
-        for crd in crd::parse(file, text).unwrap_or_default() {
-            if wanted.contains(&key(&crd)) {
-                others.entry(key(&crd)).or_insert(crd);
+        for crd in crd::parse(file, text).into_iter().flatten() {
+            if wanted.contains(&name(&crd)) {
+                others.entry(name(&crd)).or_insert(crd);
             }
         }
     }
@@ -170,47 +153,65 @@ fn others(
 struct GoFiles<'a> {
     /// For each file, the kinds for which it sets up controllers.
     setups: BTreeMap<&'a str, BTreeSet<String>>,
-    /// For each file, the kind whose name begins the file name. If several kinds match, the longest name: `Bookcase`
-    /// for `bookcase_types.go`, not `Book`.
+    /// For each file, the kind whose name begins the file name.
     about: BTreeMap<&'a str, String>,
     /// All kinds, by their names in lower case.
-    stems: BTreeMap<String, String>,
+    kinds: BTreeMap<String, String>,
 }
 
 impl<'a> GoFiles<'a> {
     fn new(source: &'a Source, go: &GoProject, crds: &[(String, Crd)]) -> Self {
-        let code = &source.go;
-        let setups = code
-            .paths()
-            .filter(|it| code.mentions(it, "NewControllerManagedBy"));
-        let setups = setups.map(|path| {
-            let kinds = code.kinds(path, "For").into_iter();
-            (path, kinds.map(|(_, kind)| kind).collect())
-        });
-        let names = go.resources.iter().map(|it| it.kind.clone());
-        let names = names.chain(crds.iter().map(|(_, crd)| crd.kind.clone()));
-        let stems: BTreeMap<_, _> = names.map(|it| (it.to_ascii_lowercase(), it)).collect();
-        let about = code.paths().filter_map(|path| {
-            let name = file_name(path).replace('_', "").to_ascii_lowercase();
-            let called = stems.iter().filter(|(stem, _)| name.starts_with(*stem));
-            let (_, kind) = called.max_by_key(|(stem, _)| stem.len())?;
-            Some((path, kind.clone()))
-        });
-        let about = about.collect();
-        Self {
-            setups: setups.collect(),
-            about,
-            stems,
+        let mut files = Self {
+            setups: BTreeMap::new(),
+            about: BTreeMap::new(),
+            kinds: BTreeMap::new(),
+        };
+        let in_project = go.resources.iter().map(|resource| &resource.kind);
+        let in_crds = crds.iter().map(|(_, crd)| &crd.kind);
+        for kind in in_project.chain(in_crds) {
+            files.kinds.insert(kind.to_ascii_lowercase(), kind.clone());
         }
+        for path in source.go.paths() {
+            if source.go.mentions(path, "NewControllerManagedBy") {
+                let calls = source.go.kinds(path, "For").into_iter();
+                let kinds = calls.map(|(_package, kind)| kind).collect();
+                files.setups.insert(path, kinds);
+            }
+            if let Some(kind) = files.called(file_name(path)) {
+                let name = kind.to_owned();
+                files.about.insert(path, name);
+            }
+        }
+        files
+    }
+
+    /// The kind that a name begins with. If several kinds match, the longest: `Bookcase` for `bookcase_types.go`, not
+    /// `Book`.
+    fn called(&self, name: &str) -> Option<&str> {
+        let joined = name.replace('_', "").to_ascii_lowercase();
+        let called = self
+            .kinds
+            .iter()
+            .filter(|(lower, _)| joined.starts_with(*lower));
+        let (_, kind) = called.max_by_key(|(lower, _)| lower.len())?;
+        Some(kind)
+    }
+
+    /// Whether the file at `path` sets up a controller of `kind`.
+    fn sets_up(&self, path: &str, kind: &str) -> bool {
+        self.setups
+            .get(path)
+            .is_some_and(|kinds| kinds.contains(kind))
     }
 
     /// Whether the file at `path` is beside a controller of `kind`, and not about another kind.
     fn is_beside(&self, path: &str, kind: &str) -> bool {
-        let sets_up = |file: &str| self.setups.get(file).is_some_and(|it| it.contains(kind));
-        let mut files = self.setups.keys().filter(|it| sets_up(it));
-        let about = self.about.get(path);
-        files.any(|it| folder(it) == folder(path))
-            && (about.is_none_or(|it| it == kind) || sets_up(path))
+        let is_of_other = self.about.get(path).is_some_and(|about| about != kind);
+        if is_of_other && !self.sets_up(path, kind) {
+            return false;
+        }
+        let mut setups = self.setups.iter();
+        setups.any(|(setup, kinds)| kinds.contains(kind) && folder(setup) == folder(path))
     }
 
     /// The kinds that get the finalizer of a setting: what the code says about the object, or else the kind of the
@@ -223,20 +224,15 @@ impl<'a> GoFiles<'a> {
             Object::Other(_) => return BTreeSet::new(),
             Object::Unknown => {}
         }
-        if let Some(kinds) = self.setups.get(path).filter(|it| !it.is_empty()) {
+        if let Some(kinds) = self.setups.get(path)
+            && !kinds.is_empty()
+        {
             return kinds.clone();
         }
-        let name = setting.name.as_deref().unwrap_or_default();
-        let name = name.replace('_', "").to_ascii_lowercase();
-        let called = self
-            .stems
-            .iter()
-            .filter(|(stem, _)| name.starts_with(*stem));
-        let by_name = called
-            .max_by_key(|(stem, _)| stem.len())
-            .map(|(_, kind)| kind);
-        if let Some(kind) = self.about.get(path).or(by_name) {
-            return BTreeSet::from([kind.clone()]);
+        let by_file = self.about.get(path).map(String::as_str);
+        let by_constant = setting.name.as_deref().and_then(|name| self.called(name));
+        if let Some(kind) = by_file.or(by_constant) {
+            return BTreeSet::from([kind.to_owned()]);
         }
         let all = self.setups.values().flatten();
         let beside = all.filter(|kind| self.is_beside(path, kind));
@@ -252,10 +248,11 @@ struct Taker<'a> {
     finalizers: Finalizers,
     /// The webhooks that were not taken over yet.
     webhooks: Vec<GoWebhook>,
-    /// The CRDs of external kinds, by group and kind.
-    others: BTreeMap<(String, String), Crd>,
-    kinds: Vec<GoKind>,
+    /// The CRDs of external kinds.
+    others: BTreeMap<CrdName, Crd>,
+    taken: Vec<GoKind>,
     check: Check,
+    lost: &'a mut Lost,
 }
 
 impl Taker<'_> {
@@ -268,126 +265,127 @@ impl Taker<'_> {
     }
 
     /// Adds a kind that has a CRD.
-    fn with_crd(&mut self, project: &mut Project, crd: Crd, report: &mut Report) -> Result<()> {
+    fn with_crd(&mut self, project: &mut Project, crd: Crd) -> Result<()> {
         let given = Given::new(&crd, None, project)?;
-        let taken = given.resources(project)?.into_iter();
-        let mut resources: Vec<_> = taken.map(|(_, resource)| resource).collect();
-        for note in crd_notes(&crd) {
-            report.lost(note);
+        let mut resources = Vec::new();
+        for (_version, resource) in given.resources(project)? {
+            resources.push(resource);
         }
-        let entries = self.go.resources.iter().filter(|it| it.kind == crd.kind);
-        let entries: Vec<_> = entries.filter(|it| it.has_api()).collect();
-        let stored = resources.iter_mut().find(|it| it.is_stored());
-        let stored = stored.ok_or_else(|| anyhow!("it has no stored version"))?;
+        for note in crd_notes(&crd) {
+            self.lost.add(note);
+        }
+        let mut entries = Vec::new();
+        let go = self.go;
+        for entry in &go.resources {
+            if entry.kind == crd.kind && entry.has_api() {
+                entries.push(entry);
+            }
+        }
+        let mut versions = resources.iter_mut();
+        let stored = versions
+            .find(|resource| resource.is_stored())
+            .context("it has no stored version")?;
         let code = self.code(stored.kind.as_str());
-        self.control(stored, &entries, &code, report);
+        self.control(stored, &entries, &code);
         let id = stored.id();
         let mut after = project.clone();
         after.resources.extend(resources);
-        self.give_webhooks(&mut after, &id, &entries, report);
+        self.give_webhooks(&mut after, &id, &entries);
         self.check(&after)?;
-        convert(&mut after, &crd, &id, &entries, report);
+        convert(&mut after, &crd, &id, &entries, self.lost);
         *project = after;
-        let shown = visible(&crd.kind).into_owned();
+        let kind = visible(&crd.kind).into_owned();
         if let Some(note) = given.unserved(project) {
-            report.lost(format!("`{shown}`: {note}"));
+            self.lost.add(format!("`{kind}`: {note}"));
         }
         if let Some(note) = given.lossy(project) {
-            report.warn(format!("`{shown}`: {note}"));
+            self.lost.warnings.push(format!("`{kind}`: {note}"));
         }
         let crd = Some(crd);
-        self.kinds.push(GoKind { id, crd, code });
+        self.taken.push(GoKind { id, crd, code });
         Ok(())
     }
 
     /// Adds a kind of `PROJECT` that has no CRD in the Go project, unless the kind was added before.
-    fn without_crd(
-        &mut self,
-        project: &mut Project,
-        entry: &GoResource,
-        report: &mut Report,
-    ) -> Result<()> {
-        let is_taken = |kind: &GoKind| kind.crd.as_ref().is_some_and(|it| it.kind == entry.kind);
-        if entry.has_api() && self.kinds.iter().any(is_taken) {
+    fn without_crd(&mut self, project: &mut Project, entry: &GoResource) -> Result<()> {
+        let mut crds = self.taken.iter().filter_map(|taken| taken.crd.as_ref());
+        if entry.has_api() && crds.any(|crd| crd.kind == entry.kind) {
             return Ok(());
         }
-        let kind: Kind = entry.kind.parse()?;
-        let version: Version = entry.version.parse()?;
-        let short = entry.group.as_deref().unwrap_or_default();
-        let mut resource = if entry.has_api() {
-            let full = match entry.domain.as_deref().or(self.go.domain.as_deref()) {
-                Some(domain) if !short.is_empty() => format!("{short}.{domain}"),
-                Some(domain) => domain.to_owned(),
-                None => short.to_owned(),
-            };
-            let (group, domain) = group(project, &full.parse()?)?;
-            report.lost(format!(
-                "the fields of `{kind}`: the Go project has no CRD of this kind; run `make \
-                 manifests` there, which writes it to `config/crd/bases`, then `rscaffold create \
-                 api --crd <FILE> --force` here"
-            ));
-            let id = GroupVersionKind::new(group.clone(), version, kind);
-            Resource {
-                domain,
-                namespaced: entry.is_namespaced(),
-                ..Resource::new(group, &id, Definition::Own(Own::first()))
-            }
-        } else {
-            let core = ["core", short][usize::from(!short.is_empty())];
-            let found = builtin::find(core, entry.version.as_str(), kind.as_str());
-            let found = found
-                .and_then(Resource::builtin)
-                .filter(|_| !entry.external);
-            match found {
-                Some(found) => found,
-                None => self.of_others(project, entry, kind, version, report)?,
-            }
-        };
-        if let Some(plural) = entry.plural.as_deref().filter(|_| !resource.is_builtin()) {
+        let mut resource = self.resource(project, entry)?;
+        if let Some(plural) = entry.plural.as_deref()
+            && !resource.is_builtin()
+        {
             resource.plural = plural.parse()?;
         }
         let code = self.code(resource.kind.as_str());
-        self.control(&mut resource, &[entry], &code, report);
+        self.control(&mut resource, &[entry], &code);
         let id = resource.id();
         let mut after = project.clone();
-        let is_there = after.versions(&resource).next().is_some();
-        if is_there {
-            return Err(anyhow!(
-                "without a CRD, only the first version is taken over"
-            ));
+        if after.versions(&resource).next().is_some() {
+            bail!("without a CRD, only the first version is taken over");
         }
         after.resources.push(resource);
-        self.give_webhooks(&mut after, &id, &[entry], report);
+        self.give_webhooks(&mut after, &id, &[entry]);
         self.check(&after)?;
         *project = after;
-        let crd = self
-            .others
-            .remove(&(entry.group_of_others(), entry.kind.clone()));
-        self.kinds.push(GoKind { id, crd, code });
+        let name = (entry.group_of_others(), entry.kind.clone());
+        let crd = self.others.remove(&name);
+        self.taken.push(GoKind { id, crd, code });
         Ok(())
+    }
+
+    /// The resource of a kind that has no CRD in the Go project.
+    fn resource(&mut self, project: &Project, entry: &GoResource) -> Result<Resource> {
+        let kind: Kind = entry.kind.parse()?;
+        let version: Version = entry.version.parse()?;
+        let short = entry.group.as_deref().unwrap_or("");
+        if !entry.has_api() {
+            let name_of_group = if short.is_empty() { "core" } else { short };
+            let builtin = builtin::find(name_of_group, entry.version.as_str(), kind.as_str());
+            return match builtin.and_then(Resource::builtin) {
+                Some(resource) if !entry.external => Ok(resource),
+                _ => self.of_others(project, entry, kind, version),
+            };
+        }
+        let full = match entry.domain.as_deref().or(self.go.domain.as_deref()) {
+            Some(domain) if !short.is_empty() => format!("{short}.{domain}"),
+            Some(domain) => domain.to_owned(),
+            None => short.to_owned(),
+        };
+        let (group, domain) = group(project, &full.parse()?)?;
+        self.lost.add(format!(
+            "the fields of `{kind}`: the Go project has no CRD of this kind; run `make \
+             manifests` there, which writes it to `config/crd/bases`, then `rscaffold create \
+             api --crd <FILE> --force` here"
+        ));
+        let id = GroupVersionKind::new(group.clone(), version, kind);
+        Ok(Resource {
+            domain,
+            namespaced: entry.is_namespaced(),
+            ..Resource::new(group, &id, Definition::Own(Own::first()))
+        })
     }
 
     /// The resource of a kind that another project defines.
     fn of_others(
-        &self,
+        &mut self,
         project: &Project,
         entry: &GoResource,
         kind: Kind,
         version: Version,
-        report: &mut Report,
     ) -> Result<Resource> {
         let group = entry.group_of_others();
         if let Some(crd) = self.others.get(&(group.clone(), entry.kind.clone())) {
             let given = Given::of_others(crd, Some(&version), project)?;
-            let version = given.versions.first().copied();
-            let version = version.ok_or_else(|| anyhow!("it has no version"))?;
-            return given.resource(version, Stage::Stored);
+            let taken = given.versions.first().context("it has no version")?;
+            return given.resource(taken, Stage::Stored);
         }
         let mut resource = of_others(project, &group.parse()?, version, kind)?;
         if let Some(plural) = &entry.plural {
             resource.plural = plural.parse()?;
         }
-        report.lost(format!(
+        self.lost.add(format!(
             "the fields and the scope of `{kind}`, which another project defines: get its CRD by \
              `kubectl get crd {plural}.{group} -o yaml > crd.yaml`, and run `rscaffold create api \
              --crd crd.yaml --version {version} --resource=false`",
@@ -398,32 +396,15 @@ impl Taker<'_> {
         Ok(resource)
     }
 
-    /// Adds the controllers of the kind to `resource`.
-    fn control(
-        &self,
-        resource: &mut Resource,
-        entries: &[&GoResource],
-        code: &Code,
-        report: &mut Report,
-    ) {
-        let said = entries.iter().filter_map(|it| it.has_controller());
-        let said: Vec<_> = said.collect();
-        let is_implied = entries.iter().any(|it| it.is_implied);
-        // If PROJECT does not say whether there is a controller, the code does. Without code, a PROJECT of version 2
-        // implies a controller.
-        let has_code = !self.files.setups.is_empty();
-        let has = !code.files.is_empty()
-            || said.contains(&true)
-            || is_implied && said.is_empty() && !has_code;
-        let usual = resource.kind.controller();
-        let names = entries.iter().flat_map(|it| &it.controllers);
-        let names = names.filter_map(|it| {
+    /// Adds the controllers of the kind to `resource`. The first one gets the names that objects have.
+    fn control(&mut self, resource: &mut Resource, entries: &[&GoResource], code: &Code) {
+        let mut names = Vec::new();
+        for controller in entries.iter().flat_map(|entry| &entry.controllers) {
             let what = format!("a controller of `{}`", resource.kind);
-            name_of::<ControllerName>(&what, &it.name, report)
-        });
-        let mut names: Vec<_> = names.collect();
-        if names.is_empty() && has {
-            names.push(usual);
+            names.extend(self.lost.name(&what, &controller.name));
+        }
+        if names.is_empty() && self.has_controller(entries, code) {
+            names.push(resource.kind.controller());
         }
         for name in names {
             resource.set_controller(Controller {
@@ -431,14 +412,38 @@ impl Taker<'_> {
                 ..Controller::new(name)
             });
         }
+        if let Some(first) = resource.controllers.first_mut() {
+            first.finalizer_name = only(code.finalizers.keys()).and_then(|name| name.parse().ok());
+            first.field_manager = only(&code.field_managers).and_then(|name| name.parse().ok());
+        }
+    }
+
+    /// Whether the kind has a controller. If PROJECT does not say so, the code does. Without code, a PROJECT of version
+    /// 2 implies a controller.
+    fn has_controller(&self, entries: &[&GoResource], code: &Code) -> bool {
+        if !code.files.is_empty() {
+            return true;
+        }
+        let mut says_no = false;
+        for entry in entries {
+            match entry.has_controller() {
+                Some(true) => return true,
+                Some(false) => says_no = true,
+                None => {}
+            }
+        }
+        let is_implied = entries.iter().any(|entry| entry.is_implied);
+        is_implied && !says_no && self.files.setups.is_empty()
     }
 
     /// The settings that add a finalizer to objects of `kind`.
     fn with_finalizer(&self, kind: &str) -> Vec<&Setting> {
         let settings = self.finalizers.settings.iter();
-        let added = settings.filter(|it| it.action == Action::Add);
-        let of_kind = added.filter(|it| self.kinds_with(it).contains(kind));
-        of_kind.collect()
+        settings
+            .filter(|setting| {
+                setting.action == Action::Add && self.kinds_with(setting).contains(kind)
+            })
+            .collect()
     }
 
     /// The kinds that get the finalizer of a setting. If the setting does not say it, those from which the code removes
@@ -446,63 +451,104 @@ impl Taker<'_> {
     fn kinds_with(&self, setting: &Setting) -> BTreeSet<String> {
         let mut kinds = self.files.with_finalizer(setting);
         if kinds.is_empty() && setting.object == Object::Unknown && is_known(setting) {
-            let settings = self.finalizers.settings.iter();
-            let others = settings.filter(|it| it.value == setting.value && *it != setting);
-            kinds = others
-                .flat_map(|it| self.files.with_finalizer(it))
-                .collect();
+            for other in &self.finalizers.settings {
+                if other.value == setting.value && other != setting {
+                    kinds.extend(self.files.with_finalizer(other));
+                }
+            }
         }
         kinds
     }
 
-    /// Reports the finalizers that no controller gets.
-    fn report_finalizers(&self, project: &Project, report: &mut Report) {
-        let controlled = project
-            .controllers()
-            .map(|(resource, _)| resource.kind.as_str());
-        let controlled: BTreeSet<_> = controlled.collect();
-        let settings = &self.finalizers.settings;
-        for setting in settings.iter().filter(|it| it.action == Action::Add) {
-            let kinds = self.kinds_with(setting);
-            let place = &setting.place;
-            let (Value::Known(text) | Value::Unknown(text)) = &setting.value;
-            for kind in kinds.iter().filter(|it| !controlled.contains(it.as_str())) {
-                report.lost(format!(
-                    "the finalizer of {kind}, which is `{text}` in Go ({place}): there is no controller of {kind}; \
-                     until one removes the finalizer, objects with it cannot be deleted"
+    /// Reports the finalizers and field managers that no controller gets, because they are not one constant in the Go
+    /// code.
+    fn report_names(&mut self, project: &Project) {
+        for (resource, controller) in project.controllers() {
+            let mut taken = self.taken.iter();
+            let code = taken
+                .find(|taken| taken.id == resource.id())
+                .map(|taken| &taken.code);
+            let Some(code) = code.filter(|_| resource.controllers.first() == Some(controller))
+            else {
+                continue;
+            };
+            let kind = &resource.kind;
+            if !code.finalizers.is_empty() && controller.finalizer_name.is_none() {
+                let mut names = Vec::new();
+                for (value, place) in &code.finalizers {
+                    names.push(format!("`{}` ({place})", value.text()));
+                }
+                self.lost.add(format!(
+                    "the finalizer of {kind}, which is {} in Go: set `FINALIZER_NAME` in its controller; until then, \
+                     objects with the finalizer of the Go operator cannot be deleted",
+                    names.join(" and ")
                 ));
             }
+            if !code.field_managers.is_empty() && controller.field_manager.is_none() {
+                let mut names = Vec::new();
+                for value in &code.field_managers {
+                    names.push(format!("`{}`", value.text()));
+                }
+                self.lost.add(format!(
+                    "the field manager of {kind}, which is {} in Go: set `FIELD_MANAGER` in its controller",
+                    names.join(" and ")
+                ));
+            }
+        }
+    }
+
+    /// Reports the finalizers that are of no kind, or of a kind without a controller.
+    fn report_finalizers(&mut self, project: &Project) {
+        let mut controlled = BTreeSet::new();
+        for (resource, _) in project.controllers() {
+            controlled.insert(resource.kind.as_str());
+        }
+        let mut added = BTreeSet::new();
+        let mut lines = Vec::new();
+        for setting in &self.finalizers.settings {
+            if setting.action != Action::Add {
+                continue;
+            }
+            added.insert(&setting.value);
+            let (text, place) = (setting.value.text(), &setting.place);
+            let kinds = self.kinds_with(setting);
+            for kind in &kinds {
+                if !controlled.contains(kind.as_str()) {
+                    lines.push(format!(
+                        "the finalizer of {kind}, which is `{text}` in Go ({place}): there is no controller of {kind}; \
+                         until one removes the finalizer, objects with it cannot be deleted"
+                    ));
+                }
+            }
             match &setting.object {
-                Object::Other(kind) => report.lost(format!(
+                Object::Other(kind) => lines.push(format!(
                     "the finalizer `{text}` that the Go code adds to a {kind} ({place}): add it and remove it in the \
                      controller that works with the {kind}; until then, objects with it cannot be deleted"
                 )),
                 _ if !kinds.is_empty() => {}
-                _ if is_known(setting) => report.lost(without_kind(text, &place.to_string())),
-                _ => report.lost(format!(
+                _ if is_known(setting) => lines.push(without_kind(text, place)),
+                _ => lines.push(format!(
                     "a finalizer that the Go code computes by `{text}` ({place}): set `FINALIZER_NAME` in the \
                      controller of its kind; until then, objects with the finalizer cannot be deleted"
                 )),
             }
         }
         // What is only removed was added by an earlier version, or by other code.
-        let added = settings.iter().filter(|it| it.action == Action::Add);
-        let added: BTreeSet<_> = added.map(|it| &it.value).collect();
-        let removed = settings.iter().filter(|it| it.action == Action::Remove);
-        let mut seen = BTreeSet::new();
-        for setting in removed.filter(|it| !added.contains(&it.value)) {
-            if !seen.insert(&setting.value) {
-                continue;
+        let mut removed: BTreeMap<&Value, &Place> = BTreeMap::new();
+        for setting in &self.finalizers.settings {
+            if setting.action == Action::Remove && !added.contains(&setting.value) {
+                removed.entry(&setting.value).or_insert(&setting.place);
             }
-            let (Value::Known(text) | Value::Unknown(text)) = &setting.value;
-            report.lost(format!(
-                "the finalizer `{text}`, which the Go code removes ({}) but does not add: if objects have it, remove it \
-                     in `reconcile` and in `cleanup`",
-                setting.place
+        }
+        for (value, place) in removed {
+            lines.push(format!(
+                "the finalizer `{}`, which the Go code removes ({place}) but does not add: if objects have it, remove \
+                 it in `reconcile` and in `cleanup`",
+                value.text()
             ));
         }
-        for line in &self.finalizers.rest {
-            report.lost(line);
+        for line in lines.iter().chain(&self.finalizers.rest) {
+            self.lost.add(line);
         }
     }
 
@@ -510,17 +556,14 @@ impl Taker<'_> {
     fn code(&self, kind: &str) -> Code {
         let go = &self.source.go;
         let mut code = Code::default();
-        let setups = self.files.setups.iter();
-        let setups = setups.filter(|(_, kinds)| kinds.contains(kind));
-        code.files = setups.map(|(path, _)| (*path).to_owned()).collect();
         for setting in self.with_finalizer(kind) {
-            let value = setting.value.clone();
-            code.finalizers
-                .entry(value)
-                .or_insert(setting.place.clone());
+            let places = code.finalizers.entry(setting.value.clone());
+            places.or_insert(setting.place.clone());
         }
-        let beside = go.paths().filter(|path| self.files.is_beside(path, kind));
-        for path in beside {
+        for path in go.paths() {
+            if !self.files.is_beside(path, kind) {
+                continue;
+            }
             for function in ["FieldOwner", "WithFieldOwner"] {
                 code.field_managers.extend(go.arguments(path, function, 0));
             }
@@ -529,9 +572,12 @@ impl Taker<'_> {
                 code.event_reporters.extend(go.arguments(path, function, 0));
             }
         }
-        for path in &code.files {
-            code.owns.extend(go.kinds(path, "Owns"));
-            code.watches.extend(go.kinds(path, "Watches"));
+        for path in self.files.setups.keys() {
+            if self.files.sets_up(path, kind) {
+                code.owns.extend(go.kinds(path, "Owns"));
+                code.watches.extend(go.kinds(path, "Watches"));
+                code.files.insert((*path).to_owned());
+            }
         }
         code
     }
@@ -542,39 +588,37 @@ impl Taker<'_> {
         project: &mut Project,
         id: &GroupVersionKind,
         entries: &[&GoResource],
-        report: &mut Report,
     ) {
-        let Some(at) = project.resources.iter().position(|it| it.id() == *id) else {
+        let mut resources = project.resources.iter();
+        let Some(at) = resources.position(|resource| resource.id() == *id) else {
             return;
         };
         let resource = project.resources[at].clone();
-        let (full, plural) = (project.full_group(&resource), resource.plural.to_string());
-        let is_it = |it: &GoWebhook| it.group == full && it.plural == plural;
-        let (own, others) = self.webhooks.drain(..).partition(is_it);
-        self.webhooks = others;
-        let own: Vec<GoWebhook> = own;
+        let (full, plural) = (project.full_group(&resource), resource.plural.as_str());
+        let mut own = Vec::new();
+        for webhook in std::mem::take(&mut self.webhooks) {
+            if webhook.group == full && webhook.plural == plural {
+                own.push(webhook);
+            } else {
+                self.webhooks.push(webhook);
+            }
+        }
         for (is_defaulting, letter, verb) in [(true, 'm', "mutate"), (false, 'v', "validate")] {
-            let found = own.iter().find(|it| it.is_defaulting == is_defaulting);
-            let said = entries.iter().filter_map(|it| it.webhooks.as_ref());
-            let said = said.filter_map(|it| {
-                if is_defaulting {
-                    it.defaulting.then_some(it.defaulting_path.as_deref())
-                } else {
-                    it.validation.then_some(it.validation_path.as_deref())
-                }
-            });
-            let mut said = said.collect::<Vec<_>>().into_iter();
-            let (said, found) = (said.next(), found.map(|it| it.path.as_deref()));
-            let Some(path) = found.or(said).map(|path| path.or(said.flatten())) else {
+            let mut in_manifests = own.iter();
+            let in_manifest = in_manifests.find(|webhook| webhook.is_defaulting == is_defaulting);
+            let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
+            let in_project = in_entries.find(|webhooks| webhooks.has(is_defaulting));
+            if in_manifest.is_none() && in_project.is_none() {
                 continue;
-            };
+            }
+            let path_in_manifest = in_manifest.and_then(|webhook| webhook.path.as_deref());
+            let path_in_project = in_project.and_then(|webhooks| webhooks.path(is_defaulting));
+            let path = path_in_manifest.or(path_in_project);
             let mut webhook = Webhook::default();
-            let usual = project
-                .webhook_names(&resource, &webhook, letter, verb)
-                .path;
-            if let Some(path) = path.filter(|it| *it != usual) {
+            let usual = project.webhook_names(&resource, &webhook, letter, verb);
+            if let Some(path) = path.filter(|path| *path != usual.path) {
                 let what = format!("the path of a webhook of `{}`", resource.kind);
-                webhook.path = name_of::<WebhookPath>(&what, path, report);
+                webhook.path = self.lost.name(&what, path);
             }
             let webhooks = &mut project.resources[at].webhooks;
             if is_defaulting {
@@ -590,45 +634,59 @@ fn is_known(setting: &Setting) -> bool {
     matches!(setting.value, Value::Known(_))
 }
 
+/// The text of the only value, if it is known.
+fn only<'a>(values: impl IntoIterator<Item = &'a Value>) -> Option<&'a str> {
+    let mut all = values.into_iter();
+    match (all.next(), all.next()) {
+        (Some(Value::Known(text)), None) => Some(text),
+        _ => None,
+    }
+}
+
 /// Adds a conversion between the versions of the kind `id`, if the Go project has a conversion webhook for the kind.
 fn convert(
     project: &mut Project,
     crd: &Crd,
     id: &GroupVersionKind,
     entries: &[&GoResource],
-    report: &mut Report,
+    lost: &mut Lost,
 ) {
-    let with = entries
-        .iter()
-        .filter_map(|it| Some((it, it.webhooks.as_ref()?)));
-    let with: Vec<_> = with.filter(|(_, webhooks)| webhooks.conversion).collect();
-    if !crd.converts && with.is_empty() {
-        return;
-    }
+    let mut has_webhook = crd.converts;
     // The hub is the version that lists spokes. An older PROJECT has no such list, so take the stored version.
-    let hub = with.iter().find(|(_, webhooks)| !webhooks.spoke.is_empty());
-    let hub = hub.map_or(id.version().as_str(), |(entry, _)| entry.version.as_str());
-    let served = crd.versions.iter().filter(|it| it.served);
-    let served: BTreeSet<_> = served
-        .filter_map(|it| it.name.parse::<Version>().ok())
-        .collect();
-    let Some(hub) = project
-        .resources
-        .iter()
-        .find(|it| it.version.as_str() == hub && it.kind == *id.kind() && it.group == *id.group())
-    else {
+    let mut version_of_hub = id.version().as_str();
+    for entry in entries.iter().rev() {
+        if let Some(webhooks) = &entry.webhooks
+            && webhooks.conversion
+        {
+            has_webhook = true;
+            if !webhooks.spoke.is_empty() {
+                version_of_hub = &entry.version;
+            }
+        }
+    }
+    let mut resources = project.resources.iter();
+    let hub = resources.find(|resource| {
+        resource.version.as_str() == version_of_hub
+            && resource.kind == *id.kind()
+            && resource.group == *id.group()
+    });
+    let Some(hub) = hub.filter(|_| has_webhook).cloned() else {
         return;
     };
-    let (hub, spokes) = (
-        hub.clone(),
-        served.into_iter().filter(|it| *it != hub.version),
-    );
-    let spokes: BTreeSet<_> = spokes.collect();
+    let mut spokes = BTreeSet::new();
+    for version in &crd.versions {
+        if let Ok(name) = version.name.parse::<Version>()
+            && version.served
+            && name != hub.version
+        {
+            spokes.insert(name);
+        }
+    }
     if spokes.is_empty() {
         return;
     }
     if let Err(error) = project.convert(&hub, &spokes) {
-        report.lost(format!(
+        lost.add(format!(
             "the conversion webhook of `{}`: {error:#}",
             hub.kind
         ));

@@ -1,64 +1,83 @@
 //! Takes over the kinds that the Go controllers own and watch, if the project has names for them.
 
-use super::{kinds::GoKind, source::Source};
-use crate::{
-    builtin,
-    names::GroupVersionKind,
-    project::{Project, Resource},
-};
+use std::collections::BTreeSet;
+
+use super::{kind::GoKind, path::file_name, source::Source};
+use crate::{builtin, names::GroupVersionKind, project::Project};
 
 /// Adds the kinds that the Go controllers watch to the controllers of `project`. Owned kinds are not added: the
 /// generated code for an owned kind creates an example object, whose name an object in the cluster may already have.
 pub(super) fn take(project: &mut Project, source: &Source, kinds: &mut [GoKind]) {
     for kind in kinds {
         let files = &kind.code.files;
-        let named = |package: &str, name: &str, project: &Project| {
-            let mut imports = files
-                .iter()
-                .filter_map(|file| source.go.import(file, package));
-            imports.find_map(|import| named(project, import, name))
-        };
-        let owned = kind.code.owns.iter();
-        let owned = owned.map(|(package, name)| named(package, name, project));
-        let owned: Option<Vec<_>> = owned.collect();
-        let mut left = kind.code.watches.clone();
-        left.retain(|(package, name)| {
-            let id = named(package, name, project);
-            let id = id.filter(|id| owned.as_ref().is_some_and(|owned| !owned.contains(id)));
-            id.and_then(|id| watch(project, &kind.id, id)).is_none()
-        });
-        kind.code.watches = left;
+        let owns = kind.code.owns.iter();
+        let owned: Option<Vec<_>> = owns
+            .map(|(package, name)| called(project, source, files, package, name))
+            .collect();
+        // If an owned kind is unknown, a watched kind may be the same.
+        if let Some(owned) = &owned {
+            let watches = std::mem::take(&mut kind.code.watches);
+            for (package, name) in watches {
+                let id = called(project, source, files, &package, &name);
+                let is_taken = match id {
+                    Some(id) if !owned.contains(&id) => watch(project, &kind.id, id),
+                    _ => false,
+                };
+                if !is_taken {
+                    kind.code.watches.insert((package, name));
+                }
+            }
+        }
         kind.code.owned = owned.unwrap_or_default();
     }
 }
 
+/// The kind that `files` call `name` in the Go package `package`.
+fn called(
+    project: &Project,
+    source: &Source,
+    files: &BTreeSet<String>,
+    package: &str,
+    name: &str,
+) -> Option<GroupVersionKind> {
+    files.iter().find_map(|file| {
+        let import = source.go.import(file, package)?;
+        imported(project, import, name)
+    })
+}
+
 /// The kind `name` of the Go package `import`.
-fn named(project: &Project, import: &str, name: &str) -> Option<GroupVersionKind> {
+fn imported(project: &Project, import: &str, name: &str) -> Option<GroupVersionKind> {
     if let Some(package) = import.strip_prefix("k8s.io/api/") {
         let path = format!("k8s_openapi::api::{}::{name}", package.replace('/', "::"));
-        let builtin = builtin::all().find(|it| it.path == path)?;
+        let builtin = builtin::all().find(|kind| kind.path == path)?;
         return builtin.id().parse().ok();
     }
-    let version = import.rsplit('/').next()?;
-    let is_it = |it: &&Resource| {
-        it.kind.as_str() == name && it.version.as_str() == version && !it.is_builtin()
-    };
-    let mut found = project.resources.iter().filter(is_it);
+    let version = file_name(import);
+    let mut found = project.resources.iter().filter(|resource| {
+        resource.kind.as_str() == name
+            && resource.version.as_str() == version
+            && !resource.is_builtin()
+    });
     // Kinds of two groups may have the same name. The import does not say which group it is.
     let only = found.next().filter(|_| found.next().is_none())?;
     Some(only.id())
 }
 
 /// Adds `id` to the watches of the first controller of the kind `of`, if the project stays valid.
-fn watch(project: &mut Project, of: &GroupVersionKind, id: GroupVersionKind) -> Option<()> {
+fn watch(project: &mut Project, of: &GroupVersionKind, id: GroupVersionKind) -> bool {
     let mut after = project.clone();
     let mut resources = after.resources.iter_mut();
-    let resource = resources.find(|it| it.id() == *of && it.id() != id)?;
-    let watches = &mut resource.controllers.first_mut()?.watches;
-    if !watches.contains(&id) {
-        watches.push(id);
+    let resource = resources.find(|resource| resource.id() == *of && resource.id() != id);
+    let Some(controller) = resource.and_then(|resource| resource.controllers.first_mut()) else {
+        return false;
+    };
+    if !controller.watches.contains(&id) {
+        controller.watches.push(id);
     }
-    after.validate().ok()?;
-    *project = after;
-    Some(())
+    let is_valid = after.validate().is_ok();
+    if is_valid {
+        *project = after;
+    }
+    is_valid
 }

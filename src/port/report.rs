@@ -1,550 +1,396 @@
-//! `PORTING.md`: what was taken over from the Go project, what could not be taken over, and what is
-//! left to write.
+//! What `PORTING.md` says: what was taken over from the Go project, what could not be taken over, and what is left to
+//! write.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
-    fmt::Write as _,
-};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 
 use super::{
-    Port,
+    config::Deployed,
     go::Value,
-    kinds::GoKind,
-    source::{file_name, folder, is_file_of},
+    kind::GoKind,
+    lost::Lost,
+    path::{file_name, folder, is_file_of},
+    source::Source,
+    texts::Difference,
 };
-use crate::{
-    names::GroupVersionKind,
-    project::{Controller, Project, Resource},
-    visible::visible,
-};
+use crate::project::{Controller, Project, Resource, Stage};
 
-/// The name of the report file.
-pub const FILE: &str = "PORTING.md";
-
-/// What could not be taken over, and where the Go project is.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Report {
+/// The values of the report. Its template has the words.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    project: String,
+    domain: String,
+    crate_name: String,
+    /// The folder of the Go project.
     folder: String,
-    /// What could not be taken over, in the order of discovery, without duplicates.
-    lost: Vec<String>,
+    kinds: Vec<Kind>,
+    features: Vec<String>,
+    /// How many entries the rules have.
+    rules: usize,
+    lease: Name,
+    namespace: Name,
+    deployment: Name,
+    service_account: Name,
+    /// The field manager of requests without one, in Go. Empty if it is unknown.
+    program: String,
+    /// The names that objects of each kind have.
+    names: Vec<NamesOfKind>,
     warnings: Vec<String>,
-    seen: HashSet<String>,
+    lost: Vec<String>,
+    differences: Vec<Difference>,
+    files: Vec<File>,
+    /// The folders with other files.
+    folders: Vec<Folder>,
+    /// Whether the Deployment in Go stays beside the new one, because it has another name.
+    stays: bool,
+    /// Whether both operators take turns, because they share the Lease.
+    takes_turns: bool,
 }
 
-impl Report {
-    pub fn new(folder: &str) -> Self {
-        Self {
-            folder: folder.to_owned(),
-            ..Self::default()
-        }
-    }
-
-    /// Records what could not be taken over.
-    pub fn lost(&mut self, what: impl AsRef<str>) {
-        let what = what.as_ref();
-        if self.seen.insert(what.to_owned()) {
-            self.lost.push(what.to_owned());
-        }
-    }
-
-    /// Records a danger in what was taken over unchanged.
-    pub fn warn(&mut self, what: impl AsRef<str>) {
-        self.warnings.push(what.as_ref().to_owned());
-    }
-
-    /// The dangers in what was taken over unchanged.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
-    /// How many things could not be taken over.
-    pub fn count(&self) -> usize {
-        self.lost.len()
-    }
-
-    pub fn folder(&self) -> String {
-        format!("`{}`", visible(&self.folder))
-    }
+/// A version of a kind that was taken over.
+#[derive(Debug, Serialize)]
+struct Kind {
+    /// Its name, in backticks.
+    id: String,
+    namespaced: bool,
+    /// The stage of the version, if the project defines the kind.
+    stage: Option<Stage>,
+    plural: String,
+    short_names: Vec<String>,
+    controllers: Vec<String>,
+    watches: Vec<String>,
+    defaulting: bool,
+    validation: bool,
+    /// If the version is the hub, the versions that are converted to it.
+    spokes: Vec<String>,
 }
 
-/// What the report says about the generated files.
-pub(super) struct Made<'a> {
-    /// The differences between the types of a kind and its CRD.
-    pub losses: &'a [(GroupVersionKind, Vec<String>)],
-    /// What could not be written to a file.
-    pub lost: &'a [String],
+/// A name of the operator in a cluster; empty if it is unknown.
+#[derive(Debug, Serialize)]
+struct Name {
+    go: String,
+    here: String,
 }
 
-/// The text of the report.
-pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
-    let mut text = format!(
-        "# Port of {name} from Go\n\n\
-         This project was started by `rscaffold init --from {folder}`,\n\
-         which reads PROJECT, `config`, and the names in the Go code. The code of the controllers \
-         and webhooks is for you to write.\n\
-         This file is yours, and no command changes it: tick off what is done, and delete the file \
-         when you have finished.\n",
-        name = project.project_name,
-        folder = visible(&port.report.folder),
-    );
-    taken(port, project, &mut text);
-    cluster(port, project, &mut text);
-    let mut lost: Vec<_> = port.report.lost.clone();
-    lost.extend_from_slice(made.lost);
-    section("Warnings", "", port.report.warnings(), &mut text);
-    section("What could not be taken over", "", &lost, &mut text);
-    schemas(made, &mut text);
-    files(port, project, &mut text);
-    commands(port, project, &mut text);
-    text
+/// The names that objects of a kind have.
+#[derive(Debug, Serialize)]
+struct NamesOfKind {
+    kind: String,
+    field_manager: Name,
+    has_finalizer: bool,
+    finalizer: Name,
+    events: Name,
 }
 
-/// Writes a heading with a list, unless the list is empty.
-fn section(title: &str, intro: &str, lines: &[String], text: &mut String) {
-    if lines.is_empty() {
-        return;
-    }
-    let _ = write!(text, "\n## {title}\n\n");
-    if !intro.is_empty() {
-        let _ = write!(text, "{intro}\n\n");
-    }
-    for line in lines {
-        item("- [ ]", line, text);
-    }
+/// A Go file with code that has a place here.
+#[derive(Debug, Serialize)]
+struct File {
+    path: String,
+    #[serde(flatten)]
+    content: Content,
 }
 
-/// Writes an item of a list. Texts of the Go project may have any characters, and stay one line.
-fn item(mark: &str, line: &str, text: &mut String) {
-    let _ = writeln!(text, "{mark} {}", visible(line));
+/// A folder, and how many Go files it has that have no place here.
+#[derive(Debug, Serialize)]
+struct Folder {
+    path: String,
+    files: usize,
 }
 
-fn taken(port: &Port, project: &Project, text: &mut String) {
-    let _ = write!(text, "\n## What was taken over\n\n");
-    let mut lines = vec![format!(
-        "the domain `{}`, and the crate `{}`",
-        project.domain,
-        project.repo.crate_name()
-    )];
-    for resource in project.resources.iter() {
-        let mut parts = vec![
-            if resource.namespaced {
-                "namespaced"
-            } else {
-                "cluster-scoped"
-            }
-            .to_owned(),
-        ];
-        if resource.has_api() {
-            parts.push(format!("plural `{}`", resource.plural));
-            let short: Vec<_> = resource
-                .short_names
-                .iter()
-                .map(|it| format!("`{it}`"))
-                .collect();
-            if !short.is_empty() {
-                parts.push(format!("short names {}", short.join(", ")));
-            }
-            parts.push(
-                if resource.is_stored() {
-                    "stored"
-                } else if resource.is_served() {
-                    "served"
-                } else {
-                    "not served"
-                }
-                .to_owned(),
-            );
-        }
-        let controllers: Vec<_> = resource
-            .controllers
-            .iter()
-            .map(|it| format!("`{}`", it.name))
-            .collect();
-        if !controllers.is_empty() {
-            parts.push(format!("controller {}", controllers.join(", ")));
-        }
-        let watches = resource.controllers.iter().flat_map(|it| &it.watches);
-        let watches: Vec<_> = watches.map(|id| format!("`{id}`")).collect();
-        if !watches.is_empty() {
-            parts.push(format!("watches {}", watches.join(", ")));
-        }
-        if resource.webhooks.defaulting.is_some() {
-            parts.push("defaulting webhook".to_owned());
-        }
-        if resource.webhooks.validation.is_some() {
-            parts.push("validating webhook".to_owned());
-        }
-        if let Some(spokes) = resource.spokes() {
-            let spokes: Vec<_> = spokes.iter().map(|it| format!("`{it}`")).collect();
-            parts.push(format!("hub of {}", spokes.join(", ")));
-        }
-        lines.push(format!("{resource}: {}", parts.join(", ")));
-    }
-    let features: Vec<_> = port
-        .deployed
-        .features
-        .iter()
-        .map(|it| format!("`{it}`"))
-        .collect();
-    if !features.is_empty() {
-        lines.push(format!("the features {}", features.join(", ")));
-    }
-    if !port.rights.is_empty() {
-        lines.push(format!(
-            "the permissions of the manager's role, as `RULES` of the controllers: {} entries",
-            port.rights.len()
-        ));
-    }
-    for line in lines {
-        item("-", &line, text);
-    }
+/// The content of a Go file.
+#[derive(Debug, Serialize)]
+#[serde(tag = "content", rename_all = "kebab-case")]
+enum Content {
+    Reconcilers {
+        reconcilers: Vec<Reconciler>,
+    },
+    Webhooks {
+        targets: Vec<String>,
+    },
+    Conversions {
+        targets: Vec<String>,
+    },
+    Types {
+        targets: Vec<String>,
+    },
+    /// The code that starts the operator.
+    Main,
+    /// The code that starts an API server for tests.
+    TestSetup,
+    TestsOnCluster,
 }
 
-/// Writes the names of the running operator.
-fn cluster(port: &Port, project: &Project, text: &mut String) {
-    let _ = write!(
-        text,
-        "\n## Names of the operator in a cluster\n\
-         \n\
-         The new operator takes over from the Go one where both columns are equal. `-` stands for what was not \
-         found.\n\
-         \n\
-         | what | in Go | here |\n\
-         |---|---|---|\n"
-    );
-    let mut row = |what: &str, was: &str, is: &str| {
-        let cell = |it: &str| match it {
-            "" => "-".to_owned(),
-            it => format!("`{}`", visible(it).replace('|', "\\|").replace('`', "'")),
-        };
-        let _ = writeln!(text, "| {what} | {} | {} |", cell(was), cell(is));
-    };
-    let name = &project.project_name;
-    let lease = project.lease.as_ref().map_or("", |it| it.as_str());
-    row("Lease", lease, &project.lease_name());
-    let namespace = port.deployed.namespace.as_deref().unwrap_or_default();
-    row("namespace", namespace, &project.namespace_name());
-    let here = format!("{name}-controller-manager");
-    let deployment = port.deployed.deployment.as_ref();
-    row("Deployment", deployment.map_or("", |it| &it.name), &here);
-    row(
-        "ServiceAccount",
-        deployment.map_or("", |it| &it.service_account),
-        &here,
-    );
-    let program = deployment.map_or("", |it| &it.program);
-    if !program.is_empty() {
-        row("field manager of plain updates", program, "");
-    }
-    for kind in &port.kinds {
-        let resource = project.resources.iter().find(|it| it.id() == kind.id);
-        let Some((resource, controller)) =
-            resource.and_then(|it| Some((it, it.controllers.first()?)))
-        else {
-            continue;
-        };
-        let names = Names::new(project, resource, controller, kind);
-        if !names.managers.is_empty() {
-            row(
-                &format!("field manager of {}", kind.id.kind()),
-                &names.managers,
-                &names.manager,
-            );
-        }
-        if controller.finalizer {
-            row(
-                &format!("finalizer of {}", kind.id.kind()),
-                &names.finalizers,
-                &names.finalizer,
-            );
-        }
-        if !names.reporters.is_empty() {
-            row(
-                &format!("events of {}", kind.id.kind()),
-                &names.reporters,
-                &names.own,
-            );
-        }
-    }
+#[derive(Debug, Serialize)]
+struct Reconciler {
+    kind: String,
+    group: String,
+    version: String,
+    target: String,
+    has_finalizer: bool,
+    /// Whether the kind exists without the project.
+    foreign: bool,
+    /// The name of the controller, if it is not the default.
+    controller_name: Option<String>,
+    /// The owned kinds in Go, and by their names in the project, if these are known.
+    owns: Vec<String>,
+    owned: Vec<String>,
+    /// The watched kinds in Go that the controller here does not watch.
+    watches: Vec<String>,
 }
 
-/// The names of a controller that objects of a kind store: in Go, and here.
-pub(super) struct Names {
-    own: String,
-    managers: String,
-    manager: String,
-    finalizers: String,
-    finalizer: String,
-    reporters: String,
+/// What the report is about.
+pub(super) struct Subject<'a> {
+    pub project: &'a Project,
+    pub folder: &'a str,
+    pub source: &'a Source,
+    pub deployed: &'a Deployed,
+    pub kinds: &'a [GoKind],
+    pub rules: usize,
 }
 
-impl Names {
-    fn new(project: &Project, resource: &Resource, controller: &Controller, kind: &GoKind) -> Self {
-        let own = project.controller_name(resource, controller);
-        Self {
-            manager: only(&kind.code.field_managers).unwrap_or(&own).to_owned(),
-            finalizer: match only(kind.code.finalizers.keys()) {
-                Some(name) => name.to_owned(),
-                None => format!("{own}/finalizer"),
+impl Subject<'_> {
+    /// The values of the report.
+    pub fn report(&self, lost: &Lost, differences: Vec<Difference>) -> Report {
+        let project = self.project;
+        let lease = project.lease.as_ref();
+        let namespace = &self.deployed.namespace;
+        let deployment = self.deployed.deployment.as_ref();
+        let here = project.deployment_name();
+        let (files, folders) = self.files();
+        Report {
+            project: project.project_name.to_string(),
+            domain: project.domain.to_string(),
+            crate_name: project.repo.crate_name().to_string(),
+            folder: self.folder.to_owned(),
+            kinds: project.resources.iter().map(Kind::new).collect(),
+            features: strings(&self.deployed.features),
+            rules: self.rules,
+            lease: Name {
+                go: lease.map_or_else(String::new, ToString::to_string),
+                here: project.lease_name(),
             },
-            managers: all(&kind.code.field_managers),
-            finalizers: all(kind.code.finalizers.keys()),
-            reporters: all(&kind.code.event_reporters),
-            own,
+            namespace: Name {
+                go: namespace.clone().unwrap_or_default(),
+                here: project.namespace_name(),
+            },
+            stays: deployment.is_some_and(|found| found.name != here),
+            // They share it only if the name and the namespace are the same.
+            takes_turns: lease.is_some() && namespace.is_some(),
+            deployment: Name {
+                go: deployment.map_or_else(String::new, |found| found.name.clone()),
+                here: here.clone(),
+            },
+            service_account: Name {
+                go: deployment.map_or_else(String::new, |found| found.service_account.clone()),
+                here,
+            },
+            program: deployment.map_or_else(String::new, |found| found.program.clone()),
+            names: self.names(),
+            warnings: lost.warnings.clone(),
+            lost: lost.items.clone(),
+            differences,
+            files,
+            folders,
         }
     }
+
+    /// The first controller of each kind, which has its names.
+    fn controlled(&self) -> Vec<(&GoKind, &Resource, &Controller)> {
+        let mut controlled = Vec::new();
+        for kind in self.kinds {
+            let mut resources = self.project.resources.iter();
+            if let Some(resource) = resources.find(|resource| resource.id() == kind.id)
+                && let Some(controller) = resource.controllers.first()
+            {
+                controlled.push((kind, resource, controller));
+            }
+        }
+        controlled
+    }
+
+    fn names(&self) -> Vec<NamesOfKind> {
+        let mut names = Vec::new();
+        for (kind, resource, controller) in self.controlled() {
+            names.push(NamesOfKind {
+                kind: kind.id.kind().to_string(),
+                field_manager: Name {
+                    go: joined(&kind.code.field_managers),
+                    here: self.project.field_manager(resource, controller),
+                },
+                has_finalizer: controller.finalizer,
+                finalizer: Name {
+                    go: joined(kind.code.finalizers.keys()),
+                    here: self.project.finalizer_name(resource, controller),
+                },
+                events: Name {
+                    go: joined(&kind.code.event_reporters),
+                    here: self.project.controller_name(resource, controller),
+                },
+            });
+        }
+        names
+    }
+
+    /// The Go files whose content has a place here, and the folders with other files.
+    fn files(&self) -> (Vec<File>, Vec<Folder>) {
+        let mut files = Vec::new();
+        let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+        for (path, text) in &self.source.files.texts {
+            if !is_file_of("go", path) {
+                continue;
+            }
+            if let Some(content) = self.content(path, text) {
+                files.push(File {
+                    path: path.clone(),
+                    content,
+                });
+                continue;
+            }
+            let is_generated = text.contains("// Code generated") || path.contains("zz_generated");
+            if !path.ends_with("_test.go") && !is_generated {
+                *others.entry(folder(path)).or_default() += 1;
+            }
+        }
+        let mut folders = Vec::new();
+        for (folder, files) in others {
+            folders.push(Folder {
+                path: if folder.is_empty() { "." } else { folder }.to_owned(),
+                files,
+            });
+        }
+        (files, folders)
+    }
+
+    /// What a Go file contains, if the project has a place for it.
+    fn content(&self, path: &str, text: &str) -> Option<Content> {
+        if path.ends_with("_test.go") {
+            return match file_name(path) {
+                "suite_test.go" | "e2e_suite_test.go" => Some(Content::TestSetup),
+                _ if path.starts_with("test/e2e") => Some(Content::TestsOnCluster),
+                _ => None,
+            };
+        }
+        if self.kinds.iter().any(|kind| kind.code.files.contains(path)) {
+            let reconcilers = self.reconcilers(path);
+            return (!reconcilers.is_empty()).then_some(Content::Reconcilers { reconcilers });
+        }
+        let go = &self.source.go;
+        if go.mentions(path, "NewWebhookManagedBy") {
+            let mut targets = Vec::new();
+            for resource in self.project.webhooks() {
+                if go.mentions(path, resource.kind.as_str()) {
+                    targets.push(self.project.webhook_file(resource));
+                }
+            }
+            return Some(Content::Webhooks { targets });
+        }
+        let targets = self.conversions(path, text);
+        if !targets.is_empty() {
+            return Some(Content::Conversions { targets });
+        }
+        if text.contains("+kubebuilder:object:root=true") {
+            let mut targets = Vec::new();
+            for resource in self.project.resources.iter() {
+                let is_here = text.contains(&format!("type {} struct", resource.kind));
+                if is_here && resource.has_api() {
+                    targets.push(self.project.types_file(resource));
+                }
+            }
+            return (!targets.is_empty()).then_some(Content::Types { targets });
+        }
+        let is_main = go.mentions(path, "NewManager") && text.contains("package main");
+        is_main.then_some(Content::Main)
+    }
+
+    /// The files here for the conversions in a Go file.
+    fn conversions(&self, path: &str, text: &str) -> Vec<String> {
+        let version = file_name(folder(path));
+        let mut targets = Vec::new();
+        for hub in self.project.hubs() {
+            let methods = ["ConvertTo", "ConvertFrom"];
+            let mut starts = methods
+                .map(|method| format!("{}) {method}(", hub.kind))
+                .into_iter();
+            if !starts.any(|start| text.contains(&start)) {
+                continue;
+            }
+            for spoke in hub.spokes().into_iter().flatten() {
+                if spoke.as_str() == version {
+                    targets.push(self.project.conversion_file(hub, spoke));
+                }
+            }
+        }
+        targets
+    }
+
+    /// The reconcilers in a Go file.
+    fn reconcilers(&self, path: &str) -> Vec<Reconciler> {
+        let mut reconcilers = Vec::new();
+        for (kind, resource, controller) in self.controlled() {
+            if !kind.code.files.contains(path) {
+                continue;
+            }
+            let is_usual = resource.is_own(controller);
+            reconcilers.push(Reconciler {
+                kind: kind.id.kind().to_string(),
+                group: kind.id.group().to_string(),
+                version: kind.id.version().to_string(),
+                target: self.project.controller_file(resource, controller),
+                has_finalizer: controller.finalizer,
+                foreign: !resource.has_api(),
+                controller_name: (!is_usual).then(|| controller.name.to_string()),
+                owns: go_names(&kind.code.owns),
+                owned: strings(&kind.code.owned),
+                watches: go_names(&kind.code.watches),
+            });
+        }
+        reconcilers
+    }
+}
+
+impl Kind {
+    fn new(resource: &Resource) -> Self {
+        let mut watches = Vec::new();
+        let mut controllers = Vec::new();
+        for controller in &resource.controllers {
+            controllers.push(controller.name.to_string());
+            watches.extend(strings(&controller.watches));
+        }
+        Self {
+            id: resource.to_string(),
+            namespaced: resource.namespaced,
+            stage: resource.own().map(|own| own.stage),
+            plural: resource.plural.to_string(),
+            short_names: strings(&resource.short_names),
+            controllers,
+            watches,
+            defaulting: resource.webhooks.defaulting.is_some(),
+            validation: resource.webhooks.validation.is_some(),
+            spokes: strings(resource.spokes().into_iter().flatten()),
+        }
+    }
+}
+
+fn strings<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
+    let strings = values.into_iter().map(|value| value.to_string());
+    strings.collect()
+}
+
+/// Kinds as Go code names them: `corev1.Secret`.
+fn go_names<'a>(kinds: impl IntoIterator<Item = &'a (String, String)>) -> Vec<String> {
+    let mut names = Vec::new();
+    for (package, kind) in kinds {
+        names.push(match package.as_str() {
+            "" => kind.clone(),
+            package => format!("{package}.{kind}"),
+        });
+    }
+    names
 }
 
 /// The texts of all values.
-fn all<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
-    let texts = values.into_iter().map(|it| match it {
-        Value::Known(text) | Value::Unknown(text) => text.as_str(),
-    });
-    texts.collect::<Vec<_>>().join(", ")
-}
-
-/// The text of the only value, if it is known.
-pub(super) fn only<'a>(values: impl IntoIterator<Item = &'a Value>) -> Option<&'a str> {
-    let mut values = values.into_iter();
-    match (values.next(), values.next()) {
-        (Some(Value::Known(text)), None) => Some(text),
-        _ => None,
-    }
-}
-
-/// Writes the differences between the schemas.
-fn schemas(made: &Made, text: &mut String) {
-    let mut lines = Vec::new();
-    for (id, losses) in made.losses {
-        for loss in losses {
-            lines.push(format!("`{}`: {loss}", id.kind()));
-        }
-    }
-    let intro = "The CRDs that come from the types in `src/api` have the same schemas, with these \
-        exceptions. In these places, an object that the Go version accepts may be refused, or the \
-        reverse.";
-    section("How the schemas differ", intro, &lines, text);
-}
-
-/// Writes what each Go file contains, and where to port it.
-fn files(port: &Port, project: &Project, text: &mut String) {
-    let mut lines = Vec::new();
-    let mut rest: BTreeMap<&str, usize> = BTreeMap::new();
-    for (path, content) in &port.source.files.texts {
-        if !is_file_of("go", path) {
-            continue;
-        }
-        match line(port, project, path, content) {
-            Some(line) => lines.push(format!("`{path}`: {line}")),
-            None if path.ends_with("_test.go") || content.contains("// Code generated") => {}
-            None if path.contains("zz_generated") => {}
-            None => {
-                let folder = match folder(path) {
-                    "" => ".",
-                    folder => folder,
-                };
-                *rest.entry(folder).or_default() += 1;
-            }
-        }
-    }
-    for (folder, count) in rest {
-        let files = ["files", "file"][usize::from(count == 1)];
-        lines.push(format!(
-            "`{folder}/`: {count} {files}; port the functions that the controllers call"
-        ));
-    }
-    section("What is left to write, file by file", "", &lines, text);
-}
-
-/// What a Go file contains, and where to port it.
-fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<String> {
-    let go = &port.source.go;
-    let resource = |kind: &GoKind| project.resources.iter().find(|it| it.id() == kind.id);
-    if path.ends_with("_test.go") {
-        return Some(match file_name(path) {
-            "suite_test.go" | "e2e_suite_test.go" => {
-                "starts an API server for tests, as `tests/api_server` and `tests/e2e.sh` do"
-                    .to_owned()
-            }
-            _ if path.starts_with("test/e2e") => {
-                "tests on a cluster: add their checks to `tests/e2e.sh`".to_owned()
-            }
-            _ => return None,
-        });
-    }
-    let kinds = port.kinds.iter();
-    let kinds: Vec<_> = kinds
-        .filter(|kind| kind.code.files.contains(path))
-        .collect();
-    if !kinds.is_empty() {
-        let parts = kinds.iter().filter_map(|kind| {
-            let resource = resource(kind)?;
-            let controller = resource.controllers.first()?;
-            Some(reconciler(project, kind, resource, controller))
-        });
-        let parts: Vec<_> = parts.collect();
-        return (!parts.is_empty()).then(|| parts.join("; "));
-    }
-    if go.mentions(path, "NewWebhookManagedBy") {
-        let targets = project
-            .webhooks()
-            .filter(|it| go.mentions(path, it.kind.as_str()));
-        let targets = targets.map(|it| format!("`{}`", project.webhook_file(it)));
-        let targets: Vec<_> = targets.collect();
-        let goes = if targets.is_empty() {
-            "add them here with `rscaffold create webhook`".to_owned()
-        } else {
-            format!("write the defaults and the rules in {}", targets.join(", "))
-        };
-        return Some(format!("webhooks: {goes}"));
-    }
-    let conversions = conversions(project, path, content);
-    if !conversions.is_empty() {
-        return Some(format!(
-            "conversions: {} converts the fields that both versions have; write the rest",
-            conversions.join(", ")
-        ));
-    }
-    if content.contains("+kubebuilder:object:root=true") {
-        let kinds = project.resources.iter().filter(|it| it.has_api());
-        let kinds = kinds.filter(|it| content.contains(&format!("type {} struct", it.kind)));
-        let targets = kinds.map(|it| format!("`{}`", project.types_file(it)));
-        let targets: Vec<_> = targets.collect();
-        return (!targets.is_empty()).then(|| {
-            format!(
-                "types: the fields are in {}; write the methods of the Go types",
-                targets.join(", ")
-            )
-        });
-    }
-    if go.mentions(path, "NewManager") && content.contains("package main") {
-        return Some(
-            "starts the operator: `src/main.rs` does that here; move its own flags to \
-             `src/cli.rs`, and everything else that it starts to `src/main.rs`"
-                .to_owned(),
-        );
-    }
-    None
-}
-
-/// The conversion files here for the conversions in a Go file.
-fn conversions(project: &Project, path: &str, content: &str) -> Vec<String> {
-    let version = folder(path).rsplit('/').next().unwrap_or_default();
-    let hubs = project.hubs().filter(|hub| {
-        let is_in = |method| content.contains(&format!("{}) {method}(", hub.kind));
-        is_in("ConvertTo") || is_in("ConvertFrom")
-    });
-    let files = hubs.flat_map(|hub| {
-        let spokes = hub.spokes().into_iter().flatten();
-        let spokes = spokes.filter(|it| it.as_str() == version);
-        spokes.map(|spoke| format!("`{}`", project.conversion_file(hub, spoke)))
-    });
-    files.collect()
-}
-
-fn reconciler(
-    project: &Project,
-    kind: &GoKind,
-    resource: &Resource,
-    controller: &Controller,
-) -> String {
-    let target = project.controller_file(resource, controller);
-    let mut text = format!(
-        "the reconciler of {}: write `reconcile`{} in `{target}`",
-        kind.id.kind(),
-        if controller.finalizer {
-            " and `cleanup`"
-        } else {
-            ""
-        },
-    );
-    let list = |kinds: &BTreeSet<(String, String)>| {
-        let kinds = kinds.iter().map(|(package, kind)| match package.as_str() {
-            "" => format!("`{kind}`"),
-            package => format!("`{package}.{kind}`"),
-        });
-        kinds.collect::<Vec<_>>().join(", ")
-    };
-    if !kind.code.owns.is_empty() {
-        let owned: Vec<_> = kind.code.owned.iter().map(ToString::to_string).collect();
-        let owned = match owned.as_slice() {
-            [] => "<GROUP>/<VERSION>/<KIND>".to_owned(),
-            owned => owned.join(","),
-        };
-        let mut command = format!(
-            "rscaffold create api --group {} --version {} --kind {} --owns {owned}",
-            kind.id.group(),
-            kind.id.version(),
-            kind.id.kind()
-        );
-        if !resource.has_api() {
-            command += " --resource=false";
-        }
-        if controller.name != resource.kind.controller() {
-            let _ = write!(command, " --controller-name {}", controller.name);
-        }
-        let _ = write!(
-            text,
-            ". It owns {}: `{command}` adds code that makes an example of each, so complete that code before you \
-             run it beside objects of the Go operator",
-            list(&kind.code.owns)
-        );
-    }
-    if !kind.code.watches.is_empty() {
-        let _ = write!(
-            text,
-            ". It also watches {}: `--watches <GROUP>/<VERSION>/<KIND>` adds the code for kinds of Kubernetes and of \
-             this project",
-            list(&kind.code.watches)
-        );
-    }
-    text
-}
-
-/// Writes the last steps of the port.
-fn commands(port: &Port, project: &Project, text: &mut String) {
-    let name = &project.project_name;
-    let namespace = project.namespace_name();
-    let deploy = "make docker-build docker-push deploy IMG=<IMAGE>";
-    let mut lines = vec![
-        "`make manifests` writes the CRDs and the role from the code; `git diff config` shows the \
-         changes"
-            .to_owned(),
-        "`make test` runs the tests of this project".to_owned(),
-        "`kubectl diff -f config/crd/bases` shows what `make install` would change in a cluster \
-         that runs the Go operator"
-            .to_owned(),
-        "`make run` runs the new operator on your machine, against a test cluster".to_owned(),
-        format!("`{deploy}` deploys it to the namespace `{namespace}`"),
-    ];
-    let here = format!("{name}-controller-manager");
-    let deployment = port.deployed.deployment.as_ref();
-    if let Some(old) = deployment.filter(|it| it.name != here) {
-        // Both operators share the Lease only if the name and the namespace are the same.
-        let is_safe = project.lease.is_some() && port.deployed.namespace.is_some();
-        let when = if is_safe {
-            "`make deploy` leaves that one running. The new operator waits for the Lease until the \
-             old Deployment is deleted"
-        } else {
-            "`make deploy` leaves that one running. Delete the old Deployment first: otherwise \
-             both operators work at the same time"
-        };
-        lines.push(format!(
-            "`kubectl --namespace {namespace} delete deployment {old}` deletes the Go operator: \
-             its Deployment has another name, so {when}",
-            old = old.name
-        ));
-    }
-    lines.push(
-        "if Helm, Argo CD or Flux deployed the Go operator, remove it there first: otherwise it is \
-         deployed again"
-            .to_owned(),
-    );
-    lines.push(
-        "objects that the Go operator created, with their owner as controller, are adopted if the \
-         new controller creates them with the same name; objects with other names stay until you \
-         delete them"
-            .to_owned(),
-    );
-    section("Then", "", &lines, text);
+fn joined<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
+    let texts: Vec<_> = values.into_iter().map(Value::text).collect();
+    texts.join(", ")
 }

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::go::Go;
+use super::{
+    go::Go,
+    path::{file_name, is_file_of},
+};
 use crate::{engine::worktree::Snapshot, project::yaml::documents};
 
 /// Folders without source code of the project, which are not read.
@@ -28,12 +31,14 @@ impl Object {
         at(&self.value, place)?.as_str()
     }
 
-    pub fn kind(&self) -> &str {
-        self.text("kind").unwrap_or_default()
+    /// Whether the object is of this kind.
+    pub fn is_a(&self, kind: &str) -> bool {
+        self.text("kind") == Some(kind)
     }
 
+    /// The name; empty if there is none.
     pub fn name(&self) -> &str {
-        self.text("metadata.name").unwrap_or_default()
+        self.text("metadata.name").unwrap_or("")
     }
 }
 
@@ -44,43 +49,30 @@ pub(super) fn at<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
         .try_fold(value, |value, field| value.get(field))
 }
 
+/// The items of a list. Without a list, there are none.
+pub(super) fn list(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+    value.and_then(Value::as_array).into_iter().flatten()
+}
+
 /// The strings in a list.
 pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
-    let list = value.and_then(Value::as_array).into_iter().flatten();
-    list.filter_map(|it| it.as_str().map(str::to_owned))
-        .collect()
-}
-
-/// Returns whether a file has the extension of a language, such as `go`.
-pub(super) fn is_file_of(language: &str, path: &str) -> bool {
-    path.rsplit_once('.')
-        .is_some_and(|(_, end)| end == language)
-}
-
-/// The folder of a file; empty for a file at the top.
-pub(super) fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-/// The name of a file in its folder.
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    let strings = list(value).filter_map(Value::as_str);
+    strings.map(str::to_owned).collect()
 }
 
 /// Returns whether a file of a Go project is read. Of the other files, only the paths are known.
 pub fn is_wanted(path: &str) -> bool {
-    let name = file_name(path);
-    let is_manifest = || {
-        let is_yaml = is_file_of("yaml", name) || is_file_of("yml", name);
-        let folder = path.split('/').next().unwrap_or_default();
-        // CRDs of external kinds are often beside the tests.
-        let is_crd = || path.to_ascii_lowercase().contains("crd");
-        // The settings of the operator, such as `leaderElection`, may be in another folder.
-        let is_settings = || name.to_ascii_lowercase().contains("config");
-        let is_usual = matches!(folder, "config" | "dist" | "chart" | "charts");
-        is_yaml && (is_usual || is_crd() || is_settings())
-    };
-    matches!(path, "PROJECT" | "go.mod" | "LICENSE") || is_file_of("go", name) || is_manifest()
+    if matches!(path, "PROJECT" | "go.mod" | "LICENSE") || is_file_of("go", path) {
+        return true;
+    }
+    let top = path.split_once('/').map_or(path, |(top, _)| top);
+    let is_usual = matches!(top, "config" | "dist" | "chart" | "charts");
+    // CRDs of external kinds are often beside the tests.
+    let is_crd = path.to_ascii_lowercase().contains("crd");
+    // The settings of the operator, such as `leaderElection`, may be in another folder.
+    let is_settings = file_name(path).to_ascii_lowercase().contains("config");
+    let is_yaml = is_file_of("yaml", path) || is_file_of("yml", path);
+    is_yaml && (is_usual || is_crd || is_settings)
 }
 
 impl Source {
@@ -109,15 +101,18 @@ impl Source {
             .map(|(path, text)| (path.as_str(), text.as_ref()))
     }
 
-    /// The objects in the manifests below `folder`. A file that is not valid YAML has no objects.
+    /// The objects in the manifests below `folder`. A file that is not valid YAML, such as the template of a chart, has
+    /// no objects.
     pub fn objects(&self, folder: &str) -> Vec<Object> {
-        let objects = self.manifests(folder).flat_map(|(file, text)| {
-            let values = documents(text).unwrap_or_default().into_iter();
-            values.map(|value| Object {
-                file: file.to_owned(),
-                value,
-            })
-        });
-        objects.collect()
+        let mut objects = Vec::new();
+        for (file, text) in self.manifests(folder) {
+            for value in documents(text).into_iter().flatten() {
+                objects.push(Object {
+                    file: file.to_owned(),
+                    value,
+                });
+            }
+        }
+        objects
     }
 }

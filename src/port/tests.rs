@@ -8,6 +8,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 
 use super::*;
 use crate::{
+    command::init::ported,
     crd::tests::is_formatted,
     engine::Texts,
     engine::worktree::{Snapshot, snapshot},
@@ -51,7 +52,7 @@ fn with(path: &str, text: &str, by: &str) -> String {
 }
 
 fn texts(port: &Port) -> Texts {
-    port.texts(&port.project).unwrap().0
+    ported(port, &port.project).unwrap().0
 }
 
 /// The section of PORTING.md about what could not be taken over.
@@ -91,7 +92,9 @@ fn the_project_has_the_settings_of_the_go_project() {
     assert!(book.namespaced && book.is_stored() && book.has_given_types());
     assert_eq!(book.short_names[0].as_str(), "bk");
     let controller = Controller {
+        field_manager: Some("library-books".parse().unwrap()),
         finalizer: true,
+        finalizer_name: Some("shelf.example.com/return".parse().unwrap()),
         watches: vec!["v1/Secret".parse().unwrap()],
         ..Controller::new("book".parse().unwrap())
     };
@@ -227,8 +230,8 @@ fn a_controller_has_the_permissions_and_names_of_the_go_controller() {
     let texts = texts(&read(&[]).unwrap());
     let text = &texts["src/controller/shelf/book.rs"];
     for expected in [
-        "    const FINALIZER_NAME: Option<&'static str> = Some(\"shelf.example.com/return\");\n",
-        "    const FIELD_MANAGER: &'static str = \"library-books\";\n",
+        "        // The finalizer of existing objects.\n        \"shelf.example.com/return\",\n    );\n",
+        "        // The owner of fields of existing objects.\n        \"library-books\";\n",
         "        Rule::sub::<Book>(\"finalizers\", &[Verb::Update]),\n",
         "        Rule::url(\"/healthz\", &[Verb::Get]),\n",
         ".in_namespace(\"archive\")",
@@ -258,7 +261,8 @@ fn a_controller_has_the_permissions_and_names_of_the_go_controller() {
 
 #[test]
 fn the_deployment_has_the_labels_and_namespace_of_the_go_deployment() {
-    let texts = texts(&read(&[]).unwrap());
+    let port = read(&[]).unwrap();
+    let texts = render(&port.project).unwrap().texts;
     let manager = &texts["config/manager/manager.yaml"];
     assert_eq!(manager.matches("team: readers").count(), 2, "{manager}");
     let (_, selector) = manager.split_once("matchLabels:\n").unwrap();
@@ -375,7 +379,7 @@ fn versions_without_a_conversion_are_a_warning() {
     let project =
         with("PROJECT", "    spoke:\n    - v1beta1\n", "").replace("    conversion: true\n", "");
     let port = read(&[("PROJECT", Some(&project))]).unwrap();
-    let (mut texts, notes) = port.texts(&port.project).unwrap();
+    let (mut texts, notes) = ported(&port, &port.project).unwrap();
     let report = texts.remove(REPORT).unwrap();
     let (_, warnings) = report.split_once("## Warnings\n\n").unwrap();
     assert!(
@@ -1034,7 +1038,7 @@ proptest! {
         prop_assert_eq!(&Project::parse(&text).unwrap(), &port.project);
 
         let rendered = render(&port.project).unwrap().texts;
-        let (texts, _) = port.texts(&port.project).unwrap();
+        let (texts, _) = ported(&port, &port.project).unwrap();
         for (path, text) in &texts {
             // The texts of a CRD are data, and stay unchanged.
             let is_crd = path.contains("/bases/") || path.contains("/crds/");
@@ -1042,7 +1046,7 @@ proptest! {
             let hidden = text.chars().find(is_odd).filter(|_| !is_crd);
             prop_assert_eq!(hidden, None, "{}", path);
             prop_assert!(path == REPORT || rendered.contains_key(path), "{}", path);
-            if source::is_file_of("yaml", path) && !path.starts_with("charts/") {
+            if path::is_file_of("yaml", path) && !path.starts_with("charts/") {
                 prop_assert!(yaml::documents(text).is_ok(), "{}: {}", path, text);
             }
             if path.starts_with("src/") && rendered[path] != *text {
@@ -1100,7 +1104,7 @@ fn names() -> impl Strategy<Value = String> {
 
 /// The files of the project that replaces the Go project with these names. The Go project has webhooks for a kind of
 /// Kubernetes: its files name `kube-system`.
-fn ported(name: &str, namespace: &str) -> Texts {
+fn files_of(name: &str, namespace: &str) -> Texts {
     let project = with(
         "PROJECT",
         "projectName: library",
@@ -1127,8 +1131,8 @@ proptest! {
     #[test]
     fn only_what_means_the_namespace_has_it(name in names(), namespace in names()) {
         const MARK: &str = "zq-namespace-zq";
-        let marked = ported(&name, MARK);
-        let found = ported(&name, &namespace);
+        let marked = files_of(&name, MARK);
+        let found = files_of(&name, &namespace);
         prop_assert!(marked["src/webhook/core/pod.rs"].contains("\"kube-system\""));
         prop_assert!(marked["config/default/kustomization.yaml"].contains(MARK));
         prop_assert!(marked.keys().eq(found.keys()));

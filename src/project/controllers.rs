@@ -6,16 +6,26 @@ use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Image, Project, Resource, Types, resource::change};
-use crate::names::{ControllerName, GroupVersionKind};
+use crate::names::{ControllerName, FieldManager, FinalizerName, GroupVersionKind};
 
 /// A controller of a kind.
 // The fields are in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "the fields of a controller")]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "the fields of a controller"
+)]
 pub struct Controller {
+    /// The owner of the fields that the controller applies, if it is not the name of the controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field_manager: Option<FieldManager>,
     /// Whether the controller cleans up before an object is deleted.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub finalizer: bool,
+    /// The name of the finalizer, if it is not the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finalizer_name: Option<FinalizerName>,
     /// The image that the controller runs in a Deployment for each object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
@@ -37,7 +47,9 @@ impl Controller {
     /// A controller without a finalizer, which owns and watches nothing.
     pub fn new(name: ControllerName) -> Self {
         Self {
+            field_manager: None,
             finalizer: false,
+            finalizer_name: None,
             image: None,
             name,
             owns: Vec::new(),
@@ -88,9 +100,12 @@ impl Resource {
     /// Checks that a resource without a controller has no settings that need one. `controller` holds these settings.
     pub fn without_controller(&self, controller: &Controller) -> Result<()> {
         ensure!(
-            !controller.finalizer,
+            !controller.finalizer && controller.finalizer_name.is_none(),
             "{self} has a finalizer, which needs a controller to remove it"
         );
+        if let Some(name) = &controller.field_manager {
+            bail!("{self} has the field manager `{name}`, which needs a controller");
+        }
         if let Some(image) = &controller.image {
             bail!(
                 "{self} has the image `{}`, which needs a controller to run it",
@@ -125,10 +140,12 @@ impl Resource {
         changes.collect()
     }
 
-    /// Adds the images, owned kinds and watched kinds that the controllers of `before` have.
+    /// Adds the names, images, owned kinds and watched kinds that the controllers of `before` have.
     pub(super) fn keep_related(&mut self, before: &Self) {
         for controller in &mut self.controllers {
             if let Some(before) = before.controller(&controller.name) {
+                controller.field_manager.clone_from(&before.field_manager);
+                controller.finalizer_name.clone_from(&before.finalizer_name);
                 controller.image = controller.image.take().or_else(|| before.image.clone());
                 keep(&mut controller.owns, &before.owns);
                 keep(&mut controller.watches, &before.watches);
@@ -161,6 +178,22 @@ impl Project {
         }
     }
 
+    /// The name of the finalizer of a controller.
+    pub fn finalizer_name(&self, resource: &Resource, controller: &Controller) -> String {
+        match &controller.finalizer_name {
+            Some(name) => name.to_string(),
+            None => format!("{}/finalizer", self.controller_name(resource, controller)),
+        }
+    }
+
+    /// The owner of the fields that a controller applies.
+    pub fn field_manager(&self, resource: &Resource, controller: &Controller) -> String {
+        match &controller.field_manager {
+            Some(name) => name.to_string(),
+            None => self.controller_name(resource, controller),
+        }
+    }
+
     /// Checks that the name of each controller is unique, in the cluster and as a Rust module.
     pub(super) fn validate_controllers(&self) -> Result<()> {
         // The maximum length of a prefix of a label or a finalizer in Kubernetes.
@@ -185,6 +218,10 @@ impl Project {
                 "the full name `{full}` of a controller of {resource} has {} characters, at most \
                  {MAX} are allowed",
                 full.len()
+            );
+            ensure!(
+                controller.finalizer || controller.finalizer_name.is_none(),
+                "the controller `{name}` of {resource} has a `finalizerName`, but no finalizer: add `finalizer: true`"
             );
             let count = resource.controllers.iter().filter(|it| it.name == *name);
             ensure!(
@@ -332,6 +369,30 @@ mod tests {
                 "of a controller of `webapp/v1/Guestbook` has 254 characters, at most 253 are allowed"
             ),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_finalizer_needs_a_finalizer() {
+        let mut resource = guestbook();
+        resource.controllers[0].finalizer_name = Some("example.com/guard".parse().unwrap());
+        assert_eq!(
+            error([resource.clone()]),
+            "the controller `guestbook` of `webapp/v1/Guestbook` has a `finalizerName`, but no finalizer: add \
+             `finalizer: true`"
+        );
+        resource.controllers[0].finalizer = true;
+        let mut project = empty();
+        project.resources.push(resource.clone());
+        project.validate().unwrap();
+        let controller = &resource.controllers[0];
+        assert_eq!(
+            project.finalizer_name(&resource, controller),
+            "example.com/guard"
+        );
+        assert_eq!(
+            project.field_manager(&resource, controller),
+            "guestbook.webapp.com"
         );
     }
 

@@ -17,7 +17,8 @@ use super::{
 use crate::{
     builtin,
     names::{
-        Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version, Warning,
+        Dependency, Domain, FieldManager, FinalizerName, Group, GroupVersionKind, Kind, Plural,
+        ShortName, Version, Warning,
     },
 };
 
@@ -118,8 +119,8 @@ impl Project {
 pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<ApiEntry>,
-    /// Whether the kind has exactly one controller, its own, which was created with the example types. `finalizer`,
-    /// `image`, `owns` and `watches` belong to it.
+    /// Whether the kind has exactly one controller, its own, which was created with the example types. The fields of
+    /// [`Controller`] belong to it.
     #[serde(default, skip_serializing_if = "Not::not")]
     controller: bool,
     /// All controllers, if there are others than that one.
@@ -136,8 +137,12 @@ pub(super) struct Entry {
     /// Whether another project defines the kind. `module`, `namespaced` and `path` belong to it.
     #[serde(default, skip_serializing_if = "Not::not")]
     external: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field_manager: Option<FieldManager>,
     #[serde(default, skip_serializing_if = "Not::not")]
     finalizer: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finalizer_name: Option<FinalizerName>,
     /// Left out if the domain is the whole group, as in kubebuilder.
     #[serde(default = "Group::none", skip_serializing_if = "Group::is_empty")]
     group: Group,
@@ -394,7 +399,9 @@ impl TryFrom<Entry> for Resource {
             webhooks,
         };
         let own = Controller {
+            field_manager: entry.field_manager,
             finalizer: entry.finalizer,
+            finalizer_name: entry.finalizer_name,
             image: entry.image,
             name: resource.kind.controller(),
             owns: entry.owns,
@@ -408,9 +415,9 @@ impl TryFrom<Entry> for Resource {
         } else {
             ensure!(
                 !entry.controller && own == Controller::new(resource.kind.controller()),
-                "{resource} has `controllers`, so remove `controller`, `finalizer`, `image`, \
-                 `owns` and `watches`: each entry of the list has its own `name`, `finalizer`, \
-                 `image`, `owns` and `watches`"
+                "{resource} has `controllers`, so remove `controller`, `fieldManager`, `finalizer`, \
+                 `finalizerName`, `image`, `owns` and `watches`: each entry of the list has its own \
+                 fields, and a `name`"
             );
         }
         Ok(resource)
@@ -437,7 +444,9 @@ impl From<Resource> for Entry {
             core: resource.is_builtin(),
             domain: resource.domain.clone(),
             external: external.is_some(),
+            field_manager: own.and_then(|own| own.field_manager.clone()),
             finalizer: own.is_some_and(|own| own.finalizer),
+            finalizer_name: own.and_then(|own| own.finalizer_name.clone()),
             group: resource.group.clone(),
             image: own.and_then(|own| own.image.clone()),
             kind: resource.kind.clone(),
@@ -840,13 +849,17 @@ version: '3'
   - name: guestbook
     owns:
     - v1/ConfigMap
-  - finalizer: true
+  - fieldManager: shop
+    finalizer: true
+    finalizerName: example.com/backup
     name: backup
 ";
         let project = Project::parse(&controlled(list)).unwrap();
         let mut guestbook = with_controller(api("webapp", "v1", "Guestbook"), "backup");
         guestbook.controllers[0].owns = vec!["v1/ConfigMap".parse().unwrap()];
+        guestbook.controllers[1].field_manager = Some("shop".parse().unwrap());
         guestbook.controllers[1].finalizer = true;
+        guestbook.controllers[1].finalizer_name = Some("example.com/backup".parse().unwrap());
         assert_eq!(project.resources[2], guestbook);
         let text = project.to_text().unwrap();
         assert!(text.contains(list), "{text}");
@@ -1056,17 +1069,22 @@ version: '3'
             error("  owns:\n  - v1/Pod\n"),
             "`webapp/v1/Guestbook` owns `v1/Pod`, which needs a controller to make it"
         );
+        assert_eq!(
+            error("  fieldManager: shop\n"),
+            "`webapp/v1/Guestbook` has the field manager `shop`, which needs a controller"
+        );
         for beside in [
             "controller: true",
+            "fieldManager: shop",
             "finalizer: true",
             "image: {name: web}",
             "owns: [v1/Pod]",
         ] {
             assert_eq!(
                 error(&format!("  controllers:\n  - name: backup\n  {beside}\n")),
-                "`webapp/v1/Guestbook` has `controllers`, so remove `controller`, `finalizer`, \
-                 `image`, `owns` and `watches`: each entry of the list has its own `name`, \
-                 `finalizer`, `image`, `owns` and `watches`"
+                "`webapp/v1/Guestbook` has `controllers`, so remove `controller`, `fieldManager`, \
+                 `finalizer`, `finalizerName`, `image`, `owns` and `watches`: each entry of the list \
+                 has its own fields, and a `name`"
             );
         }
     }
@@ -1169,14 +1187,14 @@ version: '3'
         assert_error(
             &with("license: apache2", "licence: apache2"),
             "`PROJECT` line 13, `licence`: unknown field, expected one of `cliVersion`, \
-             `domain`, `features`, `layout`, `lease`, `license`, `licenseHeader`, `multigroup`, `namespace`, \
+             `deployment`, `domain`, `features`, `layout`, `lease`, `license`, `licenseHeader`, `multigroup`, `namespace`, \
              `namespaced`, `owner`, `projectName`, `repo`, `resources`, `runtime`, `version`, `workspace`",
         );
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),
             "`PROJECT` line 39, `resources[2].finaliser`: unknown field, expected one \
              of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
-             `finalizer`, `group`, `image`, `kind`, `module`, `namespaced`, `owns`, `path`, \
+             `fieldManager`, `finalizer`, `finalizerName`, `group`, `image`, `kind`, `module`, `namespaced`, `owns`, `path`, \
              `plural`, `shortNames`, `types`, `version`, `watches`, `webhooks`",
         );
         assert_error(

@@ -48,7 +48,7 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
     };
     pick_fields!(
         third, result, theirs, "";
-        cli_version: "cliVersion", domain: "domain", lease: "lease", license: "license",
+        cli_version: "cliVersion", deployment: "deployment", domain: "domain", lease: "lease", license: "license",
         license_header: "licenseHeader",
         namespace: "namespace", namespaced: "namespaced", owner: "owner",
         project_name: "projectName",
@@ -110,7 +110,11 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
         let what = format!("the controller `{name}`{of}");
         let picked = match (controller(third), controller(&ours), controller(theirs)) {
             (Some(third), Some(mut ours), Some(theirs)) => {
-                pick_fields!(Some(&third), ours, theirs, format!(" of {what}"); finalizer: "finalizer");
+                pick_fields!(
+                    Some(&third), ours, theirs, format!(" of {what}");
+                    field_manager: "fieldManager", finalizer: "finalizer",
+                    finalizer_name: "finalizerName",
+                );
                 pick_entries(&third.owns, &mut ours.owns, theirs.owns);
                 pick_entries(&third.watches, &mut ours.watches, theirs.watches);
                 Some(ours)

@@ -91,7 +91,8 @@ impl Types {
 }
 
 /// What the API server does with a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// The API server does not serve the version.
     Unserved,

@@ -18,6 +18,7 @@ impl Project {
             "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
         );
         self.ensure_few_resources()?;
+        self.validate_deployment()?;
         // A shared runtime is outside of the project's folder. Only the image build of a workspace member includes the
         // folders of the workspace.
         ensure!(

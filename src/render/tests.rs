@@ -34,7 +34,7 @@ fn resource(group: &str, version: &str, kind: &str, controllers: &[String]) -> S
 fn templates_of_absent_features_and_items_are_not_parsed() {
     let mut project = project("domain: com\nprojectName: shop", &[]).unwrap();
     project.features.clear();
-    let view = view::Project::new(&project).unwrap();
+    let view = view::Project::new(&project, &ReplacedRules::new()).unwrap();
     let renderer = Renderer::new(&project, &view).unwrap();
     let parsed: Vec<_> = renderer.tera.get_template_names().collect();
     assert!(parsed.contains(&"project/Cargo.toml.tera"));
@@ -45,6 +45,7 @@ fn templates_of_absent_features_and_items_are_not_parsed() {
         "external-version",
         "feature",
         "kind",
+        "once",
         "owned",
         "part/controller",
         "version",

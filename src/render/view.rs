@@ -13,13 +13,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    names::{self, Dependency, Header, Identifiers, ShortName},
+    names::{self, ControllerName, Dependency, GroupVersionKind, Header, Identifiers, ShortName},
     project::{
-        self, Annotation, Deprecation, Feature, License, RelatedKind, Relation, Resource, Runtime,
-        WebhookCertificates,
+        self, Annotation, Deprecation, Feature, Labels, License, NeededRules, Purpose, RelatedKind,
+        Relation, Resource, Rule, Runtime, WebhookCertificates,
     },
+    render::rules::{self, CodeRules, RoleRule, Types},
     templates::{self, TEMPLATES},
 };
+
+/// The rules of an operator that the project replaces, by kind and controller.
+pub type ReplacedRules = BTreeMap<(GroupVersionKind, ControllerName), Vec<Rule>>;
 
 /// The data that every template sees.
 #[derive(Serialize)]
@@ -66,7 +70,8 @@ pub struct Project {
     /// `Role`, or `ClusterRole` if the operator watches all namespaces.
     role_kind: &'static str,
     /// The rules of role.yaml.
-    rules: BTreeSet<Rule>,
+    rules: BTreeSet<RoleRule>,
+    deployment: Deployment,
     /// The dependencies in Cargo.toml for kinds that other projects define.
     dependencies: Vec<Value>,
     pub groups: Vec<Group>,
@@ -264,6 +269,13 @@ pub struct Controller {
     /// The condition in the status, such as `Ready`.
     condition: String,
     finalizer: bool,
+    /// The name of the finalizer, if it is not the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finalizer_name: Option<String>,
+    /// The owner of the fields that the controller applies, if it is not the name of the controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field_manager: Option<String>,
+    rules: Vec<CodeRules>,
     /// The image that the controller runs.
     image: Option<project::Image>,
     /// The environment variable of the operator that sets the image.
@@ -346,24 +358,40 @@ pub struct Owned {
     pub template: &'static str,
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Rule {
-    group: String,
-    resources: Vec<String>,
-    /// The names of the objects; empty for all objects.
-    names: Vec<String>,
-    verbs: BTreeSet<&'static str>,
+/// The settings of the Deployment of the operator.
+#[derive(Serialize)]
+struct Deployment {
+    labels: Vec<Label>,
+    pod_labels: Vec<Label>,
+    /// The labels that select the Pods; empty for the default.
+    selector: Vec<Label>,
+}
+
+#[derive(Serialize)]
+struct Label {
+    key: String,
+    value: String,
 }
 
 impl Project {
     /// # Errors
     ///
     /// When a built-in kind is unknown, because `project` was not validated.
-    pub fn new(project: &project::Project) -> Result<Self> {
-        let controllers = project
-            .controllers()
-            .map(|(resource, controller)| Controller::new(project, resource, controller))
-            .collect::<Result<Vec<_>>>()?;
+    pub fn new(project: &project::Project, replaced: &ReplacedRules) -> Result<Self> {
+        let types = Types::of_project(project);
+        let mut needed = Vec::new();
+        let mut controllers = Vec::new();
+        for (resource, controller) in project.controllers() {
+            let related = project.related(resource, controller)?;
+            let rules = project.rules(resource, controller, &related);
+            let mut view = Controller::new(project, resource, controller, related, &rules);
+            let key = (resource.id(), controller.name.clone());
+            if let Some(rules) = replaced.get(&key) {
+                view.replace(project, resource, rules, &types);
+            }
+            needed.extend(rules.into_iter().flat_map(|rules| rules.rules));
+            controllers.push(view);
+        }
         let owned = controllers.iter().flat_map(|it| &it.owns);
         let owned: BTreeSet<_> = owned.map(|it| (&it.kind.group, &it.kind.kind)).collect();
         let apis = project.resources.iter().filter(|it| it.has_api());
@@ -390,8 +418,12 @@ impl Project {
         let webhook_certificates = project.webhook_certificates();
         let crds = crds(&apis);
         // Only a ClusterRole can grant the permissions for a storage migration.
-        let migrated = crds.iter().filter(|_| !project.namespaced);
-        let rules = rules(&controllers, migrated);
+        for crd in crds.iter().filter(|_| !project.namespaced) {
+            if crd.versions.len() > 1 {
+                let Kind { group, plural, .. } = &crd.stored.kind;
+                needed.extend(rules::of_migration(&group.full, plural));
+            }
+        }
         let converting = project.hubs().next().is_some();
         Ok(Self {
             project_name: project.project_name.to_string(),
@@ -427,15 +459,16 @@ impl Project {
             runs_images: controllers.iter().any(|it| it.image.is_some()),
             webhook_certificates,
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
-            role_kind: if project.namespaced {
-                "Role"
-            } else {
-                "ClusterRole"
-            },
+            role_kind: role_kind(project),
             tested: controllers.iter().any(|controller| controller.tested),
             tests_jobs: controllers.iter().any(|it| it.tested && it.owns_jobs),
             needs_others: controllers.iter().any(|it| it.kind.is_external()),
-            rules,
+            rules: rules::of_role(needed.iter()),
+            deployment: Deployment {
+                labels: labels(&project.deployment.labels),
+                pod_labels: labels(&project.deployment.pod_labels),
+                selector: labels(&project.deployment.selector),
+            },
             dependencies: project.dependencies().into_iter().map(dependency).collect(),
             groups: groups(project, &apis, &externals, &controllers, &webhooks),
             crds,
@@ -536,10 +569,20 @@ impl Controller {
         project: &project::Project,
         resource: &Resource,
         controller: &project::Controller,
-    ) -> Result<Self> {
+        related: Vec<RelatedKind>,
+        needed: &[NeededRules],
+    ) -> Self {
         let mut kind = Kind::new(project, resource);
-        kind.opaque |= !controller.types.is_example();
-        let related = project.related(resource, controller)?;
+        kind.opaque = !resource.has_example(controller);
+        let types = Types::of_controller(project, resource, &kind.type_name, &related);
+        let types_of_events = Types::of_events();
+        let mut rules = Vec::new();
+        for needed in needed {
+            rules.push(match needed.purpose {
+                Purpose::Events => rules::of_code(needed, &[&types_of_events]),
+                _ => rules::of_code(needed, &[&types]),
+            });
+        }
         let import = |it: &RelatedKind| project.import(&it.resource, &it.type_name);
         let mut imports: Vec<_> = related.iter().map(import).collect();
         if kind.opaque {
@@ -569,7 +612,7 @@ impl Controller {
             .chain(watches.iter().map(|it| &it.kind));
         let has = |attribute| owns.iter().any(|it| templates::has(it.template, attribute));
         let tested = !kind.opaque && !others.into_iter().any(Kind::is_external);
-        Ok(Self {
+        Self {
             short_name: controller.name.to_string(),
             name: project.controller_name(resource, controller),
             module: resource.controller_module(controller),
@@ -577,6 +620,9 @@ impl Controller {
             shares_status: resource.controllers.len() > 1,
             condition: format!("{}Ready", prefix.to_upper_camel_case()),
             finalizer: controller.finalizer,
+            finalizer_name: controller.finalizer_name.as_ref().map(ToString::to_string),
+            field_manager: controller.field_manager.as_ref().map(ToString::to_string),
+            rules,
             image: controller.image.clone(),
             image_variable: controller.image_variable(),
             is_complete: owns.iter().all(|it| it.template != Owned::OTHER),
@@ -590,8 +636,38 @@ impl Controller {
             owns,
             watches,
             imports,
-        })
+        }
     }
+
+    /// Adds the rules of an operator that this one replaces. They are the first, because commands add rules at the end:
+    /// then both changes merge.
+    fn replace(
+        &mut self,
+        project: &project::Project,
+        resource: &Resource,
+        rules: &[Rule],
+        types: &Types,
+    ) {
+        let own = Types::of_controller(project, resource, &self.kind.type_name, &[]);
+        let needed = NeededRules {
+            purpose: Purpose::Replaced,
+            rules: rules.to_vec(),
+        };
+        self.rules
+            .insert(0, rules::of_code(&needed, &[&own, types]));
+    }
+}
+
+/// Labels in the order of their keys.
+fn labels(labels: &Labels) -> Vec<Label> {
+    let mut listed = Vec::new();
+    for (key, value) in labels {
+        listed.push(Label {
+            key: key.to_string(),
+            value: value.to_string(),
+        });
+    }
+    listed
 }
 
 impl Webhook {
@@ -621,6 +697,15 @@ impl Webhook {
             validation,
             kind,
         }
+    }
+}
+
+/// The kind of the role of the operator.
+fn role_kind(project: &project::Project) -> &'static str {
+    if project.namespaced {
+        "Role"
+    } else {
+        "ClusterRole"
     }
 }
 
@@ -680,68 +765,6 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
         })
     };
     kinds.into_values().filter_map(crd).collect()
-}
-
-/// The RBAC rules for `controllers`, and for the storage migration of `crds`. They are merged in the same way as
-/// `rbac::merge` does in the rendered project.
-fn rules<'a>(controllers: &'a [Controller], crds: impl Iterator<Item = &'a Crd>) -> BTreeSet<Rule> {
-    let mut verbs_of = BTreeMap::<(&str, Vec<String>, String), BTreeSet<&'static str>>::new();
-    let mut allow = |group, names: Vec<String>, resource, verbs: &[&'static str]| {
-        let of = verbs_of.entry((group, names, resource));
-        of.or_default().extend(verbs);
-    };
-    for crd in crds.filter(|crd| crd.versions.len() > 1) {
-        let Kind { group, plural, .. } = &crd.stored.kind;
-        let names = vec![format!("{plural}.{}", group.full)];
-        let definitions = "customresourcedefinitions";
-        for (resource, verb) in [
-            (definitions.to_owned(), "get"),
-            (format!("{definitions}/status"), "patch"),
-        ] {
-            allow("apiextensions.k8s.io", names.clone(), resource, &[verb]);
-        }
-        let verbs = ["list", "patch"];
-        allow(&group.full, Vec::new(), plural.clone(), &verbs);
-    }
-    let mut allow = |group, resource, verbs: &[&'static str]| {
-        allow(group, Vec::new(), resource, verbs);
-    };
-    for controller in controllers {
-        let Kind { group, plural, .. } = &controller.kind;
-        allow(&group.full, plural.clone(), &["list", "watch"]);
-        if !controller.kind.opaque {
-            let status = format!("{plural}/status");
-            if controller.shares_status {
-                allow(&group.full, status.clone(), &["patch"]);
-            }
-            allow(&group.full, status, &["update"]);
-            allow("events.k8s.io", "events".to_owned(), &["create", "patch"]);
-        }
-        if controller.finalizer {
-            allow(&group.full, plural.clone(), &["patch"]);
-        }
-        for Watched { kind, .. } in &controller.watches {
-            allow(&kind.group.full, kind.plural.clone(), &["list", "watch"]);
-        }
-        for Owned { kind, .. } in &controller.owns {
-            let verbs = ["create", "delete", "get", "list", "patch", "watch"];
-            allow(&kind.group.full, kind.plural.clone(), &verbs);
-        }
-    }
-
-    let mut resources_with = BTreeMap::<_, Vec<String>>::new();
-    for ((group, names, resource), verbs) in verbs_of {
-        let same = resources_with.entry((group, names, verbs));
-        same.or_default().push(resource);
-    }
-    let rules = resources_with.into_iter();
-    let rules = rules.map(|((group, names, verbs), resources)| Rule {
-        group: group.to_owned(),
-        resources,
-        names,
-        verbs,
-    });
-    rules.collect()
 }
 
 /// The versions of `kinds`, which are in one group. Each kind comes with its module and its conversion module.

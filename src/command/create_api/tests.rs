@@ -63,6 +63,31 @@ fn a_new_kind_is_namespaced_and_has_a_controller() {
 }
 
 #[test]
+fn a_controller_that_loses_its_finalizer_loses_the_name_of_it() {
+    let id = id("webapp/v1/Guestbook");
+    let mut before = ApiSettings::default()
+        .resource(&id, &project(Vec::new()))
+        .unwrap();
+    before.controllers[0].field_manager = Some("shop".parse().unwrap());
+    before.controllers[0].finalizer = true;
+    before.controllers[0].finalizer_name = Some("example.com/guard".parse().unwrap());
+    let project = project(vec![before.clone()]);
+    let same = ApiSettings::default().resource(&id, &project).unwrap();
+    assert_eq!(same, before);
+
+    let settings = ApiSettings {
+        finalizer: Some(false),
+        ..ApiSettings::default()
+    };
+    let after = settings.resource(&id, &project).unwrap();
+    assert_eq!(after.controllers[0].finalizer_name, None);
+    assert_eq!(
+        after.controllers[0].field_manager,
+        before.controllers[0].field_manager
+    );
+}
+
+#[test]
 fn settings_without_a_flag_stay_unchanged() {
     let project = project(vec![unusual()]);
     let id = id("webapp/v1/Guestbook");

@@ -1,6 +1,7 @@
 //! Fuzzes the files of a Go project. A line `=== <path>` is above each file.
 
 use rscaffold::{
+    command::init::ported,
     engine::Texts,
     engine::worktree::Snapshot,
     port::{Port, WITHOUT, is_wanted},
@@ -66,7 +67,8 @@ pub fn run(data: &[u8]) {
     let mut project = port.project.clone();
     project.runtime = "registry".parse().expect("a runtime");
     if project.validate().is_ok() {
-        let (texts, notes): (Texts, _) = port.texts(&project).expect("a valid project has texts");
+        let (texts, notes): (Texts, _) =
+            ported(&port, &project).expect("a valid project has texts");
         assert!(notes.iter().all(|note| !note.is_empty()));
         check_languages(&texts).unwrap_or_else(|error| panic!("{error}"));
     }

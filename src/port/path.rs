@@ -1,0 +1,23 @@
+//! The parts of the path of a file.
+
+/// Returns whether a file has the extension of a language, such as `go`.
+pub(super) fn is_file_of(language: &str, path: &str) -> bool {
+    path.rsplit_once('.')
+        .is_some_and(|(_, end)| end == language)
+}
+
+/// The folder of a file; empty for a file at the top.
+pub(super) fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The name of a file in its folder.
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// Returns whether a file is in a folder that usually has tests.
+pub(super) fn is_in_test_folder(path: &str) -> bool {
+    let mut folders = folder(path).split('/');
+    folders.any(|name| matches!(name, "test" | "tests" | "e2e"))
+}

@@ -1,0 +1,386 @@
+//! Permissions as a template prints them: as `RULES` of a controller, and as the rules of a role.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use serde::Serialize;
+
+use crate::{
+    builtin,
+    names::Version,
+    project::{NeededRules, Project, Purpose, RelatedKind, Resource, Rule, Target, Verb},
+};
+
+/// Rules of a controller, as code.
+#[derive(Serialize)]
+pub struct CodeRules {
+    purpose: Purpose,
+    /// The text of each rule, with line breaks where rustfmt has them.
+    rules: Vec<String>,
+}
+
+/// A rule of a role.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct RoleRule {
+    group: String,
+    resources: Vec<String>,
+    /// The names of the objects; empty for all objects.
+    names: BTreeSet<String>,
+    verbs: BTreeSet<Verb>,
+}
+
+/// Merges rules for a role, in the same way as `rbac::merge` does in the rendered project. Rules about URLs and those
+/// of one namespace are in no role that a template has.
+pub fn of_role<'a>(rules: impl Iterator<Item = &'a Rule>) -> BTreeSet<RoleRule> {
+    let mut verbs_of = BTreeMap::<_, BTreeSet<Verb>>::new();
+    for rule in rules {
+        if let Target::Resource {
+            group,
+            plural,
+            subresource,
+        } = &rule.target
+        {
+            let resource = with_subresource(plural, subresource.as_deref());
+            let key = (group, &rule.names, resource);
+            verbs_of.entry(key).or_default().extend(&rule.verbs);
+        }
+    }
+    let mut resources_with = BTreeMap::<_, Vec<String>>::new();
+    for ((group, names, resource), verbs) in verbs_of {
+        let same = resources_with.entry((group, names, verbs));
+        same.or_default().push(resource);
+    }
+    let mut merged = BTreeSet::new();
+    for ((group, names, verbs), resources) in resources_with {
+        merged.insert(RoleRule {
+            group: group.clone(),
+            resources,
+            names: names.clone(),
+            verbs,
+        });
+    }
+    merged
+}
+
+/// The rules for the migration of stored objects to another version of their kind.
+pub fn of_migration(group: &str, plural: &str) -> [Rule; 3] {
+    const CRDS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
+    let names = BTreeSet::from([format!("{plural}.{group}")]);
+    [
+        Rule {
+            names: names.clone(),
+            ..Rule::of(CRDS.0, CRDS.1, &[Verb::Get])
+        },
+        Rule {
+            names,
+            ..Rule::sub(CRDS.0, CRDS.1, "status", &[Verb::Patch])
+        },
+        Rule::of(group, plural, &[Verb::List, Verb::Patch]),
+    ]
+}
+
+/// The Rust types of kinds, by group and plural.
+pub struct Types(BTreeMap<(String, String), String>);
+
+impl Types {
+    /// The paths of the types that the code of `project` can use anywhere.
+    pub fn of_project(project: &Project) -> Self {
+        let mut paths = BTreeMap::new();
+        let mut latest = BTreeMap::new();
+        for kind in builtin::all() {
+            let Ok(version) = kind.version.parse::<Version>() else {
+                continue;
+            };
+            let key = (kind.group.to_owned(), kind.plural.to_owned());
+            if latest.get(&key).is_none_or(|before| *before < version) {
+                latest.insert(key.clone(), version);
+                paths.insert(key, kind.path.to_owned());
+            }
+        }
+        for resource in project.resources.iter() {
+            // An external kind has only one version in the project.
+            if resource.is_stored() || resource.external().is_some() {
+                let key = (project.full_group(resource), resource.plural.to_string());
+                paths.insert(key, project.type_path(resource));
+            }
+        }
+        Self(paths)
+    }
+
+    /// The types that the file of a controller of `resource` has imported.
+    pub fn of_controller(
+        project: &Project,
+        resource: &Resource,
+        type_name: &str,
+        related: &[RelatedKind],
+    ) -> Self {
+        let mut names = BTreeMap::new();
+        for kind in related {
+            let key = (
+                project.full_group(&kind.resource),
+                kind.resource.plural.to_string(),
+            );
+            names.insert(key, kind.type_name.clone());
+        }
+        let own = (project.full_group(resource), resource.plural.to_string());
+        names.insert(own, type_name.to_owned());
+        Self(names)
+    }
+
+    /// The type of events that the file of a controller has imported.
+    pub fn of_events() -> Self {
+        let events = ("events.k8s.io".to_owned(), "events".to_owned());
+        Self(BTreeMap::from([(events, "events::v1::Event".to_owned())]))
+    }
+
+    fn get(&self, group: &str, plural: &str) -> Option<&str> {
+        let name = self.0.get(&(group.to_owned(), plural.to_owned()));
+        name.map(String::as_str)
+    }
+}
+
+/// The code of `needed`. The first of `types` that has a kind names it.
+pub fn of_code(needed: &NeededRules, types: &[&Types]) -> CodeRules {
+    let mut rules = Vec::new();
+    for rule in &needed.rules {
+        let verbs = match needed.purpose {
+            Purpose::Owned => Argument::Text("children::VERBS".to_owned()),
+            _ => Argument::List(
+                rule.verbs
+                    .iter()
+                    .map(|verb| format!("Verb::{verb:?}"))
+                    .collect(),
+            ),
+        };
+        rules.push(code(rule, verbs, types));
+    }
+    CodeRules {
+        purpose: needed.purpose,
+        rules,
+    }
+}
+
+fn name_of<'a>(types: &[&'a Types], group: &str, plural: &str) -> Option<&'a str> {
+    types.iter().find_map(|names| names.get(group, plural))
+}
+
+fn with_subresource(plural: &str, subresource: Option<&str>) -> String {
+    match subresource {
+        Some(subresource) => format!("{plural}/{subresource}"),
+        None => plural.to_owned(),
+    }
+}
+
+/// An argument of a function.
+enum Argument {
+    Text(String),
+    /// A reference to an array of these items.
+    List(Vec<String>),
+}
+
+impl Argument {
+    fn literal(text: &str) -> Self {
+        Self::Text(format!("\"{}\"", text.escape_default()))
+    }
+
+    /// The argument on one line.
+    fn line(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::List(items) => format!("&[{}]", items.join(", ")),
+        }
+    }
+
+    /// Whether rustfmt leaves an array on one line that begins at the column `indent`.
+    fn fits(&self, indent: usize) -> bool {
+        match self {
+            Self::Text(_) => true,
+            Self::List(items) => {
+                let line = items.join(", ");
+                // The limit applies only to two or more items.
+                (items.len() == 1 || line.len() <= ARRAY) && indent + line.len() + 4 <= LINE
+            }
+        }
+    }
+}
+
+/// A rule of `RULES`, as rustfmt formats it.
+fn code(rule: &Rule, verbs: Argument, types: &[&Types]) -> String {
+    let (function, mut arguments) = match &rule.target {
+        Target::Url(url) => ("url".to_owned(), vec![Argument::literal(url)]),
+        Target::Resource {
+            group,
+            plural,
+            subresource,
+        } => match (name_of(types, group, plural), subresource) {
+            (Some(name), None) => (format!("of::<{name}>"), Vec::new()),
+            (Some(name), Some(subresource)) => (
+                format!("sub::<{name}>"),
+                vec![Argument::literal(subresource)],
+            ),
+            (None, subresource) => {
+                let resource = with_subresource(plural, subresource.as_deref());
+                let arguments = vec![Argument::literal(group), Argument::literal(&resource)];
+                ("resource".to_owned(), arguments)
+            }
+        },
+    };
+    arguments.push(verbs);
+    // A URL is in no namespace.
+    let namespace = match &rule.target {
+        Target::Url(_) => None,
+        Target::Resource { .. } => rule.namespace.as_deref(),
+    };
+    let is_alone = namespace.is_none() && rule.names.is_empty();
+    let around = INDENT + "Rule::".len() + usize::from(is_alone);
+    let mut calls = vec![call(&function, &arguments, around)];
+    if !rule.names.is_empty() {
+        let mut names = Vec::new();
+        for name in &rule.names {
+            names.push(Argument::literal(name).line());
+        }
+        let around = INDENT + "    .".len() + usize::from(namespace.is_none());
+        calls.push(call("named", &[Argument::List(names)], around));
+    }
+    if let Some(namespace) = namespace {
+        let around = INDENT + "    .,".len();
+        calls.push(call(
+            "in_namespace",
+            &[Argument::literal(namespace)],
+            around,
+        ));
+    }
+    chain(&calls)
+}
+
+/// The limits of rustfmt: the widths of arguments, of an array and of a chain on one line, and the width of a line.
+const ARGUMENTS: usize = 60;
+const ARRAY: usize = 60;
+const CHAIN: usize = 60;
+const LINE: usize = 100;
+/// The indentation of `RULES`.
+const INDENT: usize = 8;
+
+/// Formats a call like rustfmt, at the indentation of `RULES`. `around` is the number of columns that the line needs
+/// besides the call.
+fn call(function: &str, arguments: &[Argument], around: usize) -> String {
+    let lines: Vec<_> = arguments.iter().map(Argument::line).collect();
+    let line = lines.join(", ");
+    let whole = format!("{function}({line})");
+    // The limit applies only to two or more arguments.
+    let is_short = (arguments.len() == 1 || line.len() <= ARGUMENTS)
+        && arguments.iter().all(|argument| argument.fits(0));
+    if is_short && around + whole.len() <= LINE {
+        return whole;
+    }
+    let outer = " ".repeat(INDENT);
+    let pad = " ".repeat(INDENT + 4);
+    if let [Argument::List(items)] = arguments {
+        let separator = format!(",\n{pad}");
+        return format!("{function}(&[\n{pad}{},\n{outer}])", items.join(&separator));
+    }
+    let mut text = format!("{function}(\n");
+    for (argument, line) in arguments.iter().zip(lines) {
+        match argument {
+            Argument::List(items) if !argument.fits(INDENT + 4) => {
+                let separator = format!(",\n{pad}    ");
+                let items = items.join(&separator);
+                let _ = writeln!(text, "{pad}&[\n{pad}    {items},\n{pad}],");
+            }
+            Argument::List(_) | Argument::Text(_) => _ = writeln!(text, "{pad}{line},"),
+        }
+    }
+    text + &outer + ")"
+}
+
+/// Formats a rule with its limits like rustfmt, at the indentation of `RULES`.
+fn chain(calls: &[String]) -> String {
+    let line = format!("Rule::{}", calls.join("."));
+    // The limit of a chain applies only from the second method call on.
+    let most = if calls.len() == 2 { LINE } else { CHAIN };
+    let is_short = calls.len() == 1
+        || line.len() <= most && INDENT + line.len() < LINE && !line.contains('\n');
+    if is_short {
+        return line;
+    }
+    if let [before @ .., last] = calls
+        && last.contains('\n')
+        && !before.iter().any(|call| call.contains('\n'))
+    {
+        let first = line.lines().next().unwrap_or(&line);
+        if INDENT + first.len() <= LINE {
+            return line;
+        }
+    }
+    // If the first call has several lines, rustfmt does not indent the other calls.
+    let [first, others @ ..] = calls else {
+        return line;
+    };
+    let deeper = if first.contains('\n') { "" } else { "    " };
+    let mut text = format!("Rule::{first}");
+    for other in others {
+        let indented = other.replace('\n', &format!("\n{deeper}"));
+        let _ = write!(text, "\n{}{deeper}.{indented}", " ".repeat(INDENT));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(rule: &Rule) -> String {
+        let needed = NeededRules {
+            purpose: Purpose::Replaced,
+            rules: vec![rule.clone()],
+        };
+        of_code(&needed, &[]).rules.remove(0)
+    }
+
+    /// The expected lines are those of rustfmt.
+    #[test]
+    fn rules_are_formatted_like_rustfmt() {
+        let rule = |names: &[&str], namespace: Option<&str>| Rule {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            namespace: namespace.map(str::to_owned),
+            ..Rule::of("", "pods", &[Verb::Get])
+        };
+        let long = "a-name-that-is-so-long-that-it-needs-a-line-that-it-has-to-itself";
+        for (limited, expected) in [
+            (
+                rule(&[], None),
+                "Rule::resource(\"\", \"pods\", &[Verb::Get])",
+            ),
+            (
+                rule(&["a"], None),
+                "Rule::resource(\"\", \"pods\", &[Verb::Get]).named(&[\"a\"])",
+            ),
+            (
+                rule(&[], Some("a-namespace-of-thirty-letters")),
+                "Rule::resource(\"\", \"pods\", &[Verb::Get]).in_namespace(\"a-namespace-of-thirty-letters\")",
+            ),
+            (
+                rule(&["a"], Some("archive")),
+                "Rule::resource(\"\", \"pods\", &[Verb::Get])\n            .named(&[\"a\"])\n            \
+                 .in_namespace(\"archive\")",
+            ),
+            (
+                rule(&[long], None),
+                "Rule::resource(\"\", \"pods\", &[Verb::Get])\n            .named(&[\"a-name-that-is-so-long-\
+                 that-it-needs-a-line-that-it-has-to-itself\"])",
+            ),
+        ] {
+            assert_eq!(line(&limited), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_end_its_string_literal() {
+        assert_eq!(
+            line(&Rule::of("a\"b", "pods\\", &[Verb::Get])),
+            "Rule::resource(\"a\\\"b\", \"pods\\\\\", &[Verb::Get])"
+        );
+    }
+}
