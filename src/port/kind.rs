@@ -27,8 +27,7 @@ pub(super) struct Code {
     pub event_reporters: BTreeSet<Value>,
     /// The kinds that the controllers own, each with the name of its package.
     pub owns: BTreeSet<(String, String)>,
-    /// The same for watched kinds. After [`related::take`](super::related::take), only kinds that the project does not
-    /// watch.
+    /// The same for watched kinds. At last, only kinds that the project does not watch.
     pub watches: BTreeSet<(String, String)>,
     /// The owned kinds by their names in the project. Empty if one of them has no name there.
     pub owned: Vec<GroupVersionKind>,

@@ -264,8 +264,6 @@ pub struct Controller {
     /// Whether it is the kind's own controller. The names of objects and conditions of other controllers contain the
     /// controller's name, because several controllers may work on the same objects.
     own: bool,
-    /// Whether other controllers of the kind also write the status.
-    shares_status: bool,
     /// The condition in the status, such as `Ready`.
     condition: String,
     finalizer: bool,
@@ -617,7 +615,6 @@ impl Controller {
             name: project.controller_name(resource, controller),
             module: resource.controller_module(controller),
             own,
-            shares_status: resource.controllers.len() > 1,
             condition: format!("{}Ready", prefix.to_upper_camel_case()),
             finalizer: controller.finalizer,
             finalizer_name: controller.finalizer_name.as_ref().map(ToString::to_string),
