@@ -16,7 +16,6 @@ mod resources;
 mod runtime;
 mod validate;
 mod webhooks;
-pub(crate) mod yaml;
 
 use std::{collections::BTreeSet, mem::discriminant, ops::Not};
 
@@ -37,6 +36,7 @@ pub use self::{
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
 };
 use crate::names::{Domain, Header, LeaseName, NamespaceName, ProjectName, Repo, WorkspaceRoot};
+pub(crate) use crate::yaml;
 
 /// An annotation of a CRD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -4,10 +4,13 @@
 
 mod base;
 mod branches;
-mod given;
+mod edits;
 mod moves;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 use anyhow::{Result, anyhow, ensure};
 
@@ -20,11 +23,11 @@ use crate::{
         markers::Marked,
         reconcile,
     },
-    render::render,
+    render::Rendered,
     worktree::{Record, Unmerged, WorkTree},
 };
 
-use given::Known;
+use edits::Known;
 use moves::Sources;
 
 /// The input of a turn.
@@ -36,19 +39,21 @@ pub struct Turn<'a> {
     pub before: Option<Project>,
     /// The new project.
     pub after: Project,
+    /// The files of the new project.
+    pub rendered: Rendered,
     /// The record of what was written last.
     pub record: Record,
     /// The files that git left open, for a command that resolves them.
     pub branches: Option<Unmerged>,
     /// Files and folders to leave unchanged in this turn.
     pub excluded: Vec<String>,
-    /// Texts from an input of the command, such as a CRD.
-    pub given: GivenTexts,
+    /// Texts that come with the command.
+    pub edits: Edits,
 }
 
-/// Texts that come from the user with a command. Each counts as the user's edit of a file.
+/// Texts from an input of a command, such as a CRD. Each counts as the user's edit of a file.
 #[derive(Debug, Default)]
-pub struct GivenTexts {
+pub struct Edits {
     /// The text of each file.
     pub texts: Texts,
     /// Whether the texts also replace the user's earlier edits.
@@ -69,16 +74,17 @@ impl Turn<'_> {
     /// When a file cannot be read, or has conflict markers that stop the command.
     pub fn files(mut self, policy: &Policy) -> Result<Files> {
         env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
-        let mut render = render(&self.after)?;
-        let project = self.after.to_text()?;
-        render
-            .texts
-            .insert(Project::FILE.to_owned(), project.into());
+        let mut theirs = mem::take(&mut self.rendered.texts);
+        theirs.insert(Project::FILE.to_owned(), self.after.to_text()?.into());
         let mut base = self.base();
-        let open = self.branches.iter().flat_map(|it| it.stages.keys());
-        let paths = base.keys().chain(render.texts.keys()).chain(open);
-        let paths = paths.chain(self.given.texts.keys());
-        let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
+        let open = self
+            .branches
+            .iter()
+            .flat_map(|unmerged| unmerged.stages.keys());
+        let paths: BTreeSet<&str> = (base.keys().chain(theirs.keys()).chain(open))
+            .chain(self.edits.texts.keys())
+            .map(String::as_str)
+            .collect();
         let disk = self.tree.ours(paths)?;
         for (path, text) in base.iter_mut().filter(|(_, text)| is_digest(text)) {
             *text = resolve(path, text, disk.get(path).map(Text::as_ref));
@@ -87,12 +93,12 @@ impl Turn<'_> {
             // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.
             base.insert(Project::FILE.to_owned(), before.to_text()?.into());
         }
-        let mut sides = Sides::new(base, disk, render.texts);
+        let mut sides = Sides::new(base, disk, theirs);
         self.exclude(&mut sides)?;
-        let sources = self.sources(&sides, &render.origins)?;
+        let sources = self.sources(&sides, &self.rendered.origins)?;
         self.settle_markers(&mut sides, policy, &sources)?;
         self.carry(&mut sides, &sources)?;
-        let known = self.give(&mut sides, &sources, &render.conversions);
+        let known = self.take_edits(&mut sides, &sources)?;
         Ok(Files { sides, known })
     }
 
@@ -216,7 +222,7 @@ impl Files {
                 .collect(),
             texts: recorded(texts),
             marked: plan.marked.clone(),
-            given: self.known.given,
+            given: self.known.texts,
         }
     }
 }

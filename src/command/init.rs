@@ -22,7 +22,7 @@ use crate::{
     reconcile::{Texts, digest::recorded},
     render::render,
     report::{NextStep, Outcome, Story},
-    turn::{GivenTexts, Turn},
+    turn::{Edits, Turn},
     worktree::{WorkTree, Workspace, snapshot, top},
 };
 
@@ -138,8 +138,9 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         .transpose()?;
     let begun = port.as_ref().map(|port| port.project.clone());
     let project = project(settings, begun, root, workspace.as_ref())?;
-    let (given, told) = match &port {
-        Some(port) => port.texts(&project)?,
+    let rendered = render(&project)?;
+    let (texts, told) = match &port {
+        Some(port) => port.texts(&project, &rendered)?,
         None => Default::default(),
     };
     let mut notes = notes(&project, &enabled);
@@ -173,18 +174,19 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     };
     let mut record = tree.record()?;
     if !record.texts.is_empty() {
-        ensure_not_lost(&record, &recorded(render(&project)?.texts))?;
+        ensure_not_lost(&record, &recorded(rendered.texts.clone()))?;
     }
     record.texts.extend(untouched(&tree, &project)?);
     let turn = Turn {
         tree: &tree,
         before: None,
         after: project,
+        rendered,
         record,
         branches: None,
         excluded: Vec::new(),
-        given: GivenTexts {
-            texts: given,
+        edits: Edits {
+            texts,
             replace: false,
         },
     };

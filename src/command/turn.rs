@@ -9,8 +9,9 @@ use crate::{
     hint::OrHint,
     project::Project,
     reconcile::{OnConflict, Plan, Policy, Reason, Texts},
+    render::{Rendered, render},
     report::{self, Outcome, Story},
-    turn::{GivenTexts, Turn},
+    turn::{Edits, Turn},
     worktree::{LAST_APPLIED, Record, WorkTree},
 };
 
@@ -55,18 +56,18 @@ pub fn bring_in_line(
     bring_in_line_without(&[], tree, before, after, mode, story)
 }
 
-/// Like [`bring_in_line`], with texts from an input of the command, such as a CRD.
+/// Like [`bring_in_line`], with the files of `after`, and with texts from an input of the command, such as a CRD.
 pub fn bring_in_line_with(
-    given: GivenTexts,
+    edits: Edits,
     tree: &WorkTree,
     before: &Project,
-    after: Project,
+    after: (Project, Rendered),
     mode: &Mode,
     story: &Story,
 ) -> Result<Outcome> {
     let start = Instant::now();
     let turn = Turn {
-        given,
+        edits,
         ..turn(tree, before, after)?
     };
     carry_out(turn, mode, story, start)
@@ -82,25 +83,31 @@ pub fn bring_in_line_without(
     story: &Story,
 ) -> Result<Outcome> {
     let start = Instant::now();
+    let rendered = render(&after)?;
     let turn = Turn {
         excluded: excluded.to_vec(),
-        ..turn(tree, before, after)?
+        ..turn(tree, before, (after, rendered))?
     };
     carry_out(turn, mode, story, start)
 }
 
-/// The turn from the project `before` to `after`.
-fn turn<'a>(tree: &'a WorkTree, before: &Project, after: Project) -> Result<Turn<'a>> {
+/// The turn from the project `before` to `after`, which comes with its files.
+fn turn<'a>(
+    tree: &'a WorkTree,
+    before: &Project,
+    (after, rendered): (Project, Rendered),
+) -> Result<Turn<'a>> {
     let record = tree.record()?;
     ensure_known(&record)?;
     Ok(Turn {
         tree,
         before: Some(before.clone()),
         after,
+        rendered,
         record,
         branches: None,
         excluded: Vec::new(),
-        given: GivenTexts::default(),
+        edits: Edits::default(),
     })
 }
 

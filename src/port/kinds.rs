@@ -16,7 +16,7 @@ use super::{
 use crate::{
     builtin,
     crd::{self, Crd},
-    given::{Given, group, of_others},
+    from_crd::{KindFromCrd, group, resource_of_others},
     names::{ControllerName, GroupVersionKind, Kind, Version, WebhookPath},
     project::{Controller, Definition, Own, Project, Resource, Stage, Webhook},
     visible::visible,
@@ -269,7 +269,7 @@ impl Taker<'_> {
 
     /// Adds a kind that has a CRD.
     fn with_crd(&mut self, project: &mut Project, crd: Crd, report: &mut Report) -> Result<()> {
-        let given = Given::new(&crd, None, project)?;
+        let given = KindFromCrd::of_project(&crd, None, project)?;
         let taken = given.resources(project)?.into_iter();
         let mut resources: Vec<_> = taken.map(|(_, resource)| resource).collect();
         for note in crd_notes(&crd) {
@@ -378,12 +378,12 @@ impl Taker<'_> {
     ) -> Result<Resource> {
         let group = entry.group_of_others();
         if let Some(crd) = self.others.get(&(group.clone(), entry.kind.clone())) {
-            let given = Given::of_others(crd, Some(&version), project)?;
+            let given = KindFromCrd::of_others(crd, Some(&version), project)?;
             let version = given.versions.first().copied();
             let version = version.ok_or_else(|| anyhow!("it has no version"))?;
             return given.resource(version, Stage::Stored);
         }
-        let mut resource = of_others(project, &group.parse()?, version, kind)?;
+        let mut resource = resource_of_others(project, &group.parse()?, version, kind)?;
         if let Some(plural) = &entry.plural {
             resource.plural = plural.parse()?;
         }

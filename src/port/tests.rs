@@ -51,7 +51,9 @@ fn with(path: &str, text: &str, by: &str) -> String {
 }
 
 fn texts(port: &Port) -> Texts {
-    port.texts(&port.project).unwrap().0
+    port.texts(&port.project, &render(&port.project).unwrap())
+        .unwrap()
+        .0
 }
 
 /// The section of PORTING.md about what could not be taken over.
@@ -375,7 +377,9 @@ fn versions_without_a_conversion_are_a_warning() {
     let project =
         with("PROJECT", "    spoke:\n    - v1beta1\n", "").replace("    conversion: true\n", "");
     let port = read(&[("PROJECT", Some(&project))]).unwrap();
-    let (mut texts, notes) = port.texts(&port.project).unwrap();
+    let (mut texts, notes) = port
+        .texts(&port.project, &render(&port.project).unwrap())
+        .unwrap();
     let report = texts.remove(REPORT).unwrap();
     let (_, warnings) = report.split_once("## Warnings\n\n").unwrap();
     assert!(
@@ -1034,7 +1038,7 @@ proptest! {
         prop_assert_eq!(&Project::parse(&text).unwrap(), &port.project);
 
         let rendered = render(&port.project).unwrap().texts;
-        let (texts, _) = port.texts(&port.project).unwrap();
+        let (texts, _) = port.texts(&port.project, &render(&port.project).unwrap()).unwrap();
         for (path, text) in &texts {
             // The texts of a CRD are data, and stay unchanged.
             let is_crd = path.contains("/bases/") || path.contains("/crds/");

@@ -17,14 +17,14 @@ use super::{
 };
 use crate::{
     crd::fit::misfits,
-    given::Given,
+    from_crd::KindFromCrd,
     names::GroupVersionKind,
     project::{
         Controller, Project, Resource,
         yaml::{self, documents},
     },
     reconcile::{Text, Texts},
-    render::render,
+    render::Rendered,
     visible::is_hidden,
 };
 
@@ -34,16 +34,15 @@ const RULES: &str = "    const RULES: &'static [Rule] = &[\n";
 
 impl Port {
     /// Returns the texts of files with additions from the Go project, and the notes that the command prints. `project`
-    /// has the settings of the command line.
+    /// has the settings of the command line, and `rendered` are its files.
     ///
     /// # Errors
     /// When a template has a defect.
-    pub fn texts(&self, project: &Project) -> Result<(Texts, Vec<String>)> {
-        let rendered = render(project)?.texts;
+    pub fn texts(&self, project: &Project, rendered: &Rendered) -> Result<(Texts, Vec<String>)> {
         let mut writer = Writer {
             port: self,
             project,
-            rendered: &rendered,
+            rendered,
             texts: Texts::new(),
             losses: Vec::new(),
             lost: Vec::new(),
@@ -67,7 +66,7 @@ impl Port {
 struct Writer<'a> {
     port: &'a Port,
     project: &'a Project,
-    rendered: &'a Texts,
+    rendered: &'a Rendered,
     texts: Texts,
     losses: Vec<(GroupVersionKind, Vec<String>)>,
     lost: Vec<String>,
@@ -76,7 +75,10 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// The current text of a file.
     fn text(&self, path: &str) -> Option<&str> {
-        let text = self.texts.get(path).or_else(|| self.rendered.get(path));
+        let text = self
+            .texts
+            .get(path)
+            .or_else(|| self.rendered.texts.get(path));
         text.map(Text::as_ref)
     }
 
@@ -87,9 +89,9 @@ impl Writer<'_> {
             let mut resources = self.project.resources.iter();
             let is_external = resources.any(|it| it.id() == kind.id && !it.has_api());
             let given = if is_external {
-                Given::of_others(crd, Some(kind.id.version()), self.project)?
+                KindFromCrd::of_others(crd, Some(kind.id.version()), self.project)?
             } else {
-                Given::new(crd, None, self.project)?
+                KindFromCrd::of_project(crd, None, self.project)?
             };
             let files = given.files(self.project, self.rendered)?;
             self.texts.extend(files.texts);
@@ -125,7 +127,7 @@ impl Writer<'_> {
                 continue;
             };
             let path = format!("config/samples/{}", resource.sample_file());
-            if !self.rendered.contains_key(&path) {
+            if !self.rendered.texts.contains_key(&path) {
                 continue;
             }
             if let Some(before) = taken.get(&path) {

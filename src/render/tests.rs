@@ -34,8 +34,7 @@ fn resource(group: &str, version: &str, kind: &str, controllers: &[String]) -> S
 fn templates_of_absent_features_and_items_are_not_parsed() {
     let mut project = project("domain: com\nprojectName: shop", &[]).unwrap();
     project.features.clear();
-    let view = view::Project::new(&project).unwrap();
-    let renderer = Renderer::new(&project, &view).unwrap();
+    let renderer = Renderer::new(&project).unwrap();
     let parsed: Vec<_> = renderer.tera.get_template_names().collect();
     assert!(parsed.contains(&"project/Cargo.toml.tera"));
     for folder in [
@@ -87,8 +86,8 @@ fn a_file_keeps_its_origin_when_the_names_in_its_path_change() {
 #[test]
 fn two_templates_with_one_path_are_an_error() {
     let origin = |template, item| Origin { template, item };
-    let mut rendered = Rendered::default();
-    let mut insert = |origin| rendered.insert("lib.rs".to_owned(), Text::default(), origin);
+    let mut files = Files::default();
+    let mut insert = |origin| files.insert("lib.rs".to_owned(), Text::default(), origin);
     insert(origin("lib.rs.tera", Item::default())).unwrap();
     let error = insert(origin("[=name=].rs.tera", Item::new("shop", "", "lib"))).unwrap_err();
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 
-use super::{GivenTexts, Sources, Turn, put};
+use super::{Edits, Sources, Turn, put};
 use crate::{
     hint::OrHint,
     project::Project,
@@ -14,6 +14,7 @@ use crate::{
         line_ends::{LineEnds, with_line_ends_of},
         markers::Marked,
     },
+    render::render,
     worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
 };
 
@@ -65,11 +66,12 @@ impl<'a> Turn<'a> {
         Ok(Self {
             tree,
             before,
+            rendered: render(&after)?,
             after,
             record,
             branches: Some(unmerged),
             excluded: Vec::new(),
-            given: GivenTexts::default(),
+            edits: Edits::default(),
         })
     }
 }

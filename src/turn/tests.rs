@@ -8,6 +8,7 @@ use crate::{
     names::GroupVersionKind,
     project::{Conversion, Definition, Deprecation, Feature, License, Own, Resource, Stage, Types},
     reconcile::{Change, Kept, Reason},
+    render::render,
     worktree::{Commit, Commits},
 };
 
@@ -64,11 +65,12 @@ impl Folder {
         let turn = Turn {
             tree: &tree,
             before,
+            rendered: render(&after)?,
             after,
             record: tree.record()?,
             branches: None,
             excluded: Vec::new(),
-            given: GivenTexts::default(),
+            edits: Edits::default(),
         };
         turn.files(policy)
     }
@@ -97,10 +99,11 @@ impl Folder {
             tree: &tree,
             before: Some(guestbook()),
             after: guestbook(),
+            rendered: render(&guestbook()).unwrap(),
             record: tree.record().unwrap(),
             branches: None,
             excluded: Vec::new(),
-            given: GivenTexts {
+            edits: Edits {
                 texts: [(path.to_owned(), text.into())].into(),
                 replace: false,
             },
@@ -490,13 +493,14 @@ fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> T
         tree: &WorkTree::open(folder.path()).unwrap(),
         before: Some(project.clone()),
         after: project.clone(),
+        rendered: render(project).unwrap(),
         record,
         branches: commits.map(|commits| Unmerged {
             commits: Some(commits),
             ..Unmerged::default()
         }),
         excluded: Vec::new(),
-        given: GivenTexts::default(),
+        edits: Edits::default(),
     };
     turn.base()
 }

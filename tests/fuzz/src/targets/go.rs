@@ -66,7 +66,12 @@ pub fn run(data: &[u8]) {
     let mut project = port.project.clone();
     project.runtime = "registry".parse().expect("a runtime");
     if project.validate().is_ok() {
-        let (texts, notes): (Texts, _) = port.texts(&project).expect("a valid project has texts");
+        let (texts, notes): (Texts, _) = port
+            .texts(
+                &project,
+                &render(&project).expect("a valid project can be rendered"),
+            )
+            .expect("a valid project has texts");
         assert!(notes.iter().all(|note| !note.is_empty()));
         check_languages(&texts).unwrap_or_else(|error| panic!("{error}"));
     }

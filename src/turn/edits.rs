@@ -1,0 +1,170 @@
+//! Texts that count as the user's edits although the user has not written them into the files: texts that come with a
+//! command, such as types from a CRD, and conversions between types that the user has written. They do not follow from
+//! `PROJECT`. The record keeps each text, so that a later command can find the edits that the user made since.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+
+use super::{Sides, Sources, Turn, put};
+use crate::{
+    reconcile::{Text, Texts, adapted, copied, is_derived},
+    render::Conversion,
+};
+
+/// What the record contains about such texts after a turn.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The texts.
+    pub texts: Texts,
+    /// The new renders of the files whose theirs is such a text. The record needs the render.
+    pub rendered: Texts,
+}
+
+impl Turn<'_> {
+    /// Makes the texts the user's version of their files. If a file had such a text before, the user's edits since then
+    /// are merged with the new text. Any other file that the user edited or deleted stays as it is, unless the texts of
+    /// the command replace it.
+    pub(super) fn take_edits(&self, sides: &mut Sides, sources: &Sources) -> Result<Known> {
+        let mut known = Known {
+            texts: self.known_before(sides, sources),
+            ..Known::default()
+        };
+        for (path, text) in &self.edits.texts {
+            self.take_edit(path, text, sides, &mut known);
+        }
+        for (path, text) in self.conversions(sides)? {
+            self.take_edit(&path, &text, sides, &mut known);
+        }
+        known.texts.retain(|path, text| {
+            let is_rendered = sides.theirs.contains_key(path);
+            if !is_rendered && sides.base.contains_key(path) {
+                // If the file still has this text, it is deleted with its template.
+                sides.base.insert(path.clone(), text.clone());
+            }
+            is_rendered
+        });
+        Ok(known)
+    }
+
+    /// Makes `text` the user's version of the file at `path`.
+    fn take_edit(&self, path: &String, text: &Text, sides: &mut Sides, known: &mut Known) {
+        let Some(theirs) = sides.theirs.get(path).cloned() else {
+            // rscaffold does not render this file, so it belongs to the user, and later turns do not know it.
+            if !sides.disk.contains_key(path) {
+                sides.set_ours(path, Some(text.clone()));
+                sides.given.insert(path.clone());
+            }
+            return;
+        };
+        // A file that starts as a copy of another file has the base of the other file.
+        let base = (sides.base.get(path)).filter(|_| !sides.carried.contains(path));
+        let disk = sides.disk.get(path);
+        let is_new = match (disk, base) {
+            // A killed command may have written the text already.
+            (Some(disk), None) => disk == text,
+            (Some(disk), Some(base)) => disk == base,
+            (None, base) => base.is_none(),
+        };
+        if is_new || self.edits.replace {
+            put(&mut sides.base, path, Some(theirs));
+            sides.set_ours(path, Some(text.clone()));
+            sides.carried.remove(path);
+            sides.copied.remove(path);
+            sides.given.insert(path.clone());
+        } else if let (Some(before), Some(_)) = (self.record.given.get(path), disk) {
+            put(&mut sides.base, path, Some(before.clone()));
+            put(&mut sides.theirs, path, Some(text.clone()));
+            known.rendered.insert(path.clone(), theirs);
+        } else if disk != Some(text) {
+            return;
+        }
+        if !is_derived(path) {
+            known.texts.insert(path.clone(), text.clone());
+        }
+    }
+
+    /// The conversions between types that differ from the render, if the file of the conversion is new, or if the
+    /// command has the types of a version. The user's types decide, because they are what the code is compiled with.
+    fn conversions(&self, sides: &Sides) -> Result<Texts> {
+        let mut texts = Texts::new();
+        // The files that list conversions, each with the versions that have no status.
+        let mut lists = BTreeMap::new();
+        for conversion in &self.rendered.conversions {
+            if !sides.base.contains_key(&conversion.path) || self.has_types_of(conversion) {
+                lists.insert(&conversion.list, BTreeSet::new());
+            }
+        }
+        for conversion in &self.rendered.conversions {
+            let Some(without_status) = lists.get_mut(&conversion.list) else {
+                continue;
+            };
+            let Some(theirs) = sides.theirs.get(&conversion.path) else {
+                continue;
+            };
+            let (text, has_status) = conversion.text(|types| after(sides, types));
+            let is_new = !sides.base.contains_key(&conversion.path);
+            if self.has_types_of(conversion) || is_new && text != *theirs {
+                texts.insert(conversion.path.clone(), text);
+            }
+            if !has_status {
+                without_status.insert(&conversion.version);
+            }
+        }
+        for (list, versions) in lists {
+            if versions.is_empty() || !sides.theirs.contains_key(list) {
+                continue;
+            }
+            let text = self.rendered.file_with(list, "without_status", &versions)?;
+            texts.extend(text.map(|text| (list.clone(), text)));
+        }
+        Ok(texts)
+    }
+
+    /// Whether types that the conversion is made from come with the command.
+    fn has_types_of(&self, conversion: &Conversion) -> bool {
+        (self.edits.texts.keys()).any(|path| conversion.is_of(path))
+    }
+
+    /// The texts of earlier turns, adapted to the new render.
+    fn known_before(&self, sides: &Sides, sources: &Sources) -> Texts {
+        let before = &self.record.given;
+        let mut now = Texts::new();
+        for (path, text) in before {
+            now.extend(adapted_to(sides, path, text).map(|text| (path.clone(), text)));
+        }
+        for (new, old) in &sources.0 {
+            if let Some(text) = before.get(old)
+                && sides.carried.contains(new)
+            {
+                now.extend(adapted_to(sides, new, text).map(|text| (new.clone(), text)));
+            }
+        }
+        now
+    }
+}
+
+/// `text`, which the file at `path` had before, adapted to the new render. `None` if that is a conflict.
+fn adapted_to(sides: &Sides, path: &str, text: &str) -> Option<Text> {
+    match (sides.base.get(path), sides.theirs.get(path)) {
+        (Some(base), Some(theirs)) if sides.copied.contains(path) => {
+            Some(copied(base, text, theirs).into())
+        }
+        (Some(base), Some(theirs)) => {
+            let merged = adapted(base, text, theirs, sides.carried.contains(path))?;
+            Some(merged.into())
+        }
+        _ => Some(text.to_owned().into()),
+    }
+}
+
+/// The text of the file at `path` after the turn; ours, if the turn cannot merge it.
+fn after(sides: &Sides, path: &str) -> Option<Text> {
+    match (sides.base.get(path), sides.ours(path)) {
+        (None, None) => sides.theirs.get(path).cloned(),
+        (Some(_), None) => None,
+        (_, Some(ours)) => {
+            Some(adapted_to(sides, path, ours).unwrap_or_else(|| ours.to_owned().into()))
+        }
+    }
+}
