@@ -96,6 +96,55 @@ fn two_templates_with_one_path_are_an_error() {
     );
 }
 
+#[test]
+fn a_file_is_rendered_again_with_data_that_the_project_lacks() {
+    let book = "{api: {crdVersion: v1, namespaced: true, types: given}, group: shop, kind: Book, plural: books, \
+                version: v1}";
+    let project = project("domain: com\nprojectName: shop", &[book.to_owned()]).unwrap();
+    let rendered = render(&project).unwrap();
+    let path = "config/samples/shop_v1_book.yaml";
+    let before = rendered.texts[path].clone();
+    let addition = BTreeMap::from([("fields", "data: 1")]);
+    let text = rendered.file_with(path, "from_crd", &addition).unwrap();
+    assert_eq!(text, Some(before.replace("spec: {}", "data: 1").into()));
+    // A vendored file has no template.
+    for path in [
+        "config/samples/shop_v2_book.yaml",
+        "crates/kube-manager/src/lib.rs",
+    ] {
+        let text = rendered.file_with(path, "from_crd", &addition).unwrap();
+        assert_eq!(text, None, "{path}");
+    }
+}
+
+#[test]
+fn a_command_renders_once() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut callers = Vec::new();
+    for entry in walkdir::WalkDir::new(&folder).sort_by_file_name() {
+        let path = entry.unwrap().into_path();
+        let name = path.strip_prefix(&folder).unwrap().display().to_string();
+        if !name.ends_with(".rs") || name.ends_with("tests.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        let calls = text.match_indices("render(").filter(|(place, _)| {
+            let before = &text[..*place];
+            !before.ends_with(['.', '_']) && !before.ends_with("fn ")
+        });
+        callers.extend(calls.map(|_| name.clone()));
+    }
+    // A turn gets the files of its project. `base.rs` renders other projects: those of branches that git merged.
+    let expected = [
+        "command/create_api/crd.rs",
+        "command/init.rs",
+        "command/turn.rs",
+        "turn/base.rs",
+        "turn/branches.rs",
+    ];
+    assert_eq!(callers, expected);
+}
+
 /// Words that collide with paths of templates, keywords and names of modules.
 fn words() -> impl Strategy<Value = Vec<&'static str>> {
     const WORDS: &[&str] = &[

@@ -3,6 +3,7 @@
 use rscaffold::{
     port::{Port, WITHOUT, is_wanted},
     reconcile::Texts,
+    render::render,
     worktree::Snapshot,
 };
 
