@@ -18,7 +18,6 @@ use crate::{
     limits::Total,
     project::{Feature, Project, Runtime},
     reconcile::{Text, Texts},
-    rust::literal,
     templates::{TEMPLATES, files},
     yaml::scalar,
 };
@@ -30,7 +29,7 @@ const HEADER: &str = "header.tera";
 const FEATURE: &str = "feature";
 
 /// The files of a project, except `PROJECT`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Rendered {
     /// The text of each file.
     pub texts: Texts,
@@ -38,7 +37,8 @@ pub struct Rendered {
     pub origins: BTreeMap<String, Origin>,
     /// The files that convert between two versions of a kind.
     pub conversions: Vec<Conversion>,
-    renderer: Renderer,
+    /// The size of all texts together.
+    total: Total,
 }
 
 /// A file that converts between two versions of a kind. Its code depends on the types of both versions.
@@ -167,30 +167,7 @@ impl fmt::Display for Origin {
 /// When a template has a defect, such as an unknown name; when two templates render to the same path; and when all
 /// files together are too large. The error names the template.
 pub fn render(project: &Project) -> Result<Rendered> {
-    let mut renderer = Renderer::new(project)?;
-    renderer.bodies()?;
-    let mut files = Files::default();
-    renderer.visit(None, &mut |file| {
-        let text = renderer.text_of(file.template, file.context)?;
-        if text.is_empty() {
-            return Ok(());
-        }
-        files.insert(renderer.path(file)?, text.into(), file.origin())
-    })?;
-    let conversions = files.convert(project)?;
-    if project.runtime == Runtime::Vendored {
-        for (template, text) in kube_manager::source::FILES {
-            let folder = Runtime::FOLDER;
-            let (item, path) = (Item::new("", "", folder), format!("{folder}/{template}"));
-            files.insert(path, Text::from(*text), Origin { template, item })?;
-        }
-    }
-    Ok(Rendered {
-        texts: files.texts,
-        origins: files.origins,
-        conversions,
-        renderer,
-    })
+    Renderer::new(project)?.render()
 }
 
 /// The path of each file of `project`, by its origin, without rendering the texts. Includes the files whose template
@@ -217,36 +194,25 @@ impl Rendered {
     /// When the template has a defect.
     pub fn file_with(
         &self,
+        renderer: &Renderer,
         path: &str,
         name: &'static str,
         addition: &impl Serialize,
     ) -> Result<Option<Text>> {
         let mut text = None;
         if let Some(origin) = self.origins.get(path) {
-            self.renderer.visit(Some(origin), &mut |file| {
+            renderer.visit(Some(origin), &mut |file| {
                 let mut context = file.context.clone();
                 context.insert(name, addition);
-                text = Some(self.renderer.text_of(file.template, &context)?.into());
+                text = Some(renderer.text_of(file.template, &context)?.into());
                 Ok(())
             })?;
         }
         Ok(text)
     }
-}
 
-/// The rendered files.
-#[derive(Default)]
-struct Files {
-    texts: Texts,
-    origins: BTreeMap<String, Origin>,
-    /// The size of all texts together.
-    total: Total,
-}
-
-impl Files {
     /// Adds the code to the files that convert between two versions, of which the templates have the head.
-    fn convert(&mut self, project: &Project) -> Result<Vec<Conversion>> {
-        let mut conversions = Vec::new();
+    fn convert(&mut self, project: &Project) -> Result<()> {
         for hub in project.hubs() {
             for spoke in project.versions(hub) {
                 let path = project.conversion_file(hub, &spoke.version);
@@ -266,10 +232,10 @@ impl Files {
                 let (text, _) = conversion.text(|types| self.texts.get(types).cloned());
                 self.total.add(text.len())?;
                 self.texts.insert(conversion.path.clone(), text);
-                conversions.push(conversion);
+                self.conversions.push(conversion);
             }
         }
-        Ok(conversions)
+        Ok(())
     }
 
     fn insert(&mut self, path: String, text: Text, origin: Origin) -> Result<()> {
@@ -347,24 +313,22 @@ impl Visitor<'_> {
     }
 }
 
-/// The templates, and the data that they see.
-struct Renderer {
+/// The templates, and the data that they see. They need more memory than the rendered files.
+pub struct Renderer<'a> {
+    project: &'a Project,
+    view: view::Project,
     tera: Tera,
     /// The templates that are parsed.
     templates: Vec<Template>,
     header: String,
-    view: view::Project,
 }
 
-impl fmt::Debug for Renderer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Renderer").finish_non_exhaustive()
-    }
-}
-
-impl Renderer {
+impl<'a> Renderer<'a> {
     /// Parses the templates, except those that only items use that the project does not have.
-    fn new(project: &Project) -> Result<Self> {
+    ///
+    /// # Errors
+    /// When a template has a defect.
+    pub fn new(project: &'a Project) -> Result<Self> {
         let view = view::Project::new(project)?;
         let unused = unused(project, &view);
         let mut tera = Tera::new();
@@ -399,13 +363,39 @@ impl Renderer {
         tera.add_raw_templates(texts)?;
 
         let mut renderer = Self {
+            project,
+            view,
             tera,
             templates,
             header: String::new(),
-            view,
         };
         renderer.header = renderer.text(HEADER, &Context::new())?;
         Ok(renderer)
+    }
+
+    /// Renders all files of the project, except `PROJECT`.
+    ///
+    /// # Errors
+    /// See [`render`].
+    pub fn render(&mut self) -> Result<Rendered> {
+        self.bodies()?;
+        let mut rendered = Rendered::default();
+        self.visit(None, &mut |file| {
+            let text = self.text_of(file.template, file.context)?;
+            if text.is_empty() {
+                return Ok(());
+            }
+            rendered.insert(self.path(file)?, text.into(), file.origin())
+        })?;
+        rendered.convert(self.project)?;
+        if self.project.runtime == Runtime::Vendored {
+            for (template, text) in kube_manager::source::FILES {
+                let folder = Runtime::FOLDER;
+                let (item, path) = (Item::new("", "", folder), format!("{folder}/{template}"));
+                rendered.insert(path, Text::from(*text), Origin { template, item })?;
+            }
+        }
+        Ok(rendered)
     }
 
     /// Calls `visit` for each file that can be rendered, or for the one of `only`: for the templates of each scope, and
@@ -527,9 +517,8 @@ impl Renderer {
 /// The folders of the templates that `project` does not need: those of the features and items that it does not have.
 /// To parse them too would make `init` a quarter slower.
 fn unused(project: &Project, view: &view::Project) -> Vec<String> {
-    let features = Feature::all().iter();
-    let features = features.filter(|feature| !project.features.contains(feature));
-    let mut unused: Vec<_> = features
+    let mut unused: Vec<_> = (Feature::all().iter())
+        .filter(|feature| !project.features.contains(feature))
         .map(|feature| format!("{FEATURE}/{feature}"))
         .collect();
     for (is_unused, folders) in [
@@ -557,7 +546,7 @@ fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
 /// A filter: a text as a Rust literal.
 #[expect(clippy::unnecessary_wraps, reason = "what a filter is")]
 fn rust(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
-    Ok(literal::text(text))
+    Ok(format!("{text:?}"))
 }
 
 /// A template, without its text.
@@ -571,10 +560,10 @@ struct Template {
 
 impl Template {
     fn new(file: &TemplateFile<'static>) -> Result<Self> {
-        let name = file.path().to_str();
-        let name = name.context("the path of a template is not UTF-8")?;
-        let path = name.strip_suffix(".tera");
-        let path = path.with_context(|| format!("`{name}` must end in .tera"))?;
+        let name = (file.path().to_str()).context("the path of a template is not UTF-8")?;
+        let path = name
+            .strip_suffix(".tera")
+            .with_context(|| format!("`{name}` must end in .tera"))?;
         Ok(Self { name, path })
     }
 

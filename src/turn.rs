@@ -106,12 +106,13 @@ impl Turn<'_> {
     /// the same, and a later turn finds the changes.
     fn exclude(&self, sides: &mut Sides) -> Result<()> {
         for excluded in &self.excluded {
-            let is_in = |path: &str| {
-                let rest = path.strip_prefix(excluded.as_str());
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            };
-            let paths = sides.paths().into_iter().filter(|path| is_in(path));
-            let paths: Vec<_> = paths.map(str::to_owned).collect();
+            let paths: Vec<_> = (sides.paths().into_iter())
+                .filter(|path| {
+                    let rest = path.strip_prefix(excluded.as_str());
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                })
+                .map(str::to_owned)
+                .collect();
             if paths.is_empty() {
                 return Err(anyhow!(
                     "`--exclude` names `{excluded}`, which is neither a file nor a folder that rscaffold \
@@ -135,10 +136,9 @@ impl Turn<'_> {
     ///
     /// Only markers that the tool or git wrote count. Other markers are plain text.
     fn settle_markers(&self, sides: &mut Sides, policy: &Policy, sources: &Sources) -> Result<()> {
-        let marked = sides.disk.iter();
-        let marked = marked.filter_map(|(path, text)| Some((path.clone(), Marked::parse(text)?)));
-        let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            marked.partition(|(path, it)| it.own && self.record.marked.contains(path));
+        let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) = (sides.disk.iter())
+            .filter_map(|(path, text)| Some((path.clone(), Marked::parse(text)?)))
+            .partition(|(path, marked)| marked.own && self.record.marked.contains(path));
         refuse(&own, |path| policy.of(path) != OnConflict::Markers, DECIDE)?;
         sides.marked = own.into_keys().collect();
         if let Some(branches) = &self.branches {
@@ -159,18 +159,26 @@ impl Turn<'_> {
 /// The hint for conflict markers of the tool.
 const DECIDE: &str = "resolve the conflict markers, and run the command again";
 
-/// Returns an error for those files with conflict markers for which `open` returns true.
+/// Returns an error for those files with conflict markers for which `is_refused` returns true.
 fn refuse(
-    marked: &BTreeMap<String, Marked>,
-    open: impl Fn(&str) -> bool,
+    files: &BTreeMap<String, Marked>,
+    is_refused: impl Fn(&str) -> bool,
     hint: &str,
 ) -> Result<()> {
-    let open = marked.iter().filter(|(path, _)| open(path));
-    let places = open.map(|(path, it)| format!("\n  {path}:{}", it.line));
-    match places.collect::<Vec<_>>().concat() {
-        places if places.is_empty() => Ok(()),
-        places => Err(anyhow!("there are conflict markers in{places}")).or_hint(hint),
+    let places: Vec<_> = (files.iter())
+        .filter(|(path, _)| is_refused(path))
+        .map(|(path, marked)| format!("\n  {path}:{}", marked.line))
+        .collect();
+    if places.is_empty() {
+        return Ok(());
     }
+    Err(anyhow!("there are conflict markers in{}", places.concat())).or_hint(hint)
+}
+
+/// Whether `text` has the same fields as `project`, the text of a project.
+fn is_text_of(text: &str, project: &str) -> bool {
+    let written = Project::parse(text).and_then(|fields| fields.to_text());
+    written.is_ok_and(|written| written == project)
 }
 
 /// Sets the text of the file at `path`; `None` removes the file.
@@ -196,12 +204,9 @@ impl Files {
             .or_hint("copy the path from the list of conflicts");
         }
         let project = self.sides.theirs.get(Project::FILE);
-        let says_so = |text: &str| {
-            let read = || Project::parse(text)?.to_text();
-            project.is_some_and(|it| it == text || read().is_ok_and(|text| text == *it))
-        };
         Ok(reconcile(&self.sides, policy, |path, text| {
-            path != Project::FILE || says_so(text)
+            path != Project::FILE
+                || project.is_some_and(|project| project == text || is_text_of(text, project))
         }))
     }
 

@@ -20,7 +20,7 @@ use crate::{
     port::{self, Port},
     project::{Feature, Project},
     reconcile::{Texts, digest::recorded},
-    render::render,
+    render::Renderer,
     report::{NextStep, Outcome, Story},
     turn::{Edits, Turn},
     worktree::{WorkTree, Workspace, snapshot, top},
@@ -138,11 +138,13 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         .transpose()?;
     let begun = port.as_ref().map(|port| port.project.clone());
     let project = project(settings, begun, root, workspace.as_ref())?;
-    let rendered = render(&project)?;
+    let mut renderer = Renderer::new(&project)?;
+    let rendered = renderer.render()?;
     let (texts, told) = match &port {
-        Some(port) => port.texts(&project, &rendered)?,
+        Some(port) => port.texts(&project, &renderer, &rendered)?,
         None => Default::default(),
     };
+    drop(renderer);
     let mut notes = notes(&project, &enabled);
     notes.extend(told);
     notes.extend(kubebuilder.note());
@@ -209,10 +211,12 @@ fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
     Ok(ours)
 }
 
-/// Reads the Go project in `folder`, which may also be the path of its PROJECT file; `folder` is relative to `root`.
-fn read(folder: &Path, root: &Path) -> Result<Port> {
-    let is_file = folder.file_name().is_some_and(|name| name == Project::FILE);
-    let folder = folder.parent().filter(|_| is_file).unwrap_or(folder);
+/// Reads the Go project in `from`, which may also be the path of its PROJECT file; `from` is relative to `root`.
+fn read(from: &Path, root: &Path) -> Result<Port> {
+    let folder = match (from.parent(), from.file_name()) {
+        (Some(parent), Some(name)) if name == Project::FILE => parent,
+        _ => from,
+    };
     let shown = match folder.to_string_lossy() {
         empty if empty.is_empty() => ".".into(),
         shown => shown,

@@ -138,15 +138,14 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story, start: Instant) -> Resu
 
 /// Whether a user at a terminal can decide all conflicts of `plan`. A policy on the command line is a decision already.
 fn can_ask(plan: &Plan, policy: &Policy) -> bool {
-    let is_a_choice = |reason| {
-        matches!(
-            reason,
-            Reason::BothChanged | Reason::Untracked | Reason::Dropped
-        )
-    };
     *policy == Policy::default()
         && plan.conflicts().next().is_some()
-        && plan.conflicts().all(|(_, it)| is_a_choice(it.reason))
+        && plan.conflicts().all(|(_, conflict)| {
+            matches!(
+                conflict.reason,
+                Reason::BothChanged | Reason::Untracked | Reason::Dropped
+            )
+        })
         && ask::is_possible()
 }
 

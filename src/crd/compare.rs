@@ -101,9 +101,12 @@ fn schemas(place: &str, wanted: &Schema, written: &Schema, losses: &mut BTreeSet
         match (keyword.as_str(), wanted, written) {
             ("properties", wanted, written) => {
                 let empty = Schema::new();
-                let wanted = wanted.and_then(Value::as_object).unwrap_or(&empty);
-                let written = written.and_then(Value::as_object).unwrap_or(&empty);
-                properties(place, wanted, written, losses);
+                properties(
+                    place,
+                    wanted.and_then(Value::as_object).unwrap_or(&empty),
+                    written.and_then(Value::as_object).unwrap_or(&empty),
+                    losses,
+                );
             }
             ("items", Some(Value::Object(wanted)), Some(Value::Object(written))) => {
                 schemas(&format!("{place}[]"), wanted, written, losses);

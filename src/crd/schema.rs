@@ -64,6 +64,9 @@ const LIFTED: [&str; 7] = [
     "type",
 ];
 
+/// The keyword that keeps fields of which the schema says nothing.
+pub(super) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
+
 pub(super) type Schema = Map<String, Value>;
 
 /// The fields of an object. Any other value has none.

@@ -11,7 +11,7 @@ use crate::{
     crd::tests::is_formatted,
     project::{Controller, Resource, yaml},
     reconcile::Texts,
-    render::render,
+    render::{Renderer, render},
     visible::is_hidden,
     worktree::{Snapshot, snapshot},
 };
@@ -51,9 +51,13 @@ fn with(path: &str, text: &str, by: &str) -> String {
 }
 
 fn texts(port: &Port) -> Texts {
-    port.texts(&port.project, &render(&port.project).unwrap())
-        .unwrap()
-        .0
+    texts_and_notes(port).0
+}
+
+fn texts_and_notes(port: &Port) -> (Texts, Vec<String>) {
+    let mut renderer = Renderer::new(&port.project).unwrap();
+    let rendered = renderer.render().unwrap();
+    port.texts(&port.project, &renderer, &rendered).unwrap()
 }
 
 /// The section of PORTING.md about what could not be taken over.
@@ -377,9 +381,7 @@ fn versions_without_a_conversion_are_a_warning() {
     let project =
         with("PROJECT", "    spoke:\n    - v1beta1\n", "").replace("    conversion: true\n", "");
     let port = read(&[("PROJECT", Some(&project))]).unwrap();
-    let (mut texts, notes) = port
-        .texts(&port.project, &render(&port.project).unwrap())
-        .unwrap();
+    let (mut texts, notes) = texts_and_notes(&port);
     let report = texts.remove(REPORT).unwrap();
     let (_, warnings) = report.split_once("## Warnings\n\n").unwrap();
     assert!(
@@ -1038,7 +1040,7 @@ proptest! {
         prop_assert_eq!(&Project::parse(&text).unwrap(), &port.project);
 
         let rendered = render(&port.project).unwrap().texts;
-        let (texts, _) = port.texts(&port.project, &render(&port.project).unwrap()).unwrap();
+        let (texts, _) = texts_and_notes(&port);
         for (path, text) in &texts {
             // The texts of a CRD are data, and stay unchanged.
             let is_crd = path.contains("/bases/") || path.contains("/crds/");

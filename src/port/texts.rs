@@ -24,7 +24,7 @@ use crate::{
         yaml::{self, documents},
     },
     reconcile::{Text, Texts},
-    render::Rendered,
+    render::{Rendered, Renderer},
     visible::is_hidden,
 };
 
@@ -34,14 +34,20 @@ const RULES: &str = "    const RULES: &'static [Rule] = &[\n";
 
 impl Port {
     /// Returns the texts of files with additions from the Go project, and the notes that the command prints. `project`
-    /// has the settings of the command line, and `rendered` are its files.
+    /// has the settings of the command line, and `renderer` has rendered it.
     ///
     /// # Errors
     /// When a template has a defect.
-    pub fn texts(&self, project: &Project, rendered: &Rendered) -> Result<(Texts, Vec<String>)> {
+    pub fn texts(
+        &self,
+        project: &Project,
+        renderer: &Renderer,
+        rendered: &Rendered,
+    ) -> Result<(Texts, Vec<String>)> {
         let mut writer = Writer {
             port: self,
             project,
+            renderer,
             rendered,
             texts: Texts::new(),
             losses: Vec::new(),
@@ -66,6 +72,7 @@ impl Port {
 struct Writer<'a> {
     port: &'a Port,
     project: &'a Project,
+    renderer: &'a Renderer<'a>,
     rendered: &'a Rendered,
     texts: Texts,
     losses: Vec<(GroupVersionKind, Vec<String>)>,
@@ -93,7 +100,7 @@ impl Writer<'_> {
             } else {
                 KindFromCrd::of_project(crd, None, self.project)?
             };
-            let files = given.files(self.project, self.rendered)?;
+            let files = given.files(self.project, self.renderer, self.rendered)?;
             self.texts.extend(files.texts);
             let losses: Vec<_> = files.losses.iter().map(ToString::to_string).collect();
             self.losses.push((kind.id.clone(), losses));

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::{Sides, Sources, Turn, put};
 use crate::{
     reconcile::{Text, Texts, adapted, copied, is_derived},
-    render::Conversion,
+    render::{Conversion, Renderer},
 };
 
 /// What the record contains about such texts after a turn.
@@ -111,11 +111,14 @@ impl Turn<'_> {
                 without_status.insert(&conversion.version);
             }
         }
+        lists.retain(|list, versions| !versions.is_empty() && sides.theirs.contains_key(*list));
+        if lists.is_empty() {
+            return Ok(texts);
+        }
+        let renderer = Renderer::new(&self.after)?;
         for (list, versions) in lists {
-            if versions.is_empty() || !sides.theirs.contains_key(list) {
-                continue;
-            }
-            let text = self.rendered.file_with(list, "without_status", &versions)?;
+            let name = "without_status";
+            let text = (self.rendered).file_with(&renderer, list, name, &versions)?;
             texts.extend(text.map(|text| (list.clone(), text)));
         }
         Ok(texts)

@@ -13,7 +13,7 @@ use crate::{
     names::{Group, Kind},
     project::{Project, Resource, Stage},
     reconcile::Texts,
-    render::render,
+    render::Renderer,
     report::{Outcome, Story},
     turn::Edits,
     visible::visible,
@@ -49,8 +49,10 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
         }
     }
     let wanted = stored.context("the CustomResourceDefinition has no version")?;
-    let rendered = render(&after)?;
-    let files = from_crd.files(&after, &rendered)?;
+    let mut renderer = Renderer::new(&after)?;
+    let rendered = renderer.render()?;
+    let files = from_crd.files(&after, &renderer, &rendered)?;
+    drop(renderer);
 
     let id = wanted.id();
     let controller = args.settings.controller_of(&id);

@@ -10,12 +10,10 @@ use crate::{
     crd::{
         docs::{is_doc, take_doc},
         model::{Item, Root, Shape},
-        schema::{self, Schema, object},
+        schema::{self, OPEN, Schema, object},
     },
     rust::RustType,
 };
-
-const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 
 impl Lower<'_> {
     /// Lowers the kind itself. Returns it with the schema that kube generates.

@@ -15,7 +15,7 @@ use crate::{
         docs::take_doc,
         model::{Field, Item, Shape},
         names::{self, Unique},
-        schema::{self, Schema, object},
+        schema::{self, OPEN, Schema, object},
     },
     rust::{Attribute, Meta, RustType},
 };
@@ -40,7 +40,6 @@ impl Lower<'_> {
         schema: Schema,
         path: &[String],
     ) -> TypeWithSchema {
-        const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
         let slot = self.slots.len();
         self.slots.push(None);
         let mut rest = schema;

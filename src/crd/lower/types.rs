@@ -10,7 +10,7 @@ use crate::{
         docs::take_doc,
         model::{Helper, Item, Purpose, Shape, Variant},
         names::{self, Unique},
-        schema::{self, Schema, object},
+        schema::{self, OPEN, Schema, object},
     },
     rust::RustType,
 };
@@ -163,7 +163,7 @@ impl Lower<'_> {
 
     fn object(&mut self, schema: &Schema, path: &[String]) -> TypeWithSchema {
         let has_properties = schema.contains_key("properties");
-        let is_open = schema.contains_key("x-kubernetes-preserve-unknown-fields");
+        let is_open = schema.contains_key(OPEN);
         match schema.get("additionalProperties") {
             Some(Value::Object(values)) if !has_properties => {
                 let value = self.inner(values, path);
@@ -189,17 +189,16 @@ impl Lower<'_> {
             *last = names::singular(last);
         }
         let schema = schema::kept(items.clone());
-        let has_type = |name: &str| schema.get("type").is_some_and(|ty| ty == name);
+        let ty = schema.get("type").and_then(Value::as_str);
         let is_closed = (schema.get("additionalProperties")).is_none_or(|values| *values == false);
-        let is_struct = has_type("object")
+        let is_struct = ty == Some("object")
             && is_closed
-            && (schema.contains_key("properties")
-                || !schema.contains_key("x-kubernetes-preserve-unknown-fields"));
+            && (schema.contains_key("properties") || !schema.contains_key(OPEN));
         if is_struct {
             return self.structure_at(&schema, &item_path);
         }
         match values(&schema) {
-            Some(values) if has_type("string") => {
+            Some(values) if ty == Some("string") => {
                 let mut rest = schema.clone();
                 rest.remove("type");
                 rest.remove("enum");

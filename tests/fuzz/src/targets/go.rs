@@ -3,7 +3,7 @@
 use rscaffold::{
     port::{Port, WITHOUT, is_wanted},
     reconcile::Texts,
-    render::render,
+    render::Renderer,
     worktree::Snapshot,
 };
 
@@ -67,11 +67,10 @@ pub fn run(data: &[u8]) {
     let mut project = port.project.clone();
     project.runtime = "registry".parse().expect("a runtime");
     if project.validate().is_ok() {
+        let mut renderer = Renderer::new(&project).expect("a valid project can be rendered");
+        let rendered = renderer.render().expect("a valid project can be rendered");
         let (texts, notes): (Texts, _) = port
-            .texts(
-                &project,
-                &render(&project).expect("a valid project can be rendered"),
-            )
+            .texts(&project, &renderer, &rendered)
             .expect("a valid project has texts");
         assert!(notes.iter().all(|note| !note.is_empty()));
         check_languages(&texts).unwrap_or_else(|error| panic!("{error}"));
