@@ -14,7 +14,7 @@ use crate::{
         Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
     },
     reconcile::Texts,
-    render::{Rendered, Renderer},
+    render::{Rendered, Templates},
     visible::visible,
     yaml,
 };
@@ -214,14 +214,14 @@ impl<'a> KindFromCrd<'a> {
         Ok(resources)
     }
 
-    /// Returns the files that are generated from the CRD. `renderer` has rendered `project` to `rendered`.
+    /// Returns the files that are generated from the CRD. `templates` and `rendered` are those of `project`.
     ///
     /// # Errors
     /// When a name in the CRD is not valid in a project, or when a template has a defect.
     pub fn files(
         &self,
         project: &Project,
-        renderer: &Renderer,
+        templates: &Templates,
         rendered: &Rendered,
     ) -> Result<FilesFromCrd> {
         let mut files = FilesFromCrd::default();
@@ -233,11 +233,11 @@ impl<'a> KindFromCrd<'a> {
             let types_file = project.types_file(resource);
             if resource.external().is_some() {
                 let types = crd::types_for_use(self.crd, version);
-                files.render(renderer, rendered, types_file, &types)?;
+                files.render(templates, rendered, types_file, &types)?;
                 continue;
             }
             let generated = crd::generate(self.crd, version, &project.type_name(resource));
-            files.render(renderer, rendered, types_file, &generated.types)?;
+            files.render(templates, rendered, types_file, &generated.types)?;
             let sample = SampleFields {
                 fields: match &generated.sample {
                     sample if sample.as_object().is_none_or(Map::is_empty) => String::new(),
@@ -245,7 +245,7 @@ impl<'a> KindFromCrd<'a> {
                 },
             };
             let sample_file = format!("config/samples/{}", resource.sample_file());
-            files.render(renderer, rendered, sample_file, &sample)?;
+            files.render(templates, rendered, sample_file, &sample)?;
             for (all, of_version) in [
                 (&mut files.losses, generated.losses),
                 (&mut files.doubts, generated.doubts),
@@ -280,7 +280,7 @@ impl<'a> KindFromCrd<'a> {
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
             let chart = format!("charts/{}/files/crds", project.project_name);
             for folder in ["config/crd/bases", &chart] {
-                files.render(renderer, rendered, format!("{folder}/{name}"), &manifest)?;
+                files.render(templates, rendered, format!("{folder}/{name}"), &manifest)?;
             }
         }
         Ok(files)
@@ -330,12 +330,12 @@ impl FilesFromCrd {
     /// Adds the file at `path`, if the project has it. Its template gets `from_crd`.
     fn render(
         &mut self,
-        renderer: &Renderer,
+        templates: &Templates,
         rendered: &Rendered,
         path: String,
         from_crd: &impl Serialize,
     ) -> Result<()> {
-        if let Some(text) = rendered.file_with(renderer, &path, "from_crd", from_crd)? {
+        if let Some(text) = rendered.file_with(templates, &path, "from_crd", from_crd)? {
             self.texts.insert(path, text);
         }
         Ok(())

@@ -167,7 +167,7 @@ impl fmt::Display for Origin {
 /// When a template has a defect, such as an unknown name; when two templates render to the same path; and when all
 /// files together are too large. The error names the template.
 pub fn render(project: &Project) -> Result<Rendered> {
-    Renderer::new(project)?.render()
+    Templates::new(project)?.render()
 }
 
 /// The path of each file of `project`, by its origin, without rendering the texts. Includes the files whose template
@@ -177,10 +177,10 @@ pub fn render(project: &Project) -> Result<Rendered> {
 ///
 /// See [`render`].
 pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
-    let renderer = Renderer::new(project)?;
+    let templates = Templates::new(project)?;
     let mut places = BTreeMap::new();
-    renderer.visit(None, &mut |file| {
-        places.insert(file.origin(), renderer.path(file)?);
+    templates.visit(None, &mut |file| {
+        places.insert(file.origin(), templates.path(file)?);
         Ok(())
     })?;
     Ok(places)
@@ -194,17 +194,17 @@ impl Rendered {
     /// When the template has a defect.
     pub fn file_with(
         &self,
-        renderer: &Renderer,
+        templates: &Templates,
         path: &str,
         name: &'static str,
         addition: &impl Serialize,
     ) -> Result<Option<Text>> {
         let mut text = None;
         if let Some(origin) = self.origins.get(path) {
-            renderer.visit(Some(origin), &mut |file| {
+            templates.visit(Some(origin), &mut |file| {
                 let mut context = file.context.clone();
                 context.insert(name, addition);
-                text = Some(renderer.text_of(file.template, &context)?.into());
+                text = Some(templates.text_of(file.template, &context)?.into());
                 Ok(())
             })?;
         }
@@ -314,16 +314,15 @@ impl Visitor<'_> {
 }
 
 /// The templates, and the data that they see. They need more memory than the rendered files.
-pub struct Renderer<'a> {
+pub struct Templates<'a> {
     project: &'a Project,
     view: view::Project,
     tera: Tera,
-    /// The templates that are parsed.
-    templates: Vec<Template>,
+    parsed: Vec<Template>,
     header: String,
 }
 
-impl<'a> Renderer<'a> {
+impl<'a> Templates<'a> {
     /// Parses the templates, except those that only items use that the project does not have.
     ///
     /// # Errors
@@ -346,7 +345,7 @@ impl<'a> Renderer<'a> {
         tera.register_filter("rust", rust);
         *tera.global_context() = Context::from_serialize(&view)?;
 
-        let (mut templates, mut texts) = (Vec::new(), Vec::new());
+        let (mut parsed, mut texts) = (Vec::new(), Vec::new());
         for file in files(&TEMPLATES).filter(|file| file.path().extension().is_some()) {
             let template = Template::new(file)?;
             if unused.iter().any(|folder| template.is_in(folder)) {
@@ -358,19 +357,19 @@ impl<'a> Renderer<'a> {
             if template.has_variable_path() {
                 texts.push((template.path, template.path));
             }
-            templates.push(template);
+            parsed.push(template);
         }
         tera.add_raw_templates(texts)?;
 
-        let mut renderer = Self {
+        let mut templates = Self {
             project,
             view,
             tera,
-            templates,
+            parsed,
             header: String::new(),
         };
-        renderer.header = renderer.text(HEADER, &Context::new())?;
-        Ok(renderer)
+        templates.header = templates.text(HEADER, &Context::new())?;
+        Ok(templates)
     }
 
     /// Renders all files of the project, except `PROJECT`.
@@ -407,7 +406,7 @@ impl<'a> Renderer<'a> {
     ) -> Result<()> {
         let view = &self.view;
         let mut visitor = Visitor {
-            templates: &self.templates,
+            templates: &self.parsed,
             only,
             visit,
         };

@@ -20,7 +20,7 @@ use crate::{
     port::{self, Port},
     project::{Feature, Project},
     reconcile::{Texts, digest::recorded},
-    render::Renderer,
+    render::Templates,
     report::{NextStep, Outcome, Story},
     turn::{Edits, Turn},
     worktree::{WorkTree, Workspace, snapshot, top},
@@ -138,13 +138,13 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         .transpose()?;
     let begun = port.as_ref().map(|port| port.project.clone());
     let project = project(settings, begun, root, workspace.as_ref())?;
-    let mut renderer = Renderer::new(&project)?;
-    let rendered = renderer.render()?;
+    let mut templates = Templates::new(&project)?;
+    let rendered = templates.render()?;
     let (texts, told) = match &port {
-        Some(port) => port.texts(&project, &renderer, &rendered)?,
+        Some(port) => port.texts(&project, &templates, &rendered)?,
         None => Default::default(),
     };
-    drop(renderer);
+    drop(templates);
     let mut notes = notes(&project, &enabled);
     notes.extend(told);
     notes.extend(kubebuilder.note());

@@ -655,7 +655,7 @@ fn schemas() -> impl Strategy<Value = Value> {
 fn modules(tree: &syn::UseTree) -> Vec<String> {
     match tree {
         syn::UseTree::Path(path) if path.ident == "crate" => match &*path.tree {
-            syn::UseTree::Group(group) => group.items.iter().flat_map(first).collect(),
+            syn::UseTree::Group(group) => group.items.iter().filter_map(first).collect(),
             tree => first(tree).into_iter().collect(),
         },
         _ => Vec::new(),

@@ -11,7 +11,7 @@ use crate::{
     crd::tests::is_formatted,
     project::{Controller, Resource, yaml},
     reconcile::Texts,
-    render::{Renderer, render},
+    render::{Templates, render},
     visible::is_hidden,
     worktree::{Snapshot, snapshot},
 };
@@ -55,9 +55,9 @@ fn texts(port: &Port) -> Texts {
 }
 
 fn texts_and_notes(port: &Port) -> (Texts, Vec<String>) {
-    let mut renderer = Renderer::new(&port.project).unwrap();
-    let rendered = renderer.render().unwrap();
-    port.texts(&port.project, &renderer, &rendered).unwrap()
+    let mut templates = Templates::new(&port.project).unwrap();
+    let rendered = templates.render().unwrap();
+    port.texts(&port.project, &templates, &rendered).unwrap()
 }
 
 /// The section of PORTING.md about what could not be taken over.

@@ -24,7 +24,7 @@ use crate::{
         yaml::{self, documents},
     },
     reconcile::{Text, Texts},
-    render::{Rendered, Renderer},
+    render::{Rendered, Templates},
     visible::is_hidden,
 };
 
@@ -34,20 +34,20 @@ const RULES: &str = "    const RULES: &'static [Rule] = &[\n";
 
 impl Port {
     /// Returns the texts of files with additions from the Go project, and the notes that the command prints. `project`
-    /// has the settings of the command line, and `renderer` has rendered it.
+    /// has the settings of the command line, and `rendered` are its files.
     ///
     /// # Errors
     /// When a template has a defect.
     pub fn texts(
         &self,
         project: &Project,
-        renderer: &Renderer,
+        templates: &Templates,
         rendered: &Rendered,
     ) -> Result<(Texts, Vec<String>)> {
         let mut writer = Writer {
             port: self,
             project,
-            renderer,
+            templates,
             rendered,
             texts: Texts::new(),
             losses: Vec::new(),
@@ -72,7 +72,7 @@ impl Port {
 struct Writer<'a> {
     port: &'a Port,
     project: &'a Project,
-    renderer: &'a Renderer<'a>,
+    templates: &'a Templates<'a>,
     rendered: &'a Rendered,
     texts: Texts,
     losses: Vec<(GroupVersionKind, Vec<String>)>,
@@ -100,7 +100,7 @@ impl Writer<'_> {
             } else {
                 KindFromCrd::of_project(crd, None, self.project)?
             };
-            let files = given.files(self.project, self.renderer, self.rendered)?;
+            let files = given.files(self.project, self.templates, self.rendered)?;
             self.texts.extend(files.texts);
             let losses: Vec<_> = files.losses.iter().map(ToString::to_string).collect();
             self.losses.push((kind.id.clone(), losses));

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::{Sides, Sources, Turn, put};
 use crate::{
     reconcile::{Text, Texts, adapted, copied, is_derived},
-    render::{Conversion, Renderer},
+    render::{Conversion, Templates},
 };
 
 /// What the record contains about such texts after a turn.
@@ -115,10 +115,10 @@ impl Turn<'_> {
         if lists.is_empty() {
             return Ok(texts);
         }
-        let renderer = Renderer::new(&self.after)?;
+        let templates = Templates::new(&self.after)?;
         for (list, versions) in lists {
             let name = "without_status";
-            let text = (self.rendered).file_with(&renderer, list, name, &versions)?;
+            let text = (self.rendered).file_with(&templates, list, name, &versions)?;
             texts.extend(text.map(|text| (list.clone(), text)));
         }
         Ok(texts)

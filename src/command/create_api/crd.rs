@@ -13,7 +13,7 @@ use crate::{
     names::{Group, Kind},
     project::{Project, Resource, Stage},
     reconcile::Texts,
-    render::Renderer,
+    render::Templates,
     report::{Outcome, Story},
     turn::Edits,
     visible::visible,
@@ -49,10 +49,10 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
         }
     }
     let wanted = stored.context("the CustomResourceDefinition has no version")?;
-    let mut renderer = Renderer::new(&after)?;
-    let rendered = renderer.render()?;
-    let files = from_crd.files(&after, &renderer, &rendered)?;
-    drop(renderer);
+    let mut templates = Templates::new(&after)?;
+    let rendered = templates.render()?;
+    let files = from_crd.files(&after, &templates, &rendered)?;
+    drop(templates);
 
     let id = wanted.id();
     let controller = args.settings.controller_of(&id);

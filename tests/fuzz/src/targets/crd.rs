@@ -8,7 +8,7 @@ use rscaffold::{
     from_crd::KindFromCrd,
     project::Project,
     reconcile::Texts,
-    render::Renderer,
+    render::Templates,
 };
 
 use super::{files, tests, texts::check_languages};
@@ -70,10 +70,10 @@ fn texts(made: &KindFromCrd) -> Option<Texts> {
     for (_, resource) in made.resources(&project).ok()? {
         project.add(resource, false).ok()?;
     }
-    let mut renderer = Renderer::new(&project).expect("a valid project can be rendered");
-    let rendered = renderer.render().expect("a valid project can be rendered");
+    let mut templates = Templates::new(&project).expect("a valid project can be rendered");
+    let rendered = templates.render().expect("a valid project can be rendered");
     let files = made
-        .files(&project, &renderer, &rendered)
+        .files(&project, &templates, &rendered)
         .expect("a kind that was added has texts");
     let (texts, losses) = (files.texts, files.losses);
     assert!(losses.iter().all(|loss| !loss.to_string().is_empty()));

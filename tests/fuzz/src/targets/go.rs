@@ -3,7 +3,7 @@
 use rscaffold::{
     port::{Port, WITHOUT, is_wanted},
     reconcile::Texts,
-    render::Renderer,
+    render::Templates,
     worktree::Snapshot,
 };
 
@@ -67,10 +67,10 @@ pub fn run(data: &[u8]) {
     let mut project = port.project.clone();
     project.runtime = "registry".parse().expect("a runtime");
     if project.validate().is_ok() {
-        let mut renderer = Renderer::new(&project).expect("a valid project can be rendered");
-        let rendered = renderer.render().expect("a valid project can be rendered");
+        let mut templates = Templates::new(&project).expect("a valid project can be rendered");
+        let rendered = templates.render().expect("a valid project can be rendered");
         let (texts, notes): (Texts, _) = port
-            .texts(&project, &renderer, &rendered)
+            .texts(&project, &templates, &rendered)
             .expect("a valid project has texts");
         assert!(notes.iter().all(|note| !note.is_empty()));
         check_languages(&texts).unwrap_or_else(|error| panic!("{error}"));
