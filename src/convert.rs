@@ -14,14 +14,11 @@ mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use self::read::{Field, Part, Shape, Type, TypeItem, Types, Value, Variant, read};
+use self::read::{Field, Part, Shape, TypeItem, Types, Value, Variant, read};
+use crate::rust::{RustType, braces, one_or_several};
 
-/// rustfmt leaves the fields of a struct on one line up to this width.
-const SHORT: usize = 18;
 /// The indentation of the fields in the generated code.
 const FIELDS: usize = 12;
-/// The longest line of code.
-const LINE: usize = 100;
 
 /// A file with the types of one version.
 #[derive(Debug, Clone, Copy)]
@@ -43,14 +40,10 @@ pub struct Code {
 
 /// Whether the types of `kind` in `file` have the status of the example: with `conditions` and `observed_generation`.
 pub fn has_example_status(kind: &str, file: File) -> bool {
-    let types = file.text.and_then(|text| read(file.path, text, kind));
-    let Some(types) = types else {
+    let Some(types) = read_file(kind, file) else {
         return false;
     };
     let name = format!("{kind}Status");
-    if types.status != Some(Type::Own(name.clone())) {
-        return false;
-    }
     let Some(TypeItem {
         is_default: true,
         shape: Shape::Struct(fields),
@@ -58,28 +51,33 @@ pub fn has_example_status(kind: &str, file: File) -> bool {
     else {
         return false;
     };
-    let known = fields.iter().filter(|field| match field.ident.as_str() {
-        "conditions" => matches!(field.part.ty, Type::List(_)),
-        "observed_generation" => matches!(field.part.ty, Type::Option(_)),
-        _ => false,
-    });
-    known.count() == 2
+    let known = fields
+        .iter()
+        .filter(|field| match field.ident.as_str() {
+            "conditions" => matches!(field.part.rust, RustType::List(_)),
+            "observed_generation" => matches!(field.part.rust, RustType::Option(_)),
+            _ => false,
+        })
+        .count();
+    known == 2 && types.status == Some(RustType::Named(name))
 }
 
 /// Generates the code that converts the types of `kind` in `spoke` to those in `hub`, and back.
 pub fn convert(kind: &str, spoke: File, hub: File) -> Code {
-    let types = |file: File| read(file.path, file.text?, kind);
-    let sides = (types(spoke), types(hub));
-    let (Some(spoke), Some(hub)) = &sides else {
-        // The types are elsewhere: they have the usual names.
-        let unseen = Types {
-            spec: format!("{kind}Spec"),
-            status: Some(Type::Own(format!("{kind}Status"))),
-            ..Types::default()
-        };
-        return Converter::new(&unseen, &unseen).code();
+    if let (Some(spoke), Some(hub)) = (read_file(kind, spoke), read_file(kind, hub)) {
+        return Converter::new(&spoke, &hub).code();
+    }
+    // The types are elsewhere: they have the usual names.
+    let unseen = Types {
+        spec: format!("{kind}Spec"),
+        status: Some(RustType::Named(format!("{kind}Status"))),
+        ..Types::default()
     };
-    Converter::new(spoke, hub).code()
+    Converter::new(&unseen, &unseen).code()
+}
+
+fn read_file(kind: &str, file: File) -> Option<Types> {
+    read(file.path, file.text?, kind)
 }
 
 /// The direction of a conversion: up from the spoke to the hub, or down to the spoke.
@@ -90,12 +88,17 @@ enum Way {
 }
 
 impl Way {
-    /// The modules of the source and of the target.
-    fn modules(self) -> [&'static str; 2] {
+    /// Turns what belongs to the spoke and to the hub into what belongs to the source and to the target, and back.
+    fn order<T>(self, (one, other): (T, T)) -> (T, T) {
         match self {
-            Self::Up => ["spoke", "hub"],
-            Self::Down => ["hub", "spoke"],
+            Self::Up => (one, other),
+            Self::Down => (other, one),
         }
+    }
+
+    /// The modules of the source and of the target.
+    fn modules(self) -> (&'static str, &'static str) {
+        self.order(("spoke", "hub"))
     }
 }
 
@@ -113,16 +116,6 @@ enum How {
 }
 
 impl How {
-    /// The function that converts a value.
-    fn function(self) -> &'static str {
-        match self {
-            Self::Same => "",
-            Self::Into => "Into::into",
-            Self::List => "list",
-            Self::Map => "map",
-        }
-    }
-
     /// The expression that converts `value`.
     fn of(self, value: &str) -> String {
         match self {
@@ -130,6 +123,42 @@ impl How {
             Self::Into => format!("{value}.into()"),
             Self::List => format!("list({value})"),
             Self::Map => format!("map({value})"),
+        }
+    }
+
+    /// The expression that converts the value in the option `option`.
+    fn in_option(self, option: &str) -> String {
+        match self {
+            Self::Same => option.to_owned(),
+            Self::Into => format!("{option}.map(Into::into)"),
+            Self::List => format!("{option}.map(list)"),
+            Self::Map => format!("{option}.map(map)"),
+        }
+    }
+}
+
+/// A value as a Rust expression.
+struct Expression {
+    code: String,
+    sort: Sort,
+}
+
+/// What an expression for a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// `Default` of the type returns the value.
+    Usual,
+    /// A literal or a path.
+    Constant,
+    /// Anything else.
+    Computed,
+}
+
+impl Expression {
+    fn new(sort: Sort, code: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            sort,
         }
     }
 }
@@ -144,6 +173,12 @@ enum Used {
     Map,
     /// The function `through_json`.
     Json,
+}
+
+/// The body of a conversion.
+struct Body {
+    code: String,
+    can_fail: bool,
 }
 
 /// The names of a type of the spoke and of a type of the hub.
@@ -179,44 +214,47 @@ impl<'a> Converter<'a> {
     /// The types that the conversion begins with: those of the spec, and those of the status. A type that both versions
     /// share needs no conversion.
     fn roots(&self) -> Vec<Pair<'a>> {
-        let pair = |spoke: &'a Type, hub: &'a Type| match (spoke, hub) {
-            (Type::Own(spoke), Type::Own(hub)) => Some((spoke.as_str(), hub.as_str())),
-            _ => None,
-        };
-        let status = self.spoke.status.as_ref().zip(self.hub.status.as_ref());
-        let status = status.and_then(|(spoke, hub)| pair(spoke, hub));
-        let spec = (self.spoke.spec.as_str(), self.hub.spec.as_str());
-        [spec].into_iter().chain(status).collect()
+        let mut roots = vec![(self.spoke.spec.as_str(), self.hub.spec.as_str())];
+        if let (Some(RustType::Named(spoke)), Some(RustType::Named(hub))) =
+            (&self.spoke.status, &self.hub.status)
+        {
+            roots.push((spoke, hub));
+        }
+        roots
     }
 
     /// Finds the pairs that cannot be converted field by field. A pair with a field of such a pair is closed as well,
     /// because `From` cannot fail, and a conversion by way of JSON can.
     fn close(&mut self) {
         let mut pairs: Vec<Pair> = self.roots();
-        let mut at = 0;
-        while let Some(pair) = pairs.get(at).copied() {
+        let mut next = 0;
+        while let Some(pair) = pairs.get(next).copied() {
             for (spoke, hub) in self.common(pair) {
-                if let (Some(spoke), Some(hub)) = (core(&spoke.ty), core(&hub.ty))
+                if let (Some(spoke), Some(hub)) = (spoke.rust.named(), hub.rust.named())
                     && !pairs.contains(&(spoke, hub))
                 {
                     pairs.push((spoke, hub));
                 }
             }
-            at += 1;
+            next += 1;
         }
         loop {
-            let is_closed = |pair: &&Pair<'a>| {
-                let is_unlike = self.sort(**pair).is_none();
-                let mut common = self.common(**pair).into_iter();
-                is_unlike || common.any(|(spoke, hub)| self.needs_json(spoke, hub))
-            };
-            let open = pairs.iter().filter(|pair| !self.closed.contains(*pair));
-            let closed: Vec<_> = open.filter(is_closed).copied().collect();
+            let closed: Vec<_> = pairs
+                .iter()
+                .copied()
+                .filter(|pair| !self.closed.contains(pair) && self.must_be_closed(*pair))
+                .collect();
             if closed.is_empty() {
                 return;
             }
             self.closed.extend(closed);
         }
+    }
+
+    /// Whether `pair` cannot be converted field by field, because of those pairs that are known to be closed.
+    fn must_be_closed(&self, pair: Pair<'a>) -> bool {
+        let mut common = self.common(pair).into_iter();
+        self.sort(pair).is_none() || common.any(|(spoke, hub)| self.needs_json(spoke, hub))
     }
 
     /// The types of `pair`, if both are of the same sort: struct, enum or newtype.
@@ -236,86 +274,82 @@ impl<'a> Converter<'a> {
         let Some((spoke, hub)) = self.sort(pair) else {
             return Vec::new();
         };
+        let mut common = Vec::new();
         match (&spoke.shape, &hub.shape) {
             (Shape::Struct(spoke), Shape::Struct(hub)) => {
-                let part = |field: &'a Field| {
-                    let there = hub.iter().find(|it| it.ident == field.ident)?;
-                    Some((&field.part, &there.part))
-                };
-                spoke.iter().filter_map(part).collect()
+                for field in spoke {
+                    let other = hub.iter().find(|other| other.ident == field.ident);
+                    common.extend(other.map(|other| (&field.part, &other.part)));
+                }
             }
             (Shape::Enum(spoke), Shape::Enum(hub)) => {
-                let part = |variant: &'a Variant| {
-                    let there = hub.iter().find(|it| it.name == variant.name)?;
-                    variant.part.as_ref().zip(there.part.as_ref())
-                };
-                spoke.iter().filter_map(part).collect()
+                for variant in spoke {
+                    let other = hub.iter().find(|other| other.name == variant.name);
+                    let other_part = other.and_then(|other| other.part.as_ref());
+                    common.extend(variant.part.as_ref().zip(other_part));
+                }
             }
-            (Shape::Newtype(spoke), Shape::Newtype(hub)) => vec![(&**spoke, &**hub)],
-            _ => Vec::new(),
+            (Shape::Newtype(spoke), Shape::Newtype(hub)) => common.push((&**spoke, &**hub)),
+            _ => {}
         }
+        common
     }
 
     /// Whether two parts are converted by way of JSON: nothing else converts them, but they look the same.
     fn needs_json(&self, spoke: &Part, hub: &Part) -> bool {
-        spoke.written == hub.written && self.how(&spoke.ty, &hub.ty, Way::Up).is_none()
+        spoke.written == hub.written && self.how(&spoke.rust, &hub.rust, Way::Up).is_none()
     }
 
     /// How to convert `from` to `to`. `None` if there is no conversion between these types.
-    fn how(&self, from: &Type, to: &Type, way: Way) -> Option<How> {
+    fn how(&self, from: &RustType, to: &RustType, way: Way) -> Option<How> {
         match (from, to) {
-            (Type::Own(from), Type::Own(to)) => {
-                let pair = match way {
-                    Way::Up => (from.as_str(), to.as_str()),
-                    Way::Down => (to.as_str(), from.as_str()),
-                };
+            (RustType::Named(from), RustType::Named(to)) => {
+                let pair = way.order((from.as_str(), to.as_str()));
                 let is_open = self.sort(pair).is_some() && !self.closed.contains(&pair);
                 is_open.then_some(How::Into)
             }
-            (Type::Own(own), Type::Other(other)) | (Type::Other(other), Type::Own(own)) => {
+            (RustType::Named(name), RustType::Path(path))
+            | (RustType::Path(path), RustType::Named(name)) => {
                 // One version uses a type of the other one.
-                let mut modules = [self.spoke, self.hub].into_iter().map(|it| &it.module);
-                let is_same = modules.any(|it| *other == format!("{it}::{own}"));
+                let is_same = [self.spoke, self.hub]
+                    .iter()
+                    .any(|types| *path == format!("{}::{name}", types.module));
                 is_same.then_some(How::Same)
             }
-            (Type::Other(from), Type::Other(to)) if from == to => Some(How::Same),
-            (Type::Other(from), Type::Other(to)) => {
-                (from == "i32" && to == "i64").then_some(How::Into)
+            (RustType::Integer("i32"), RustType::Integer("i64")) => Some(How::Into),
+            (RustType::Option(from), RustType::Option(to)) => {
+                match (&**from, self.how(from, to, way)?) {
+                    (_, How::Same) => Some(How::Same),
+                    (RustType::Option(_), _) => None,
+                    (_, how) => Some(how),
+                }
             }
-            (Type::Option(from), Type::Option(to)) => match (&**from, self.how(from, to, way)?) {
-                (_, How::Same) => Some(How::Same),
-                (Type::Option(_), _) => None,
-                (_, how) => Some(how),
-            },
-            (Type::List(from), Type::List(to)) => self.inner(from, to, way, How::List),
-            (Type::Map(from), Type::Map(to)) => self.inner(from, to, way, How::Map),
-            _ => None,
+            (RustType::List(from), RustType::List(to)) => self.inner(from, to, way, How::List),
+            (RustType::Map(from), RustType::Map(to)) => self.inner(from, to, way, How::Map),
+            (from, to) => (from == to && from.is_shared()).then_some(How::Same),
         }
     }
 
     /// How to convert a list or a map. If the items need a conversion, `whole` converts all of them.
-    fn inner(&self, from: &Type, to: &Type, way: Way, whole: How) -> Option<How> {
+    fn inner(&self, from: &RustType, to: &RustType, way: Way, whole: How) -> Option<How> {
         match (from, self.how(from, to, way)?) {
             (_, How::Same) => Some(How::Same),
-            (Type::Own(_) | Type::Other(_), How::Into) => Some(whole),
+            (RustType::Named(_) | RustType::Integer(_), How::Into) => Some(whole),
             _ => None,
         }
     }
 
     /// Notes what the code needs for a conversion.
-    fn note(&mut self, how: How, from: &'a Type, to: &'a Type, way: Way) {
+    fn note(&mut self, how: How, from: &'a RustType, to: &'a RustType, way: Way) {
         match how {
             How::List => _ = self.uses.insert(Used::List),
             How::Map => _ = self.uses.insert(Used::Map),
             How::Same | How::Into => {}
         }
         if how != How::Same
-            && let (Some(from), Some(to)) = (core(from), core(to))
+            && let (Some(from), Some(to)) = (from.named(), to.named())
         {
-            self.write(match way {
-                Way::Up => (from, to),
-                Way::Down => (to, from),
-            });
+            self.write(way.order((from, to)));
         }
     }
 
@@ -343,46 +377,36 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// The types of the source and of the target.
-    fn sides(&self, way: Way) -> [&'a Types; 2] {
-        match way {
-            Way::Up => [self.spoke, self.hub],
-            Way::Down => [self.hub, self.spoke],
-        }
-    }
-
     fn implementation(&mut self, pair: Pair<'a>, way: Way) -> String {
-        let names = match way {
-            Way::Up => [pair.0, pair.1],
-            Way::Down => [pair.1, pair.0],
-        };
-        let modules = way.modules();
-        let source = format!("{}::{}", modules[0], names[0]);
-        let target = format!("{}::{}", modules[1], names[1]);
-        let sides = self.sides(way);
-        let shape = |side: usize| sides[side].items.get(names[side]).map(|it| &it.shape);
-        let (body, fails) = match (shape(0), shape(1)) {
-            (Some(Shape::Struct(from)), Some(Shape::Struct(to))) => {
+        let (source_types, target_types) = way.order((self.spoke, self.hub));
+        let (source_module, target_module) = way.modules();
+        let (source_name, target_name) = way.order(pair);
+        let source = format!("{source_module}::{source_name}");
+        let target = format!("{target_module}::{target_name}");
+        let source_item = source_types.items.get(source_name);
+        let target_item = target_types.items.get(target_name);
+        let shapes = (source_item.map(|item| &item.shape)).zip(target_item.map(|item| &item.shape));
+        let is_closed = self.closed.contains(&pair);
+        let body = match shapes {
+            Some((Shape::Struct(from), Shape::Struct(to))) => {
                 self.structure(&source, from, to, way)
             }
-            (Some(Shape::Enum(from)), Some(Shape::Enum(to))) if !self.closed.contains(&pair) => {
-                (self.enumeration(&source, from, to, way), false)
+            Some((Shape::Enum(from), Shape::Enum(to))) if !is_closed => Body {
+                code: self.enumeration(&source, from, to, way),
+                can_fail: false,
+            },
+            Some((Shape::Newtype(from), Shape::Newtype(to))) if !is_closed => {
+                match self.value("value.0", from, to, way, None) {
+                    Some(value) => Body {
+                        code: format!("        Self({value})\n"),
+                        can_fail: false,
+                    },
+                    None => self.through_json(),
+                }
             }
-            (Some(Shape::Newtype(from)), Some(Shape::Newtype(to)))
-                if !self.closed.contains(&pair) =>
-            {
-                let value = self.value("value.0", from, to, way, None);
-                (
-                    format!("        Self({})\n", value.unwrap_or_default()),
-                    false,
-                )
-            }
-            _ => {
-                self.uses.insert(Used::Json);
-                ("        through_json(&value)\n".to_owned(), true)
-            }
+            _ => self.through_json(),
         };
-        let (name, function, result, error) = if fails {
+        let (name, function, result, error) = if body.can_fail {
             (
                 "TryFrom",
                 "try_from",
@@ -393,77 +417,82 @@ impl<'a> Converter<'a> {
             ("From", "from", "Self", "")
         };
         let head = one_or_several(
-            &format!("impl {name}<{source}> for {target} {{"),
-            &format!("impl {name}<{source}>\n    for {target}\n{{"),
+            format!("impl {name}<{source}> for {target} {{"),
+            format!("impl {name}<{source}>\n    for {target}\n{{"),
         );
-        let function = one_or_several(
-            &format!("    fn {function}(value: {source}) -> {result} {{"),
-            &format!("    fn {function}(\n        value: {source},\n    ) -> {result} {{"),
+        let signature = one_or_several(
+            format!("    fn {function}(value: {source}) -> {result} {{"),
+            format!("    fn {function}(\n        value: {source},\n    ) -> {result} {{"),
         );
-        format!("{head}\n{error}{function}\n{body}    }}\n}}\n\n")
+        format!("{head}\n{error}{signature}\n{}    }}\n}}\n\n", body.code)
     }
 
-    /// The body of the conversion of a struct, and whether it can fail.
-    fn structure(
-        &mut self,
-        source: &str,
-        from: &'a [Field],
-        to: &'a [Field],
-        way: Way,
-    ) -> (String, bool) {
-        let mut given = Vec::new();
+    /// The conversion of a whole type by way of JSON.
+    fn through_json(&mut self) -> Body {
+        self.uses.insert(Used::Json);
+        Body {
+            code: "        through_json(&value)\n".to_owned(),
+            can_fail: true,
+        }
+    }
+
+    /// The conversion of a struct.
+    fn structure(&mut self, source: &str, from: &'a [Field], to: &'a [Field], way: Way) -> Body {
+        let mut values = Vec::new();
         let mut lacking = Vec::new();
         let mut used = BTreeSet::new();
-        let mut fails = false;
+        let mut can_fail = false;
         for field in to {
             let ident = &field.ident;
-            let there = from.iter().find(|it| it.ident == *ident);
-            let value = there.and_then(|there| {
-                let value = self.value(ident, &there.part, &field.part, way, Some(field));
-                let is_alike = there.part.written == field.part.written;
-                value.or_else(|| {
-                    is_alike.then(|| {
-                        self.uses.insert(Used::Json);
-                        fails = true;
-                        format!("through_json(&{ident})?")
-                    })
-                })
-            });
-            if let Some(value) = value {
-                used.insert(ident);
-                given.push(if value == *ident {
-                    value
-                } else {
-                    format!("{ident}: {value}")
-                });
-            } else {
-                let value = self.missing(field, way, FIELDS);
-                lacking.push(format!("{ident}: {value}"));
+            let other = from.iter().find(|other| other.ident == *ident);
+            let mut value = None;
+            if let Some(other) = other {
+                value = self.value(ident, &other.part, &field.part, way, Some(field));
+                if value.is_none() && other.part.written == field.part.written {
+                    self.uses.insert(Used::Json);
+                    can_fail = true;
+                    value = Some(format!("through_json(&{ident})?"));
+                }
+            }
+            match value {
+                Some(value) => {
+                    used.insert(ident);
+                    values.push(if value == *ident {
+                        value
+                    } else {
+                        format!("{ident}: {value}")
+                    });
+                }
+                None => lacking.push(format!(
+                    "{ident}: {}",
+                    self.missing(field, way, FIELDS).code
+                )),
             }
         }
-        let taken = from.iter().map(|field| {
-            let rest = ["", ": _"][usize::from(!used.contains(&field.ident))];
-            format!("{}{rest}", field.ident)
-        });
-        let taken: Vec<_> = taken.collect();
-        if !lacking.is_empty() {
-            let [from, _] = way.modules();
-            lacking[0].insert_str(
-                0,
-                &format!("// Without a value in the {from}.\n            "),
-            );
-            given.append(&mut lacking);
+        let pattern: Vec<_> = from
+            .iter()
+            .map(|field| {
+                if used.contains(&field.ident) {
+                    field.ident.clone()
+                } else {
+                    format!("{}: _", field.ident)
+                }
+            })
+            .collect();
+        if let Some(first) = lacking.first_mut() {
+            let (from, _) = way.modules();
+            *first = format!("// Without a value in the {from}.\n            {first}");
         }
-        let indent = FIELDS - 4;
-        let (taken, given) = (
-            braces(source, &taken, indent),
-            braces("Self", &given, indent),
-        );
-        let given = if fails { format!("Ok({given})") } else { given };
-        (
-            format!("        let {taken} = value;\n        {given}\n"),
-            fails,
-        )
+        values.extend(lacking);
+        let pattern = braces(source, &pattern, FIELDS - 4);
+        let mut target = braces("Self", &values, FIELDS - 4);
+        if can_fail {
+            target = format!("Ok({target})");
+        }
+        Body {
+            code: format!("        let {pattern} = value;\n        {target}\n"),
+            can_fail,
+        }
     }
 
     /// The body of the conversion of an enum. Two variants correspond if they stand for the same value.
@@ -476,33 +505,34 @@ impl<'a> Converter<'a> {
     ) -> String {
         let (mut same, mut other) = (String::new(), String::new());
         for variant in from {
-            let there = to.iter().find(|it| it.name == variant.name);
-            let target = there.and_then(|there| match (&variant.part, &there.part) {
-                (None, None) => Some(there.ident.clone()),
-                (Some(from), Some(to)) => {
-                    let value = self.value("value", from, to, way, None)?;
-                    Some(format!("{}({value})", there.ident))
-                }
-                _ => None,
-            });
+            let counterpart = to
+                .iter()
+                .find(|counterpart| counterpart.name == variant.name);
+            let target =
+                counterpart.and_then(|counterpart| match (&variant.part, &counterpart.part) {
+                    (None, None) => Some(counterpart.ident.clone()),
+                    (Some(from), Some(to)) => {
+                        let value = self.value("value", from, to, way, None)?;
+                        Some(format!("{}({value})", counterpart.ident))
+                    }
+                    _ => None,
+                });
             let pattern = match &variant.part {
                 None => variant.ident.clone(),
                 Some(_) if target.is_some() => format!("{}(value)", variant.ident),
                 Some(_) => format!("{}(_)", variant.ident),
             };
-            let arms = if target.is_some() {
-                &mut same
-            } else {
-                &mut other
+            let (arms, target) = match target {
+                Some(target) => (&mut same, target),
+                None => (&mut other, self.first_variant(to, way, FIELDS + 4).code),
             };
-            let target = target.unwrap_or_else(|| self.first_variant(to, way, FIELDS + 4));
             *arms += &one_or_several(
-                &format!("            {source}::{pattern} => Self::{target},"),
-                &format!(
+                format!("            {source}::{pattern} => Self::{target},"),
+                format!(
                     "            {source}::{pattern} => {{\n                Self::{target}\n            }}"
                 ),
             );
-            *arms += "\n";
+            arms.push('\n');
         }
         // The variants that the other version has come first.
         if !other.is_empty() {
@@ -512,16 +542,19 @@ impl<'a> Converter<'a> {
     }
 
     /// The first variant of an enum, preferably one without a value.
-    fn first_variant(&mut self, variants: &'a [Variant], way: Way, indent: usize) -> String {
-        let mut units = variants.iter().filter(|it| it.part.is_none());
-        match units.next().or(variants.first()) {
+    fn first_variant(&mut self, variants: &'a [Variant], way: Way, indent: usize) -> Expression {
+        let unit = variants.iter().find(|variant| variant.part.is_none());
+        match unit.or(variants.first()) {
             Some(Variant {
                 ident,
                 part: Some(part),
                 ..
-            }) => format!("{ident}({})", self.first(&part.ty, way, indent)),
-            Some(variant) => variant.ident.clone(),
-            None => String::new(),
+            }) => {
+                let value = self.first(&part.rust, way, indent).code;
+                Expression::new(Sort::Computed, format!("{ident}({value})"))
+            }
+            Some(variant) => Expression::new(Sort::Constant, variant.ident.as_str()),
+            None => Expression::new(Sort::Constant, ""),
         }
     }
 
@@ -535,36 +568,32 @@ impl<'a> Converter<'a> {
         way: Way,
         field: Option<&'a Field>,
     ) -> Option<String> {
-        let (source, target) = (&from.ty, &to.ty);
+        let (source, target) = (&from.rust, &to.rust);
         if let Some(how) = self.how(source, target, way) {
             self.note(how, source, target, way);
             return Some(match source {
-                Type::Option(_) if how != How::Same => format!("{name}.map({})", how.function()),
+                RustType::Option(_) => how.in_option(name),
                 _ => how.of(name),
             });
         }
         match (source, target) {
-            (Type::Option(_), Type::Option(_)) => None,
-            (_, Type::Option(inner)) => {
+            (RustType::Option(_), RustType::Option(_)) => None,
+            (_, RustType::Option(inner)) => {
                 let how = self.how(source, inner, way)?;
                 self.note(how, source, inner, way);
                 Some(format!("Some({})", how.of(name)))
             }
-            (Type::Option(inner), _) => {
+            (RustType::Option(inner), _) => {
                 let how = self.how(inner, target, way)?;
                 self.note(how, inner, target, way);
-                let value = how.of("value");
-                let missing = self.missing(field?, way, FIELDS + 4);
-                Some(match (value.as_str(), missing.as_str()) {
-                    ("value", "String::new()" | "false" | "0" | "0.0" | "Vec::new()") => {
-                        format!("{name}.unwrap_or_default()")
-                    }
-                    ("value", literal) if !literal.contains(['(', '{']) => {
-                        format!("{name}.unwrap_or({literal})")
-                    }
+                let Expression { code, sort } = self.missing(field?, way, FIELDS + 4);
+                Some(match (how, sort) {
+                    (How::Same, Sort::Usual) => format!("{name}.unwrap_or_default()"),
+                    (How::Same, Sort::Constant) => format!("{name}.unwrap_or({code})"),
                     _ => format!(
-                        "match {name} {{\n                Some(value) => {value},\n                \
-                         None => {missing},\n            }}"
+                        "match {name} {{\n                Some(value) => {},\n                \
+                         None => {code},\n            }}",
+                        how.of("value")
                     ),
                 })
             }
@@ -573,70 +602,93 @@ impl<'a> Converter<'a> {
     }
 
     /// The value of `field` if the source does not have this field. `indent` is the indentation of the field.
-    fn missing(&mut self, field: &'a Field, way: Way, indent: usize) -> String {
-        let [_, module] = way.modules();
-        let [_, target] = self.sides(way);
-        let default = field
-            .default
-            .as_ref()
-            .and_then(|it| target.defaults.get(it));
-        match default {
-            Some(Value::Plain(value)) => value.clone(),
-            Some(Value::Own(value)) => format!("{module}::{value}"),
-            None => self.first(&field.part.ty, way, indent),
+    fn missing(&mut self, field: &'a Field, way: Way, indent: usize) -> Expression {
+        let (_, module) = way.modules();
+        let (_, target) = way.order((self.spoke, self.hub));
+        let function = field.default.as_ref();
+        match function.and_then(|function| target.defaults.get(function)) {
+            Some(Value::Literal(code)) if ["false", "0", "0.0"].contains(&code.as_str()) => {
+                Expression::new(Sort::Usual, code.as_str())
+            }
+            Some(Value::Literal(code)) => Expression::new(Sort::Constant, code.as_str()),
+            Some(Value::Text(literal)) => {
+                Expression::new(Sort::Computed, format!("{literal}.to_owned()"))
+            }
+            Some(Value::Named(path)) => {
+                Expression::new(Sort::Constant, format!("{module}::{path}"))
+            }
+            None => self.first(&field.part.rust, way, indent),
         }
     }
 
     /// The first valid value of a type, such as an empty list.
-    fn first(&mut self, ty: &'a Type, way: Way, indent: usize) -> String {
-        let [_, module] = way.modules();
-        let [_, target] = self.sides(way);
-        let name = match ty {
-            Type::Option(_) => return "None".to_owned(),
-            Type::List(_) => return "Vec::new()".to_owned(),
-            Type::Map(_) => {
+    fn first(&mut self, rust: &'a RustType, way: Way, indent: usize) -> Expression {
+        match rust {
+            RustType::Bool => Expression::new(Sort::Usual, "false"),
+            RustType::Integer(_) => Expression::new(Sort::Usual, "0"),
+            RustType::Float(_) => Expression::new(Sort::Usual, "0.0"),
+            RustType::Text => Expression::new(Sort::Usual, "String::new()"),
+            RustType::List(_) => Expression::new(Sort::Usual, "Vec::new()"),
+            RustType::Map(_) => {
                 self.uses.insert(Used::BTreeMap);
-                return "BTreeMap::new()".to_owned();
+                Expression::new(Sort::Computed, "BTreeMap::new()")
             }
-            Type::Own(name) => name,
-            Type::Other(name) => {
-                return match name.as_str() {
-                    "String" => "String::new()".to_owned(),
-                    "bool" => "false".to_owned(),
-                    "f32" | "f64" => "0.0".to_owned(),
-                    "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" => "0".to_owned(),
-                    "serde_json::Value" => "serde_json::Value::Null".to_owned(),
-                    name if name.ends_with("::meta::v1::Time") => {
-                        format!("{name}(k8s_openapi::jiff::Timestamp::UNIX_EPOCH)")
+            RustType::Option(_) => Expression::new(Sort::Constant, "None"),
+            RustType::Value => Expression::new(Sort::Constant, "serde_json::Value::Null"),
+            RustType::Named(name) => self.first_named(name, way, indent),
+            RustType::Time | RustType::IntOrString | RustType::Path(_) | RustType::Unclear => {
+                let code = match rust.path() {
+                    Some(path) if *rust == RustType::Time => {
+                        format!("{path}(k8s_openapi::jiff::Timestamp::UNIX_EPOCH)")
                     }
-                    name if !name.contains('<') && name.contains("::") => {
-                        format!("{name}::default()")
+                    Some(path) if !path.contains('<') && path.contains("::") => {
+                        format!("{path}::default()")
                     }
                     _ => "Default::default()".to_owned(),
                 };
+                Expression::new(Sort::Computed, code)
             }
-            Type::Unclear => return "Default::default()".to_owned(),
-        };
-        let Some(item) = target.items.get(name) else {
-            return "Default::default()".to_owned();
-        };
-        match &item.shape {
-            Shape::Closed => "Default::default()".to_owned(),
-            _ if item.is_default => format!("{module}::{name}::default()"),
-            Shape::Enum(variants) => {
-                let first = self.first_variant(variants, way, indent);
-                format!("{module}::{name}::{first}")
+        }
+    }
+
+    /// The first valid value of a type of the file.
+    fn first_named(&mut self, name: &str, way: Way, indent: usize) -> Expression {
+        let (_, module) = way.modules();
+        let (_, target) = way.order((self.spoke, self.hub));
+        let path = format!("{module}::{name}");
+        match target.items.get(name) {
+            None
+            | Some(TypeItem {
+                shape: Shape::Closed,
+                ..
+            }) => Expression::new(Sort::Computed, "Default::default()"),
+            Some(item) if item.is_default => {
+                Expression::new(Sort::Computed, format!("{path}::default()"))
             }
-            Shape::Newtype(part) => {
-                format!("{module}::{name}({})", self.first(&part.ty, way, indent))
+            Some(TypeItem {
+                shape: Shape::Enum(variants),
+                ..
+            }) => {
+                let Expression { code, sort } = self.first_variant(variants, way, indent);
+                Expression::new(sort, format!("{path}::{code}"))
             }
-            Shape::Struct(fields) => {
-                let fields = fields.iter().map(|field| {
-                    let value = self.missing(field, way, indent + 4);
-                    format!("{}: {value}", field.ident)
-                });
-                let fields: Vec<_> = fields.collect();
-                braces(&format!("{module}::{name}"), &fields, indent)
+            Some(TypeItem {
+                shape: Shape::Newtype(part),
+                ..
+            }) => {
+                let value = self.first(&part.rust, way, indent).code;
+                Expression::new(Sort::Computed, format!("{path}({value})"))
+            }
+            Some(TypeItem {
+                shape: Shape::Struct(fields),
+                ..
+            }) => {
+                let mut values = Vec::new();
+                for field in fields {
+                    let value = self.missing(field, way, indent + 4).code;
+                    values.push(format!("{}: {value}", field.ident));
+                }
+                Expression::new(Sort::Computed, braces(&path, &values, indent))
             }
         }
     }
@@ -680,33 +732,4 @@ fn through_json<A: Serialize, B: DeserializeOwned>(value: &A) -> Result<B, serde
         }
         text
     }
-}
-
-/// The type of the file in `ty`, such as the items of a list.
-fn core(ty: &Type) -> Option<&str> {
-    match ty {
-        Type::Option(inner) | Type::List(inner) | Type::Map(inner) => core(inner),
-        Type::Own(name) => Some(name),
-        Type::Other(_) | Type::Unclear => None,
-    }
-}
-
-/// `name` with `fields` in braces, as a pattern or an expression at the indentation `indent`.
-fn braces(name: &str, fields: &[String], indent: usize) -> String {
-    let line = fields.join(", ");
-    let pad = " ".repeat(indent);
-    if fields.is_empty() {
-        format!("{name} {{}}")
-    } else if line.chars().count() <= SHORT && !line.contains('\n') {
-        format!("{name} {{ {line} }}")
-    } else {
-        let fields = fields.iter().map(|it| format!("{pad}    {it},\n"));
-        format!("{name} {{\n{}{pad}}}", fields.collect::<String>())
-    }
-}
-
-/// Returns `line`, or `lines` if `line` is too long.
-fn one_or_several(line: &str, lines: &str) -> String {
-    let is_short = line.chars().count() <= LINE;
-    [lines, line][usize::from(is_short)].to_owned()
 }

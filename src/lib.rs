@@ -8,7 +8,6 @@ pub mod command;
 
 // edit: the desired state
 pub mod builtin;
-pub mod crd;
 pub mod names;
 pub mod project;
 
@@ -18,7 +17,8 @@ pub mod render;
 mod templates;
 
 // import: a CRD or a Go project -> desired state, texts of files
-pub mod given;
+pub mod crd;
+pub mod from_crd;
 pub mod port;
 
 // reconcile: files -> plan -> disk
@@ -28,7 +28,9 @@ pub mod turn;
 // what the user sees
 pub mod report;
 
-// hints of errors, limits, and escapes for invisible characters
+// Rust code as data, YAML, hints of errors, limits, and escapes for invisible characters
 pub mod hint;
 pub mod limits;
+mod rust;
 pub mod visible;
+pub(crate) mod yaml;

@@ -38,6 +38,7 @@ use crate::{
     hint::OrHint,
     names::{ControllerName, Domain, GroupVersionKind, NamespaceName, ProjectName, Repo},
     project::{Feature, License, Project, Rule},
+    render::{Rendered, Templates},
     visible::visible,
 };
 
@@ -147,23 +148,36 @@ impl Port {
         rules::by_controller(&self.rules, project)
     }
 
-    /// Returns the texts that the Go project gives to files of `project`, and the values of the report. `rendered` is
-    /// the render of the project, with the [rules](Self::rules).
+    /// Returns the texts that the Go project gives to files of `project`, and the values of the report. `replacing` are
+    /// the templates with the [rules](Self::rules).
     ///
     /// # Errors
-    /// When a manifest cannot be written.
-    pub fn files(&self, project: &Project, rendered: &Texts) -> Result<Ported> {
+    /// When a template has a defect, or a manifest cannot be written.
+    pub fn files(
+        &self,
+        project: &Project,
+        templates: &Templates,
+        replacing: &Templates,
+        rendered: &Rendered,
+    ) -> Result<Ported> {
         let mut texts = Texts::new();
         let mut lost = self.lost.clone();
-        let differences = texts::of_crds(&self.kinds, project, rendered, &mut texts)?;
+        let differences = texts::of_crds(&self.kinds, project, templates, rendered, &mut texts)?;
         let (source, kinds) = (&self.source, &self.kinds);
-        texts::samples(source, kinds, project, rendered, &mut texts, &mut lost);
+        texts::samples(
+            source,
+            kinds,
+            project,
+            &rendered.texts,
+            &mut texts,
+            &mut lost,
+        );
         let rules = self.rules(project)?;
         for (resource, controller) in project.controllers() {
-            let path = project.controller_file(resource, controller);
-            let has_rules = rules.contains_key(&(resource.id(), controller.name.clone()));
-            if let Some(text) = rendered.get(&path).filter(|_| has_rules) {
-                texts.insert(path, text.clone());
+            if rules.contains_key(&(resource.id(), controller.name.clone())) {
+                let path = project.controller_file(resource, controller);
+                let text = rendered.file(replacing, &path)?;
+                texts.extend(text.map(|text| (path, text)));
             }
         }
         if let Some(deployment) = &self.deployed.deployment {

@@ -18,7 +18,6 @@ mod rules;
 mod runtime;
 mod validate;
 mod webhooks;
-pub(crate) mod yaml;
 
 use std::{collections::BTreeSet, mem::discriminant, ops::Not};
 
@@ -41,6 +40,7 @@ pub use self::{
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
 };
 use crate::names::{Domain, Header, LeaseName, NamespaceName, ProjectName, Repo, WorkspaceRoot};
+pub(crate) use crate::yaml;
 
 /// An annotation of a CRD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

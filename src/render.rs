@@ -8,7 +8,7 @@ mod conventions;
 mod rules;
 mod view;
 
-pub use self::conventions::CONVENTIONS;
+pub use self::{conventions::CONVENTIONS, view::ReplacedRules};
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
@@ -22,12 +22,11 @@ use crate::{
     convert::{File, convert},
     engine::{Text, Texts},
     limits::Total,
-    project::{Feature, Project, Runtime, yaml::scalar},
+    project::{Feature, Project, Runtime},
     templates::{TEMPLATES, files},
     visible::visible,
+    yaml::scalar,
 };
-
-pub use view::ReplacedRules;
 
 /// The template of the header of each Rust file.
 const HEADER: &str = "header.tera";
@@ -58,11 +57,13 @@ pub struct Conversion {
     pub path: String,
     /// The path of the file that lists the versions that are converted.
     pub list: String,
-    /// The name of the module of the version that is converted to the hub.
+    /// The name of the version that is converted to the hub.
     pub version: String,
     kind: String,
-    /// The path of the types of this version, and of the types of the hub.
-    types: [String; 2],
+    /// The path of the types of this version.
+    spoke: String,
+    /// The path of the types of the hub.
+    hub: String,
     /// The text of the file before the code.
     head: Text,
 }
@@ -70,21 +71,25 @@ pub struct Conversion {
 impl Conversion {
     /// Whether `path` is one of the two files with the types.
     pub fn is_of(&self, path: &str) -> bool {
-        self.types.iter().any(|it| it == path)
+        path == self.spoke || path == self.hub
     }
 
     /// The text of the file, and whether both versions have a status. `types` returns the text of a file.
-    pub fn text<'a>(&'a self, types: impl Fn(&'a str) -> Option<Text>) -> (Text, bool) {
-        let texts = self.types.each_ref().map(|path| types(path));
-        let file = |side: usize| File {
-            path: &self.types[side],
-            text: texts[side].as_deref(),
-        };
-        let code = convert(&self.kind, file(0), file(1));
-        (
-            format!("{}\n{}", self.head, code.text).into(),
-            code.has_status,
-        )
+    pub fn text(&self, types: impl Fn(&str) -> Option<Text>) -> (Text, bool) {
+        let (spoke, hub) = (types(&self.spoke), types(&self.hub));
+        let code = convert(
+            &self.kind,
+            File {
+                path: &self.spoke,
+                text: spoke.as_deref(),
+            },
+            File {
+                path: &self.hub,
+                text: hub.as_deref(),
+            },
+        );
+        let text = format!("{}\n{}", self.head, code.text);
+        (text.into(), code.has_status)
     }
 }
 
@@ -171,30 +176,7 @@ impl fmt::Display for Origin {
 /// When a template has a defect, such as an unknown name; when two templates render to the same path; and when all
 /// files together are too large. The error names the template.
 pub fn render(project: &Project) -> Result<Rendered> {
-    render_replacing(project, &ReplacedRules::new())
-}
-
-/// Like [`render`]. The controllers also have the rules of an operator that the project replaces.
-///
-/// # Errors
-///
-/// See [`render`].
-pub fn render_replacing(project: &Project, replaced: &ReplacedRules) -> Result<Rendered> {
-    let view = view::Project::new(project, replaced)?;
-    let mut renderer = Renderer::new(project, &view)?;
-    renderer.bodies(&view.controllers)?;
-    renderer.scopes(project, &view)?;
-
-    let mut all = renderer.rendered;
-    all.convert(project)?;
-    if project.runtime == Runtime::Vendored {
-        for (template, text) in kube_manager::source::FILES {
-            let folder = Runtime::FOLDER;
-            let (item, path) = (Item::new("", "", folder), format!("{folder}/{template}"));
-            all.insert(path, Text::from(*text), Origin { template, item })?;
-        }
-    }
-    Ok(all)
+    Templates::new(project)?.render()
 }
 
 /// The path of each file of `project`, by its origin, without rendering the texts. Includes the files whose template
@@ -204,11 +186,13 @@ pub fn render_replacing(project: &Project, replaced: &ReplacedRules) -> Result<R
 ///
 /// See [`render`].
 pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
-    let view = view::Project::new(project, &ReplacedRules::new())?;
-    let mut renderer = Renderer::new(project, &view)?;
-    renderer.places = Some(BTreeMap::new());
-    renderer.scopes(project, &view)?;
-    Ok(renderer.places.unwrap_or_default())
+    let templates = Templates::new(project)?;
+    let mut places = BTreeMap::new();
+    templates.visit(None, &mut |file| {
+        places.insert(file.origin(), templates.path(file)?);
+        Ok(())
+    })?;
+    Ok(places)
 }
 
 /// Renders a document that a command writes once, from the template `once/<name>.tera`. The texts in `context` may come
@@ -262,22 +246,65 @@ fn tera() -> Result<Tera> {
 }
 
 impl Rendered {
+    /// Renders the file at `path` again, from the same template and item. The template also gets `addition`, which does
+    /// not follow from `PROJECT`, under `name`. Returns `None` if the project does not have the file.
+    ///
+    /// # Errors
+    /// When the template has a defect.
+    pub fn file_with(
+        &self,
+        templates: &Templates,
+        path: &str,
+        name: &'static str,
+        addition: &impl Serialize,
+    ) -> Result<Option<Text>> {
+        let mut additions = Context::new();
+        additions.insert(name, addition);
+        self.again(templates, path, &additions)
+    }
+
+    /// Renders the file at `path` again, with `templates`. Returns `None` if the project does not have the file.
+    ///
+    /// # Errors
+    /// When the template has a defect.
+    pub fn file(&self, templates: &Templates, path: &str) -> Result<Option<Text>> {
+        self.again(templates, path, &Context::new())
+    }
+
+    fn again(
+        &self,
+        templates: &Templates,
+        path: &str,
+        additions: &Context,
+    ) -> Result<Option<Text>> {
+        let mut text = None;
+        if let Some(origin) = self.origins.get(path) {
+            templates.visit(Some(origin), &mut |file| {
+                let mut context = file.context.clone();
+                context.extend(additions.clone());
+                text = Some(templates.text_of(file.template, &context)?.into());
+                Ok(())
+            })?;
+        }
+        Ok(text)
+    }
+
     /// Adds the code to the files that convert between two versions, of which the templates have the head.
     fn convert(&mut self, project: &Project) -> Result<()> {
         for hub in project.hubs() {
-            let spokes = hub.spokes().into_iter().flatten();
-            let spokes = spokes.filter_map(|spoke| {
-                let mut versions = project.versions(hub);
-                versions.find(|it| it.version == *spoke)
-            });
-            for spoke in spokes {
+            for spoke in project.versions(hub) {
                 let path = project.conversion_file(hub, &spoke.version);
+                let is_spoke = (hub.spokes()).is_some_and(|spokes| spokes.contains(&spoke.version));
+                let Some(head) = self.texts.get(&path).filter(|_| is_spoke) else {
+                    continue;
+                };
                 let conversion = Conversion {
                     list: project.hub_file(hub),
                     version: spoke.version.to_string(),
                     kind: hub.kind.to_string(),
-                    types: [spoke, hub].map(|it| project.types_file(it)),
-                    head: self.texts.get(&path).cloned().unwrap_or_default(),
+                    spoke: project.types_file(spoke),
+                    hub: project.types_file(hub),
+                    head: head.clone(),
                     path,
                 };
                 let (text, _) = conversion.text(|types| self.texts.get(types).cloned());
@@ -300,24 +327,105 @@ impl Rendered {
     }
 }
 
-struct Renderer {
-    tera: Tera,
-    /// The templates that are parsed.
-    templates: Vec<Template>,
-    header: String,
-    rendered: Rendered,
-    /// Paths to collect instead of texts, for [`places`].
-    places: Option<BTreeMap<Origin, String>>,
+/// A file that can be rendered: a template and one of its items.
+struct Renderable<'a> {
+    template: Template,
+    /// The folder of templates.
+    scope: &'a str,
+    item: &'a Item,
+    context: &'a Context,
 }
 
-impl Renderer {
-    /// Parses the templates, except those that only items use that the project does not have.
-    fn new(project: &Project, view: &view::Project) -> Result<Self> {
-        let unused = unused(project, view);
-        let mut tera = tera()?;
-        *tera.global_context() = Context::from_serialize(view)?;
+impl Renderable<'_> {
+    fn origin(&self) -> Origin {
+        Origin {
+            template: self.template.name,
+            item: self.item.clone(),
+        }
+    }
+}
 
-        let (mut templates, mut texts) = (Vec::new(), Vec::new());
+/// Visits files that can be rendered.
+struct Visitor<'a> {
+    templates: &'a [Template],
+    /// The only file to visit.
+    only: Option<&'a Origin>,
+    visit: &'a mut dyn FnMut(&Renderable) -> Result<()>,
+}
+
+impl Visitor<'_> {
+    /// Visits the files of the templates in the folder `scope` for `data`, which the templates call `name`. `item`
+    /// identifies the data without the domain.
+    fn scope(
+        &mut self,
+        scope: &str,
+        name: &'static str,
+        data: impl Serialize,
+        item: &Item,
+    ) -> Result<()> {
+        let mut templates: Vec<_> = (self.templates.iter().copied())
+            .filter(|template| template.is_in(scope))
+            .collect();
+        // A feature need not have files of its own.
+        ensure!(
+            !templates.is_empty() || scope.starts_with(FEATURE),
+            "no templates/{scope}"
+        );
+        if let Some(origin) = self.only {
+            templates.retain(|template| template.name == origin.template && *item == origin.item);
+        }
+        if templates.is_empty() {
+            return Ok(());
+        }
+        let mut context = Context::new();
+        context.insert(name, &data);
+        for template in templates {
+            (self.visit)(&Renderable {
+                template,
+                scope,
+                item,
+                context: &context,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The templates, and the data that they see. They need more memory than the rendered files.
+pub struct Templates<'a> {
+    project: &'a Project,
+    view: view::Project,
+    tera: Tera,
+    parsed: Vec<Template>,
+    header: String,
+}
+
+impl<'a> Templates<'a> {
+    /// Parses the templates, except those that only items use that the project does not have.
+    ///
+    /// # Errors
+    /// When a template has a defect.
+    pub fn new(project: &'a Project) -> Result<Self> {
+        Self::of(project, &ReplacedRules::new())
+    }
+
+    /// The templates for single files with `replaced`, the rules of an operator that the project replaces.
+    ///
+    /// # Errors
+    /// When a template has a defect.
+    pub fn replacing(project: &'a Project, replaced: &ReplacedRules) -> Result<Self> {
+        let mut templates = Self::of(project, replaced)?;
+        templates.bodies()?;
+        Ok(templates)
+    }
+
+    fn of(project: &'a Project, replaced: &ReplacedRules) -> Result<Self> {
+        let view = view::Project::new(project, replaced)?;
+        let unused = unused(project, &view);
+        let mut tera = tera()?;
+        *tera.global_context() = Context::from_serialize(&view)?;
+
+        let (mut parsed, mut texts) = (Vec::new(), Vec::new());
         for file in files(&TEMPLATES).filter(|file| file.path().extension().is_some()) {
             let template = Template::new(file)?;
             if unused.iter().any(|folder| template.is_in(folder)) {
@@ -329,94 +437,114 @@ impl Renderer {
             if template.has_variable_path() {
                 texts.push((template.path, template.path));
             }
-            templates.push(template);
+            parsed.push(template);
         }
         tera.add_raw_templates(texts)?;
 
-        let mut renderer = Self {
+        let mut templates = Self {
+            project,
+            view,
             tera,
-            templates,
+            parsed,
             header: String::new(),
-            rendered: Rendered::default(),
-            places: None,
         };
-        renderer.header = renderer.text(HEADER, &Context::new())?;
-        Ok(renderer)
+        templates.header = templates.text(HEADER, &Context::new())?;
+        Ok(templates)
     }
 
-    /// Renders the templates of each scope for all items of the scope.
-    fn scopes(&mut self, project: &Project, view: &view::Project) -> Result<()> {
-        self.scope("project", "project", (), &Item::default())?;
-        for feature in &project.features {
+    /// Renders all files of the project, except `PROJECT`.
+    ///
+    /// # Errors
+    /// See [`render`].
+    pub fn render(&mut self) -> Result<Rendered> {
+        self.bodies()?;
+        let mut rendered = Rendered::default();
+        self.visit(None, &mut |file| {
+            let text = self.text_of(file.template, file.context)?;
+            if text.is_empty() {
+                return Ok(());
+            }
+            rendered.insert(self.path(file)?, text.into(), file.origin())
+        })?;
+        rendered.convert(self.project)?;
+        if self.project.runtime == Runtime::Vendored {
+            for (template, text) in kube_manager::source::FILES {
+                let folder = Runtime::FOLDER;
+                let (item, path) = (Item::new("", "", folder), format!("{folder}/{template}"));
+                rendered.insert(path, Text::from(*text), Origin { template, item })?;
+            }
+        }
+        Ok(rendered)
+    }
+
+    /// Calls `visit` for each file that can be rendered, or for the one of `only`: for the templates of each scope, and
+    /// all items of the scope.
+    fn visit(
+        &self,
+        only: Option<&Origin>,
+        visit: &mut dyn FnMut(&Renderable) -> Result<()>,
+    ) -> Result<()> {
+        let view = &self.view;
+        let mut visitor = Visitor {
+            templates: &self.parsed,
+            only,
+            visit,
+        };
+        visitor.scope("project", "project", (), &Item::default())?;
+        // The templates of features that the project does not have are not parsed.
+        for feature in Feature::all() {
             let folder = format!("{FEATURE}/{feature}");
-            self.scope(&folder, "project", (), &Item::default())?;
+            visitor.scope(&folder, "project", (), &Item::default())?;
         }
         if view.serves_webhooks {
-            self.scope("webhooks", "project", (), &Item::default())?;
+            visitor.scope("webhooks", "project", (), &Item::default())?;
         }
         for group in &view.groups {
             let name = group.names.key.as_str();
-            self.scope("group", "group", group, &Item::new(name, "", ""))?;
+            visitor.scope("group", "group", group, &Item::new(name, "", ""))?;
             for version in &group.versions {
                 let item = Item::new(name, &version.name, "");
-                self.scope("version", "version", version, &item)?;
+                visitor.scope("version", "version", version, &item)?;
             }
             for version in &group.external_versions {
                 let item = Item::new(name, &version.name, "");
-                self.scope("external-version", "version", version, &item)?;
+                visitor.scope("external-version", "version", version, &item)?;
             }
         }
         for external in &view.externals {
             let kind = &external.kind;
             let item = Item::new(kind.group.key.as_str(), &kind.version, &kind.kind);
-            self.scope("external", "external", external, &item)?;
+            visitor.scope("external", "external", external, &item)?;
         }
         for api in &view.apis {
             let (group, kind) = (api.kind.group.key.as_str(), &api.kind.kind);
             let item = Item::new(group, &api.kind.version, kind);
-            self.scope("api", "api", api, &item)?;
+            visitor.scope("api", "api", api, &item)?;
         }
         for crd in &view.crds {
             let kind = &crd.stored.kind;
             let item = Item::new(kind.group.key.as_str(), "", &kind.kind);
-            self.scope("kind", "crd", crd, &item)?;
+            visitor.scope("kind", "crd", crd, &item)?;
         }
         for controller in &view.controllers {
             // The item has no kind and version, because the name of a controller is unique in its group.
             let group = controller.kind.group.key.as_str();
             let item = Item::new(group, "", &controller.short_name);
-            self.scope("controller", "controller", controller, &item)?;
+            visitor.scope("controller", "controller", controller, &item)?;
         }
         for webhook in &view.webhooks {
             let (group, kind) = (webhook.kind.group.key.as_str(), &webhook.kind.kind);
-            self.scope("webhook", "webhook", webhook, &Item::new(group, "", kind))?;
-        }
-        Ok(())
-    }
-
-    /// Renders the templates in the folder `scope` for `item`, which the templates call `name`. `key` identifies the
-    /// item without the domain.
-    fn scope(&mut self, scope: &str, name: &str, item: impl Serialize, key: &Item) -> Result<()> {
-        let templates = self.templates.iter().filter(|it| it.is_in(scope));
-        let templates: Vec<_> = templates.copied().collect();
-        // A feature need not have files of its own.
-        ensure!(
-            !templates.is_empty() || scope.starts_with(FEATURE),
-            "no templates/{scope}"
-        );
-        let mut context = Context::new();
-        context.insert(name.to_owned(), &item);
-        for template in templates {
-            self.file(template, scope, &context, key)?;
+            let item = Item::new(group, "", kind);
+            visitor.scope("webhook", "webhook", webhook, &item)?;
         }
         Ok(())
     }
 
     /// Renders the bodies of the functions that build the owned objects of each controller. The template of a
     /// controller gets them as `bodies`, because the name in an `include` cannot be computed.
-    fn bodies(&mut self, controllers: &[view::Controller]) -> Result<()> {
+    fn bodies(&mut self) -> Result<()> {
         let mut bodies = BTreeMap::new();
-        for controller in controllers {
+        for controller in &self.view.controllers {
             let mut context = Context::new();
             context.insert("controller", controller);
             let mut texts = Vec::new();
@@ -431,45 +559,25 @@ impl Renderer {
         Ok(())
     }
 
-    fn file(
-        &mut self,
-        template: Template,
-        scope: &str,
-        context: &Context,
-        item: &Item,
-    ) -> Result<()> {
-        let origin = Origin {
-            template: template.name,
-            item: item.clone(),
+    fn path(&self, file: &Renderable) -> Result<String> {
+        let path = if file.template.has_variable_path() {
+            Cow::from(self.text(file.template.path, file.context)?)
+        } else {
+            Cow::from(file.template.path)
         };
-        let place = |renderer: &Self| -> Result<String> {
-            let path = if template.has_variable_path() {
-                Cow::from(renderer.text(template.path, context)?)
-            } else {
-                Cow::from(template.path)
-            };
-            let path = path.strip_prefix(scope).unwrap_or(&path);
-            Ok(path.trim_matches(['/', '\n']).to_owned())
-        };
-        if self.places.is_some() {
-            let path = place(self)?;
-            self.places.get_or_insert_default().insert(origin, path);
-            return Ok(());
-        }
-        let text = self.text(template.name, context)?;
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.insert(place(self)?, text, origin)
+        let below = path.strip_prefix(file.scope).unwrap_or(&path);
+        Ok(below.trim_matches(['/', '\n']).to_owned())
     }
 
-    /// Adds a file. A Rust file gets the header.
-    fn insert(&mut self, path: String, mut text: String, origin: Origin) -> Result<()> {
-        let is_rust = path.rsplit_once('.').is_some_and(|(_, end)| end == "rs");
-        if is_rust && !self.header.is_empty() {
-            text = format!("{}\n{text}", self.header);
-        }
-        self.rendered.insert(path, text.into(), origin)
+    /// The text of a file. A Rust file gets the header.
+    fn text_of(&self, template: Template, context: &Context) -> Result<String> {
+        let text = self.text(template.name, context)?;
+        let has_header = !text.is_empty() && !self.header.is_empty() && template.is_rust();
+        Ok(if has_header {
+            format!("{}\n{text}", self.header)
+        } else {
+            text
+        })
     }
 
     /// The text that the template `name` renders to: empty, or with exactly one newline at the end.
@@ -488,9 +596,8 @@ impl Renderer {
 /// The folders of the templates that `project` does not need: those of the features and items that it does not have.
 /// To parse them too would make `init` a quarter slower.
 fn unused(project: &Project, view: &view::Project) -> Vec<String> {
-    let features = Feature::all().iter();
-    let features = features.filter(|feature| !project.features.contains(feature));
-    let mut unused: Vec<_> = features
+    let mut unused: Vec<_> = (Feature::all().iter())
+        .filter(|feature| !project.features.contains(feature))
         .map(|feature| format!("{FEATURE}/{feature}"))
         .collect();
     unused.push(ONCE.to_owned());
@@ -542,10 +649,10 @@ struct Template {
 
 impl Template {
     fn new(file: &TemplateFile<'static>) -> Result<Self> {
-        let name = file.path().to_str();
-        let name = name.context("the path of a template is not UTF-8")?;
-        let path = name.strip_suffix(".tera");
-        let path = path.with_context(|| format!("`{name}` must end in .tera"))?;
+        let name = (file.path().to_str()).context("the path of a template is not UTF-8")?;
+        let path = name
+            .strip_suffix(".tera")
+            .with_context(|| format!("`{name}` must end in .tera"))?;
         Ok(Self { name, path })
     }
 
@@ -553,6 +660,13 @@ impl Template {
     fn is_in(self, folder: &str) -> bool {
         let rest = self.name.strip_prefix(folder);
         rest.is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// Whether the template renders Rust code.
+    fn is_rust(self) -> bool {
+        self.path
+            .rsplit_once('.')
+            .is_some_and(|(_, end)| end == "rs")
     }
 
     /// Whether the path has a variable or a block. Most paths have none, and need not be parsed.

@@ -4,11 +4,12 @@
 
 mod base;
 mod branches;
-mod given;
+mod edits;
 mod moves;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     time::Instant,
 };
 
@@ -20,10 +21,10 @@ use crate::{
     engine::{Text, Texts, digest::is_digest},
     hint::OrHint,
     project::Project,
-    render::{CONVENTIONS, render},
+    render::{CONVENTIONS, Rendered},
 };
 
-use given::Known;
+use edits::Known;
 use moves::Sources;
 
 /// The input of a turn.
@@ -37,19 +38,21 @@ pub struct Turn<'a> {
     pub before: Option<Project>,
     /// The new project.
     pub after: Project,
+    /// The files of the new project.
+    pub rendered: Rendered,
     /// The record of what was written last.
     pub record: Record,
     /// The files that git left open, for a command that resolves them.
     pub branches: Option<Unmerged>,
     /// Files and folders to leave unchanged in this turn.
     pub excluded: Vec<String>,
-    /// Texts from an input of the command, such as a CRD.
-    pub given: GivenTexts,
+    /// Texts that come with the command.
+    pub edits: Edits,
 }
 
-/// Texts that come from the user with a command. Each counts as the user's edit of a file.
+/// Texts from an input of a command, such as a CRD. Each counts as the user's edit of a file.
 #[derive(Debug, Default)]
-pub struct GivenTexts {
+pub struct Edits {
     /// The text of each file.
     pub texts: Texts,
     /// Whether the texts also replace the user's earlier edits.
@@ -64,17 +67,18 @@ pub struct Files {
 }
 
 impl<'a> Turn<'a> {
-    /// A turn that brings the files in `tree` in line with `after`.
-    pub fn new(tree: &'a WorkTree, record: Record, after: Project) -> Self {
+    /// A turn that brings the files in `tree` in line with `after`, whose files are `rendered`.
+    pub fn new(tree: &'a WorkTree, record: Record, after: Project, rendered: Rendered) -> Self {
         Self {
             start: Instant::now(),
             tree,
             before: None,
             after,
+            rendered,
             record,
             branches: None,
             excluded: Vec::new(),
-            given: GivenTexts::default(),
+            edits: Edits::default(),
         }
     }
 }
@@ -86,16 +90,17 @@ impl Turn<'_> {
     /// When a file cannot be read, or has conflict markers that stop the command.
     pub fn files(mut self, policy: &Policy) -> Result<Files> {
         env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
-        let mut render = render(&self.after)?;
-        let project = self.after.to_text()?;
-        render
-            .texts
-            .insert(Project::FILE.to_owned(), project.into());
+        let mut theirs = mem::take(&mut self.rendered.texts);
+        theirs.insert(Project::FILE.to_owned(), self.after.to_text()?.into());
         let mut base = self.base();
-        let open = self.branches.iter().flat_map(|it| it.stages.keys());
-        let paths = base.keys().chain(render.texts.keys()).chain(open);
-        let paths = paths.chain(self.given.texts.keys());
-        let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
+        let open = self
+            .branches
+            .iter()
+            .flat_map(|unmerged| unmerged.stages.keys());
+        let paths: BTreeSet<&str> = (base.keys().chain(theirs.keys()).chain(open))
+            .chain(self.edits.texts.keys())
+            .map(String::as_str)
+            .collect();
         let disk = self.tree.ours(paths)?;
         for (path, text) in base.iter_mut().filter(|(_, text)| is_digest(text)) {
             *text = CONVENTIONS.resolve(path, text, disk.get(path).map(Text::as_ref));
@@ -104,12 +109,12 @@ impl Turn<'_> {
             // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.
             base.insert(Project::FILE.to_owned(), before.to_text()?.into());
         }
-        let mut sides = Sides::new(&CONVENTIONS, base, disk, render.texts);
+        let mut sides = Sides::new(&CONVENTIONS, base, disk, theirs);
         self.exclude(&mut sides)?;
-        let sources = self.sources(&sides, &render.origins)?;
+        let sources = self.sources(&sides, &self.rendered.origins)?;
         self.settle_markers(&mut sides, policy, &sources)?;
         self.carry(&mut sides, &sources)?;
-        let known = self.give(&mut sides, &sources, &render.conversions);
+        let known = self.take_edits(&mut sides, &sources)?;
         Ok(Files { sides, known })
     }
 
@@ -180,18 +185,26 @@ impl Turn<'_> {
 /// The hint for conflict markers of the tool.
 const DECIDE: &str = "resolve the conflict markers, and run the command again";
 
-/// Returns an error for those files with conflict markers for which `open` returns true.
+/// Returns an error for those files with conflict markers for which `is_refused` returns true.
 fn refuse(
-    marked: &BTreeMap<String, Marked>,
-    open: impl Fn(&str) -> bool,
+    files: &BTreeMap<String, Marked>,
+    is_refused: impl Fn(&str) -> bool,
     hint: &str,
 ) -> Result<()> {
-    let open = marked.iter().filter(|(path, _)| open(path));
-    let places = open.map(|(path, it)| format!("\n  {path}:{}", it.line));
-    match places.collect::<Vec<_>>().concat() {
-        places if places.is_empty() => Ok(()),
-        places => Err(anyhow!("there are conflict markers in{places}")).or_hint(hint),
+    let places: Vec<_> = (files.iter())
+        .filter(|(path, _)| is_refused(path))
+        .map(|(path, marked)| format!("\n  {path}:{}", marked.line))
+        .collect();
+    if places.is_empty() {
+        return Ok(());
     }
+    Err(anyhow!("there are conflict markers in{}", places.concat())).or_hint(hint)
+}
+
+/// Whether `text` has the same fields as `project`, the text of a project.
+fn is_text_of(text: &str, project: &str) -> bool {
+    let written = Project::parse(text).and_then(|fields| fields.to_text());
+    written.is_ok_and(|written| written == project)
 }
 
 impl Files {
@@ -210,12 +223,9 @@ impl Files {
             .or_hint("copy the path from the list of conflicts");
         }
         let project = self.sides.get(Project::FILE).theirs.as_deref();
-        let says_so = |text: &str| {
-            let read = || Project::parse(text)?.to_text();
-            project == Some(text) || read().is_ok_and(|text| project == Some(&*text))
-        };
         Ok(reconcile(&self.sides, policy, |path, text| {
-            path != Project::FILE || says_so(text)
+            path != Project::FILE
+                || project.is_some_and(|project| project == text || is_text_of(text, project))
         }))
     }
 
@@ -236,7 +246,7 @@ impl Files {
                 .collect(),
             texts: CONVENTIONS.recorded(texts),
             marked: plan.marked.clone(),
-            given: self.known.given,
+            given: self.known.texts,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     engine::worktree::{Record, WorkTree},
     hint::OrHint,
     project::Project,
-    render::{CONVENTIONS, render},
+    render::CONVENTIONS,
     report::{self, Outcome, Story},
     turn::Turn,
 };
@@ -117,7 +117,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let (mut turn, story) = if args.rebuild_base {
         let turn = Turn::of_branches(&tree, &text(&tree)?, Record::default(), &policy);
         let mut turn = or_edit(turn)?;
-        turn.record.texts = render(&turn.after)?.texts;
+        turn.record.texts = turn.rendered.texts.clone();
         let story = Story {
             done: Some("the record is recreated".to_owned()),
             kept: &[Kept::Edited, Kept::Removed],
@@ -158,8 +158,8 @@ fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
     if turn.record.texts.is_empty() {
         // A user may start a project with only a `PROJECT` file, so a missing record is an error only if rendered files
         // exist already.
-        let files = render(&turn.after)?.texts;
-        if !tree.ours(files.keys().map(String::as_str))?.is_empty() {
+        let paths = turn.rendered.texts.keys();
+        if !tree.ours(paths.map(String::as_str))?.is_empty() {
             ensure_known(&turn.record)?;
         }
     }

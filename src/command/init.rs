@@ -23,9 +23,9 @@ use crate::{
     names::ProjectName,
     port::{self, Port},
     project::{Feature, Project},
-    render::{CONVENTIONS, document, render, render_replacing},
+    render::{CONVENTIONS, Rendered, Templates, document},
     report::{NextStep, Outcome, Story},
-    turn::{GivenTexts, Turn},
+    turn::{Edits, Turn},
 };
 
 /// `init`
@@ -140,10 +140,13 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         .transpose()?;
     let begun = port.as_ref().map(|port| port.project.clone());
     let project = project(settings, begun, root, workspace.as_ref())?;
-    let (given, told) = match &port {
-        Some(port) => ported(port, &project)?,
+    let mut templates = Templates::new(&project)?;
+    let rendered = templates.render()?;
+    let (texts, told) = match &port {
+        Some(port) => ported(port, &project, &templates, &rendered)?,
         None => Default::default(),
     };
+    drop(templates);
     let mut notes = notes(&project, &enabled);
     notes.extend(told);
     notes.extend(kubebuilder.note());
@@ -175,16 +178,17 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     };
     let mut record = tree.record()?;
     if !record.texts.is_empty() {
-        ensure_not_lost(&record, &CONVENTIONS.recorded(render(&project)?.texts))?;
+        let fresh = CONVENTIONS.recorded(rendered.texts.clone());
+        ensure_not_lost(&record, &fresh)?;
     }
     record.texts.extend(untouched(&tree, &project)?);
     let turn = Turn {
-        given: GivenTexts {
-            texts: given,
+        edits: Edits {
+            texts,
             replace: false,
         },
         start,
-        ..Turn::new(&tree, record, project)
+        ..Turn::new(&tree, record, project, rendered)
     };
     carry_out(turn, &mode, &story)
 }
@@ -205,10 +209,12 @@ fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
     Ok(ours)
 }
 
-/// Reads the Go project in `folder`, which may also be the path of its PROJECT file; `folder` is relative to `root`.
-fn read(folder: &Path, root: &Path) -> Result<Port> {
-    let is_file = folder.file_name().is_some_and(|name| name == Project::FILE);
-    let folder = folder.parent().filter(|_| is_file).unwrap_or(folder);
+/// Reads the Go project in `from`, which may also be the path of its PROJECT file; `from` is relative to `root`.
+fn read(from: &Path, root: &Path) -> Result<Port> {
+    let folder = match (from.parent(), from.file_name()) {
+        (Some(parent), Some(name)) if name == Project::FILE => parent,
+        _ => from,
+    };
     let shown = match folder.to_string_lossy() {
         empty if empty.is_empty() => ".".into(),
         shown => shown,
@@ -227,9 +233,14 @@ fn read(folder: &Path, root: &Path) -> Result<Port> {
 ///
 /// # Errors
 /// When a template has a defect.
-pub fn ported(port: &Port, project: &Project) -> Result<(Texts, Vec<String>)> {
-    let rendered = render_replacing(project, &port.rules(project)?)?.texts;
-    let mut ported = port.files(project, &rendered)?;
+pub fn ported(
+    port: &Port,
+    project: &Project,
+    templates: &Templates,
+    rendered: &Rendered,
+) -> Result<(Texts, Vec<String>)> {
+    let replacing = Templates::replacing(project, &port.rules(project)?)?;
+    let mut ported = port.files(project, templates, &replacing, rendered)?;
     let report = document(port::REPORT, &ported.report)?;
     ported.texts.insert(port::REPORT.to_owned(), report);
     Ok((ported.texts, ported.notes))

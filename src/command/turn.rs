@@ -9,6 +9,7 @@ use crate::{
     engine::worktree::{LAST_APPLIED, Record, WorkTree},
     hint::OrHint,
     project::Project,
+    render::{Rendered, render},
     report::{self, Outcome, Story},
     turn::Turn,
 };
@@ -43,11 +44,22 @@ pub fn ensure_not_lost(record: &Record, fresh: &Texts) -> Result<()> {
 
 /// The turn that updates the work tree from the project `before`, which `PROJECT` on disk describes, to `after`.
 pub fn turn<'a>(tree: &'a WorkTree, before: &Project, after: Project) -> Result<Turn<'a>> {
+    let rendered = render(&after)?;
+    turn_to(tree, before, after, rendered)
+}
+
+/// Like [`turn`], with the files of `after`.
+pub fn turn_to<'a>(
+    tree: &'a WorkTree,
+    before: &Project,
+    after: Project,
+    rendered: Rendered,
+) -> Result<Turn<'a>> {
     let record = tree.record()?;
     ensure_known(&record)?;
     Ok(Turn {
         before: Some(before.clone()),
-        ..Turn::new(tree, record, after)
+        ..Turn::new(tree, record, after, rendered)
     })
 }
 
@@ -79,17 +91,14 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
 
 /// Whether a user at a terminal can decide all conflicts of `plan`. A policy on the command line is a decision already.
 fn can_ask(plan: &Plan, policy: &Policy) -> bool {
-    let is_a_choice = |reason| {
-        matches!(
-            reason,
-            Reason::BothChanged | Reason::Untracked | Reason::Dropped
-        )
-    };
     *policy == Policy::default()
         && plan.conflicts().next().is_some()
-        && plan
-            .conflicts()
-            .all(|(_, conflict)| is_a_choice(conflict.reason))
+        && plan.conflicts().all(|(_, conflict)| {
+            matches!(
+                conflict.reason,
+                Reason::BothChanged | Reason::Untracked | Reason::Dropped
+            )
+        })
         && ask::is_possible()
 }
 

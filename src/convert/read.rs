@@ -1,6 +1,6 @@
 //! Reads the Rust types of one version of a kind.
 //!
-//! A user writes these types, so they can be any Rust. What this reader does not understand is [`Type::Unclear`] or
+//! A user writes these types, so they can be any Rust. What this reader does not understand is [`RustType::Unclear`] or
 //! [`Shape::Closed`]: the conversion then needs no knowledge of it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::{
     Attribute, Expr, ExprLit, Fields, GenericArgument, Item, Lit, Meta, Path, PathArguments, Stmt,
-    Token, UnOp, UseTree, Visibility, punctuated::Punctuated,
+    Token, Type, UnOp, UseTree, Visibility, punctuated::Punctuated,
 };
+
+use crate::rust::RustType;
 
 /// The largest depth of code that is read. The parser is recursive, and a stack that overflows ends the program.
 const DEPTH: usize = 500;
@@ -22,7 +24,7 @@ pub(super) struct Types {
     /// The name of the type of the spec.
     pub spec: String,
     /// The type of the status.
-    pub status: Option<Type>,
+    pub status: Option<RustType>,
     /// The types of the file.
     pub items: BTreeMap<String, TypeItem>,
     /// The functions of the file that return a simple value, with this value.
@@ -70,32 +72,20 @@ pub(super) struct Variant {
 /// A part of a type: a field, or the content of a variant.
 #[derive(Debug)]
 pub(super) struct Part {
-    pub ty: Type,
+    pub rust: RustType,
     /// The type as it is in the file.
-    pub written: syn::Type,
-}
-
-/// The type of a field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Type {
-    Option(Box<Self>),
-    List(Box<Self>),
-    /// A `BTreeMap` whose keys are of the type `String`.
-    Map(Box<Self>),
-    /// A type of the file.
-    Own(String),
-    /// A type of another file or crate, with its full path. Two of them are the same if their paths are equal.
-    Other(String),
-    Unclear,
+    pub written: Type,
 }
 
 /// A simple value.
 #[derive(Debug)]
 pub(super) enum Value {
-    /// Rust code that needs no import.
-    Plain(String),
+    /// A number or a boolean.
+    Literal(String),
+    /// The literal of a string.
+    Text(String),
     /// A path that begins with a type of the file.
-    Own(String),
+    Named(String),
 }
 
 /// Reads the types of `kind` from `text`, the text of the file at `path`. Returns `None` if this is not Rust, or if the
@@ -106,8 +96,8 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
         return None;
     }
     let file: syn::File = syn::parse2(tokens).ok()?;
-    let module = path.strip_prefix("src/")?.strip_suffix(".rs")?;
-    let module = format!("crate::{}", module.replace('/', "::"));
+    let below = path.strip_prefix("src/")?.strip_suffix(".rs")?;
+    let module = format!("crate::{}", below.replace('/', "::"));
     let scope = Scope::new(&file.items, module)?;
     let mut types = Types {
         module: scope.version.clone(),
@@ -116,56 +106,55 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
     let mut with_default = BTreeSet::new();
     for item in &file.items {
         match item {
-            Item::Struct(it) => {
-                if let Some(settings) = settings_of(&it.attrs, kind) {
-                    types.spec = it.ident.to_string();
+            Item::Struct(item) => {
+                if let Some(settings) = settings_of(&item.attrs, kind) {
+                    types.spec = item.ident.to_string();
                     types.status = status(&settings, &scope);
                 }
-                let is_open = is_open(&it.vis, &it.attrs) && it.generics.params.is_empty();
+                let is_open = is_open(&item.vis, &item.attrs) && item.generics.params.is_empty();
+                let shape = structure(&item.fields, &scope).filter(|_| is_open);
                 types.items.insert(
-                    it.ident.to_string(),
+                    item.ident.to_string(),
                     TypeItem {
-                        is_default: derives_default(&it.attrs),
-                        shape: structure(&it.fields, &scope)
-                            .filter(|_| is_open)
-                            .unwrap_or(Shape::Closed),
+                        is_default: derives_default(&item.attrs),
+                        shape: shape.unwrap_or(Shape::Closed),
                     },
                 );
             }
-            Item::Enum(it) => {
-                let is_open = is_open(&it.vis, &it.attrs) && it.generics.params.is_empty();
-                let variants = it
+            Item::Enum(item) => {
+                let is_open = is_open(&item.vis, &item.attrs) && item.generics.params.is_empty();
+                let variants: Option<Vec<_>> = item
                     .variants
                     .iter()
-                    .map(|variant| self::variant(variant, &scope));
-                let variants: Option<Vec<_>> = variants.collect();
+                    .map(|variant| self::variant(variant, &scope))
+                    .collect();
                 types.items.insert(
-                    it.ident.to_string(),
+                    item.ident.to_string(),
                     TypeItem {
-                        is_default: derives_default(&it.attrs),
+                        is_default: derives_default(&item.attrs),
                         shape: variants
                             .filter(|variants| is_open && !variants.is_empty())
                             .map_or(Shape::Closed, Shape::Enum),
                     },
                 );
             }
-            Item::Impl(it) => {
-                let of = it
-                    .trait_
-                    .as_ref()
-                    .and_then(|(_, path, _)| path.segments.last());
-                if of.is_some_and(|it| it.ident == "Default")
-                    && let syn::Type::Path(path) = &*it.self_ty
-                    && let Some(ident) = path.path.get_ident()
+            Item::Impl(item) => {
+                if let Some((_, path, _)) = &item.trait_
+                    && path
+                        .segments
+                        .last()
+                        .is_some_and(|part| part.ident == "Default")
+                    && let Type::Path(of) = &*item.self_ty
+                    && let Some(ident) = of.path.get_ident()
                 {
                     with_default.insert(ident.to_string());
                 }
             }
-            Item::Fn(it) => {
-                if let [Stmt::Expr(value, None)] = it.block.stmts.as_slice()
+            Item::Fn(item) => {
+                if let [Stmt::Expr(value, None)] = item.block.stmts.as_slice()
                     && let Some(value) = simple(value, &scope)
                 {
-                    types.defaults.insert(it.sig.ident.to_string(), value);
+                    types.defaults.insert(item.sig.ident.to_string(), value);
                 }
             }
             _ => {}
@@ -180,17 +169,17 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
 /// The depth to which a recursive parser may go: the number of tokens without a separator, at all levels together.
 /// Returns `None` if the groups alone are deeper than `most`.
 fn depth(tokens: TokenStream, most: usize) -> Option<usize> {
-    let most = most.checked_sub(1)?;
+    let most_inside = most.checked_sub(1)?;
     let (mut deepest, mut length, mut inner) = (0, 0, 0);
     for token in tokens {
         let is_end = match &token {
-            TokenTree::Punct(it) => matches!(it.as_char(), ',' | ';'),
-            TokenTree::Group(it) => it.delimiter() == Delimiter::Brace,
+            TokenTree::Punct(sign) => matches!(sign.as_char(), ',' | ';'),
+            TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
             _ => false,
         };
         length += 1;
         if let TokenTree::Group(group) = token {
-            inner = depth(group.stream(), most)?.max(inner);
+            inner = depth(group.stream(), most_inside)?.max(inner);
         }
         deepest = deepest.max(length + inner);
         if is_end {
@@ -228,16 +217,16 @@ impl<'a> Scope<'a> {
         };
         for item in items {
             match item {
-                Item::Struct(it) => drop(scope.types.insert(it.ident.to_string())),
-                Item::Enum(it) => drop(scope.types.insert(it.ident.to_string())),
-                Item::Mod(it) => drop(scope.modules.insert(it.ident.to_string())),
-                Item::Type(it) => drop(scope.aliases.insert(it.ident.to_string(), it)),
+                Item::Struct(item) => drop(scope.types.insert(item.ident.to_string())),
+                Item::Enum(item) => drop(scope.types.insert(item.ident.to_string())),
+                Item::Mod(item) => drop(scope.modules.insert(item.ident.to_string())),
+                Item::Type(item) => drop(scope.aliases.insert(item.ident.to_string(), item)),
                 _ => {}
             }
         }
         for item in items {
-            if let Item::Use(it) = item {
-                scope.import(&it.tree, &mut Vec::new());
+            if let Item::Use(item) = item {
+                scope.import(&item.tree, &mut Vec::new());
             }
         }
         Some(scope)
@@ -246,19 +235,23 @@ impl<'a> Scope<'a> {
     /// Adds the names that `tree` imports from the module `parents`.
     fn import(&mut self, tree: &UseTree, parents: &mut Vec<String>) {
         match tree {
-            UseTree::Path(it) => {
-                parents.push(it.ident.to_string());
-                self.import(&it.tree, parents);
+            UseTree::Path(below) => {
+                parents.push(below.ident.to_string());
+                self.import(&below.tree, parents);
                 parents.pop();
             }
-            UseTree::Group(it) => {
-                for tree in &it.items {
+            UseTree::Group(group) => {
+                for tree in &group.items {
                     self.import(tree, parents);
                 }
             }
-            UseTree::Name(it) => self.import_as(&it.ident.to_string(), None, parents),
-            UseTree::Rename(it) => {
-                self.import_as(&it.ident.to_string(), Some(it.rename.to_string()), parents);
+            UseTree::Name(item) => {
+                let name = item.ident.to_string();
+                self.import_as(&name, None, parents);
+            }
+            UseTree::Rename(item) => {
+                let name = item.ident.to_string();
+                self.import_as(&name, Some(item.rename.to_string()), parents);
             }
             UseTree::Glob(_) => {}
         }
@@ -269,113 +262,105 @@ impl<'a> Scope<'a> {
         if name != "self" {
             path.push(name.to_owned());
         }
-        let rename = rename.or_else(|| path.last().cloned());
-        if let Some(rename) = rename {
-            let path = self.absolute(&path);
-            self.imports.insert(rename, path);
+        if let Some(alias) = rename.or_else(|| path.last().cloned()) {
+            let absolute = self.absolute(&path);
+            self.imports.insert(alias, absolute);
         }
     }
 
     /// The full path of `parts`, a path of several parts, or an imported one.
     fn absolute(&self, parts: &[String]) -> String {
-        let mut start = match parts.first().map(String::as_str) {
-            Some("self" | "super") => self.module.clone(),
-            Some(name) if self.modules.contains(name) => format!("{}::{name}", self.module),
-            Some(name) => self
-                .imports
-                .get(name)
-                .cloned()
-                .unwrap_or_else(|| name.to_owned()),
-            None => String::new(),
-        };
-        let rest = parts
+        let relative = parts
             .iter()
-            .skip_while(|it| *it == "self" || *it == "super");
-        let supers = parts.iter().filter(|it| *it == "super").count();
-        for _ in 0..supers {
-            start = start
-                .rsplit_once("::")
-                .map_or(String::new(), |(parent, _)| parent.to_owned());
-        }
-        let is_relative = parts
-            .first()
-            .is_some_and(|it| it == "self" || it == "super");
-        let rest = rest.skip(usize::from(!is_relative));
-        rest.fold(start, |path, part| format!("{path}::{part}"))
-    }
-
-    fn ty(&self, ty: &syn::Type, aliases: usize) -> Type {
-        match ty {
-            syn::Type::Paren(it) => self.ty(&it.elem, aliases),
-            syn::Type::Path(it) if it.qself.is_none() => self.path(&it.path, aliases),
-            _ => Type::Unclear,
-        }
-    }
-
-    fn path(&self, path: &Path, aliases: usize) -> Type {
-        let mut arguments = Vec::new();
-        for (at, segment) in path.segments.iter().enumerate() {
-            match &segment.arguments {
-                PathArguments::None => {}
-                PathArguments::AngleBracketed(it) if at + 1 == path.segments.len() => {
-                    for argument in &it.args {
-                        let GenericArgument::Type(ty) = argument else {
-                            return Type::Unclear;
-                        };
-                        arguments.push(self.ty(ty, aliases));
-                    }
-                }
-                _ => return Type::Unclear,
+            .take_while(|part| *part == "self" || *part == "super")
+            .count();
+        let mut path = match parts.first() {
+            Some(_) if relative > 0 => self.module.clone(),
+            Some(name) if self.modules.contains(name) => format!("{}::{name}", self.module),
+            Some(name) => self.imports.get(name).unwrap_or(name).clone(),
+            None => return String::new(),
+        };
+        for part in &parts[..relative] {
+            if part == "super" {
+                path.truncate(path.rfind("::").unwrap_or(0));
             }
         }
-        let parts = path.segments.iter().map(|it| it.ident.to_string());
-        let parts: Vec<_> = parts.collect();
-        let name = match parts.as_slice() {
+        for part in &parts[relative.max(1)..] {
+            path += "::";
+            path += part;
+        }
+        path
+    }
+
+    fn rust(&self, ty: &Type, aliases: usize) -> RustType {
+        match ty {
+            Type::Paren(inner) => self.rust(&inner.elem, aliases),
+            Type::Path(path) if path.qself.is_none() => self.of_path(&path.path, aliases),
+            _ => RustType::Unclear,
+        }
+    }
+
+    fn of_path(&self, path: &Path, aliases: usize) -> RustType {
+        let mut arguments = Vec::new();
+        for (position, segment) in path.segments.iter().enumerate() {
+            match &segment.arguments {
+                PathArguments::None => {}
+                PathArguments::AngleBracketed(list) if position + 1 == path.segments.len() => {
+                    for argument in &list.args {
+                        let GenericArgument::Type(ty) = argument else {
+                            return RustType::Unclear;
+                        };
+                        arguments.push(self.rust(ty, aliases));
+                    }
+                }
+                _ => return RustType::Unclear,
+            }
+        }
+        let parts: Vec<_> = path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.to_string())
+            .collect();
+        let full = match parts.as_slice() {
             [name] if self.types.contains(name) => format!("{}::{name}", self.module),
             [name] if self.aliases.contains_key(name) => {
                 let alias = self.aliases[name];
                 return if alias.generics.params.is_empty() && aliases > 0 {
-                    self.ty(&alias.ty, aliases - 1)
+                    self.rust(&alias.ty, aliases - 1)
                 } else {
-                    Type::Unclear
+                    RustType::Unclear
                 };
             }
             [name] if self.imports.contains_key(name) => self.imports[name].clone(),
             [name] if is_in_prelude(name) => name.clone(),
-            [_] => return Type::Unclear,
+            [_] => return RustType::Unclear,
             parts => self.absolute(parts),
         };
-        if let Some((module, name)) = name.rsplit_once("::")
-            && [&self.module, &self.version].contains(&&module.to_owned())
+        if let Some((module, name)) = full.rsplit_once("::")
+            && (module == self.module || module == self.version)
             && self.types.contains(name)
             && arguments.is_empty()
         {
-            return Type::Own(name.to_owned());
+            return RustType::Named(name.to_owned());
         }
-        let is_map = name.ends_with("collections::BTreeMap");
-        match (name.as_str(), arguments.as_mut_slice()) {
-            ("Option" | "std::option::Option", [inner]) => Type::Option(inner.clone().into()),
-            ("Vec" | "std::vec::Vec", [inner]) => Type::List(inner.clone().into()),
-            (_, [Type::Other(key), inner]) if is_map && key == "String" => {
-                Type::Map(inner.clone().into())
+        match (full.as_str(), arguments.as_slice()) {
+            ("Option" | "std::option::Option", [inner]) => RustType::Option(inner.clone().into()),
+            ("Vec" | "std::vec::Vec", [inner]) => RustType::List(inner.clone().into()),
+            (_, [RustType::Text, inner]) if full.ends_with("collections::BTreeMap") => {
+                RustType::Map(inner.clone().into())
             }
-            (_, []) => Type::Other(name),
-            (_, arguments) => {
-                let names = arguments.iter().map(|it| match it {
-                    Type::Other(name) => Some(name.as_str()),
-                    _ => None,
-                });
-                let names: Option<Vec<_>> = names.collect();
-                names.map_or(Type::Unclear, |names| {
-                    Type::Other(format!("{name}<{}>", names.join(", ")))
-                })
+            (_, []) => RustType::of_path(full),
+            (_, arguments) if arguments.iter().all(RustType::is_shared) => {
+                let names: Vec<_> = arguments.iter().map(RustType::to_string).collect();
+                RustType::Path(format!("{full}<{}>", names.join(", ")))
             }
+            _ => RustType::Unclear,
         }
     }
 
-    fn part(&self, ty: &syn::Type) -> Part {
+    fn part(&self, ty: &Type) -> Part {
         Part {
-            ty: self.ty(ty, ALIASES),
+            rust: self.rust(ty, ALIASES),
             written: ty.clone(),
         }
     }
@@ -383,41 +368,49 @@ impl<'a> Scope<'a> {
 
 /// Whether Rust knows the type `name` without an import.
 fn is_in_prelude(name: &str) -> bool {
-    let numbers = [
-        "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64",
-        "u128", "usize",
-    ];
-    ["bool", "char", "Box", "Option", "String", "Vec"].contains(&name) || numbers.contains(&name)
+    let is_primitive = !matches!(RustType::of_path(name.to_owned()), RustType::Path(_));
+    is_primitive || ["char", "Box", "Option", "Vec"].contains(&name)
 }
 
 /// The settings of kube in `attributes`, if they make a struct the spec of `kind`.
 fn settings_of(attributes: &[Attribute], kind: &str) -> Option<Vec<Meta>> {
-    let attributes = attributes.iter().filter(|it| it.path().is_ident("kube"));
-    let settings: Vec<_> = attributes.flat_map(metas).collect();
-    let mut kinds = settings.iter().filter(|it| it.path().is_ident("kind"));
-    let is_kind = kinds.any(|it| text_of(it).as_deref() == Some(kind));
+    let settings = settings(attributes, "kube");
+    let is_kind = settings
+        .iter()
+        .any(|meta| meta.path().is_ident("kind") && text_of(meta).as_deref() == Some(kind));
     is_kind.then_some(settings)
 }
 
 /// The type of the status in the settings of kube.
-fn status(settings: &[Meta], scope: &Scope) -> Option<Type> {
-    let mut statuses = settings.iter().filter(|it| it.path().is_ident("status"));
+fn status(settings: &[Meta], scope: &Scope) -> Option<RustType> {
+    let text = settings
+        .iter()
+        .filter(|meta| meta.path().is_ident("status"))
+        .find_map(text_of)?;
     // The parser is recursive.
-    let text = statuses.find_map(text_of).filter(|it| it.len() <= DEPTH)?;
+    if text.len() > DEPTH {
+        return None;
+    }
     let path = syn::parse_str(&text).ok()?;
-    Some(scope.ty(&path, ALIASES))
+    Some(scope.rust(&path, ALIASES))
 }
 
-/// The settings in an attribute such as `serde(default, rename = "a")`.
-fn metas(attribute: &Attribute) -> Vec<Meta> {
-    let parsed = attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
-    parsed.into_iter().flatten().collect()
+/// The settings in the attributes `name`, such as `serde(default, rename = "a")`.
+fn settings(attributes: &[Attribute], name: &str) -> Vec<Meta> {
+    let mut settings = Vec::new();
+    for attribute in attributes {
+        if attribute.path().is_ident(name) {
+            let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
+            settings.extend(attribute.parse_args_with(parser).into_iter().flatten());
+        }
+    }
+    settings
 }
 
 /// The text of a setting such as `rename = "a"`.
 fn text_of(meta: &Meta) -> Option<String> {
     match meta {
-        Meta::NameValue(it) => match &it.value {
+        Meta::NameValue(setting) => match &setting.value {
             Expr::Lit(ExprLit {
                 lit: Lit::Str(text),
                 ..
@@ -430,48 +423,50 @@ fn text_of(meta: &Meta) -> Option<String> {
 
 /// The text of the setting `name` of serde.
 fn serde(attributes: &[Attribute], name: &str) -> Option<String> {
-    let attributes = attributes.iter().filter(|it| it.path().is_ident("serde"));
-    let mut settings = attributes.flat_map(metas);
-    settings.find_map(|it| text_of(&it).filter(|_| it.path().is_ident(name)))
+    settings(attributes, "serde")
+        .iter()
+        .filter(|meta| meta.path().is_ident(name))
+        .find_map(text_of)
 }
 
 /// Whether each module of the crate can name an item, in each build.
 fn is_open(visibility: &Visibility, attributes: &[Attribute]) -> bool {
     let is_visible = match visibility {
         Visibility::Public(_) => true,
-        Visibility::Restricted(it) => it.path.is_ident("crate"),
+        Visibility::Restricted(restricted) => restricted.path.is_ident("crate"),
         Visibility::Inherited => false,
     };
     is_visible && !is_conditional(attributes)
 }
 
 fn is_conditional(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|it| it.path().is_ident("cfg"))
+    (attributes.iter()).any(|attribute| attribute.path().is_ident("cfg"))
 }
 
 fn derives_default(attributes: &[Attribute]) -> bool {
-    let derives = attributes.iter().filter(|it| it.path().is_ident("derive"));
-    let mut names = derives.flat_map(metas);
-    names.any(|name| {
+    settings(attributes, "derive").iter().any(|name| {
         let last = name.path().segments.last();
-        last.is_some_and(|it| it.ident == "Default")
+        last.is_some_and(|part| part.ident == "Default")
     })
 }
 
 fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
     match fields {
-        Fields::Named(it) => {
-            let fields = it.named.iter().map(|field| {
-                let ident = field.ident.as_ref()?;
-                is_open(&field.vis, &field.attrs).then(|| Field {
-                    ident: ident.to_string(),
+        Fields::Named(named) => {
+            let mut fields = Vec::new();
+            for field in &named.named {
+                if !is_open(&field.vis, &field.attrs) {
+                    return None;
+                }
+                fields.push(Field {
+                    ident: field.ident.as_ref()?.to_string(),
                     part: scope.part(&field.ty),
                     default: serde(&field.attrs, "default"),
-                })
-            });
-            fields.collect::<Option<_>>().map(Shape::Struct)
+                });
+            }
+            Some(Shape::Struct(fields))
         }
-        Fields::Unnamed(it) => match it.unnamed.iter().collect::<Vec<_>>().as_slice() {
+        Fields::Unnamed(unnamed) => match unnamed.unnamed.iter().collect::<Vec<_>>().as_slice() {
             [field] if is_open(&field.vis, &field.attrs) => {
                 Some(Shape::Newtype(Box::new(scope.part(&field.ty))))
             }
@@ -484,8 +479,8 @@ fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
 fn variant(variant: &syn::Variant, scope: &Scope) -> Option<Variant> {
     let part = match &variant.fields {
         Fields::Unit => None,
-        Fields::Unnamed(it) if it.unnamed.len() == 1 => {
-            it.unnamed.first().map(|field| scope.part(&field.ty))
+        Fields::Unnamed(unnamed) if unnamed.unnamed.len() == 1 => {
+            (unnamed.unnamed.first()).map(|field| scope.part(&field.ty))
         }
         _ => return None,
     };
@@ -499,35 +494,35 @@ fn variant(variant: &syn::Variant, scope: &Scope) -> Option<Variant> {
 
 /// The value of `value`, if it is simple enough to stand in another file.
 fn simple(value: &Expr, scope: &Scope) -> Option<Value> {
-    let plain = |text: String| Some(Value::Plain(text));
     match value {
-        Expr::Lit(it) => match &it.lit {
-            Lit::Int(it) => plain(it.to_string()),
-            Lit::Float(it) => plain(it.to_string()),
-            Lit::Bool(it) => plain(it.value.to_string()),
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Int(number) => Some(Value::Literal(number.to_string())),
+            Lit::Float(number) => Some(Value::Literal(number.to_string())),
+            Lit::Bool(boolean) => Some(Value::Literal(boolean.value.to_string())),
             _ => None,
         },
-        Expr::Unary(it) if matches!(it.op, UnOp::Neg(_)) => match simple(&it.expr, scope)? {
-            Value::Plain(text) => plain(format!("-{text}")),
-            Value::Own(_) => None,
+        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match simple(&unary.expr, scope)?
+        {
+            Value::Literal(number) => Some(Value::Literal(format!("-{number}"))),
+            Value::Text(_) | Value::Named(_) => None,
         },
-        Expr::MethodCall(it) if it.args.is_empty() => match &*it.receiver {
+        Expr::MethodCall(call) if call.args.is_empty() => match &*call.receiver {
             Expr::Lit(ExprLit {
                 lit: Lit::Str(text),
                 ..
             }) if ["to_owned", "to_string", "into"]
                 .iter()
-                .any(|name| it.method == name) =>
+                .any(|name| call.method == name) =>
             {
-                plain(format!("{}.to_owned()", text.token()))
+                Some(Value::Text(text.token().to_string()))
             }
             _ => None,
         },
-        Expr::Path(it) if it.path.segments.len() == 2 => {
-            let parts = it.path.segments.iter().map(|it| it.ident.to_string());
-            let parts: Vec<_> = parts.collect();
-            let is_own = scope.types.contains(&parts[0]);
-            is_own.then(|| Value::Own(parts.join("::")))
+        Expr::Path(path) => {
+            let segments = path.path.segments.iter();
+            let parts: Vec<_> = segments.map(|segment| segment.ident.to_string()).collect();
+            let is_named = parts.len() == 2 && scope.types.contains(&parts[0]);
+            is_named.then(|| Value::Named(parts.join("::")))
         }
         _ => None,
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::schema::{Schema, normal, numbers};
+use super::schema::{Schema, normal, numbers, object};
 use crate::visible::visible;
 
 /// A difference between a CRD and the generated code.
@@ -45,38 +45,20 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Returns whether two schemas are equivalent.
-pub(super) fn alike(one: &Value, other: &Value) -> bool {
-    compare(one, other).is_empty()
-}
-
-/// Lists the differences of `written` from `given`. Ignores what kube adds to every kind: a title, and a nullable
+/// Lists the differences of `written` from `wanted`. Ignores what kube adds to every kind: a title, and a nullable
 /// status.
-pub fn compare(given: &Value, written: &Value) -> Vec<Loss> {
-    let [given, written] = [given, written].map(|it| root(numbers(normal(it.clone()))));
+pub fn compare(wanted: &Value, written: &Value) -> Vec<Loss> {
     let mut losses = BTreeSet::new();
-    schemas("", &given, &written, &mut losses);
+    schemas("", &root(wanted), &root(written), &mut losses);
     losses.into_iter().collect()
 }
 
-/// Removes the parts of a kind's schema that are not compared: the usual `apiVersion`, `kind` and `metadata`, which the
-/// API server defines, and the additions of kube.
-fn root(schema: Value) -> Schema {
-    let Value::Object(mut schema) = schema else {
-        return Schema::new();
-    };
+/// The normal form of a kind's schema, without the parts that are not compared: the usual `apiVersion`, `kind` and
+/// `metadata`, which the API server defines, and the additions of kube.
+fn root(of_kind: &Value) -> Schema {
+    let mut schema = object(numbers(normal(of_kind.clone())));
     schema.remove("title");
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
-        let is_usual = |name: &str, field: &Value| {
-            let (ty, keys) = match name {
-                "apiVersion" | "kind" => ("string", ["type", "description"]),
-                "metadata" => ("object", ["type", "description"]),
-                _ => return false,
-            };
-            let fields = field.as_object();
-            field["type"] == ty
-                && fields.is_some_and(|it| it.keys().all(|key| keys.contains(&key.as_str())))
-        };
         fields.retain(|name, field| !is_usual(name, field));
         if let Some(Value::Object(status)) = fields.get_mut("status") {
             status.remove("nullable");
@@ -86,10 +68,10 @@ fn root(schema: Value) -> Schema {
         }
     }
     if let Some(Value::Array(names)) = schema.get_mut("required") {
-        names.retain(|it| {
+        names.retain(|name| {
             !["apiVersion", "kind", "metadata"]
                 .iter()
-                .any(|name| it == name)
+                .any(|usual| name == usual)
         });
         if names.is_empty() {
             schema.remove("required");
@@ -98,48 +80,61 @@ fn root(schema: Value) -> Schema {
     schema
 }
 
-fn schemas(place: &str, given: &Schema, written: &Schema, losses: &mut BTreeSet<Loss>) {
-    let keys: BTreeSet<_> = given.keys().chain(written.keys()).collect();
-    for key in keys {
-        let (given, written) = (given.get(key), written.get(key));
-        if given == written {
+/// Whether a field of a kind is one that the API server defines, without a schema of its own.
+fn is_usual(name: &str, field: &Value) -> bool {
+    let ty = match name {
+        "apiVersion" | "kind" => "string",
+        "metadata" => "object",
+        _ => return false,
+    };
+    let mut keywords = field.as_object().into_iter().flat_map(Schema::keys);
+    field["type"] == ty && keywords.all(|keyword| keyword == "type" || keyword == "description")
+}
+
+fn schemas(place: &str, wanted: &Schema, written: &Schema, losses: &mut BTreeSet<Loss>) {
+    let keywords: BTreeSet<_> = wanted.keys().chain(written.keys()).collect();
+    for keyword in keywords {
+        let (wanted, written) = (wanted.get(keyword), written.get(keyword));
+        if wanted == written {
             continue;
         }
-        match (key.as_str(), given, written) {
-            ("properties", given, written) => {
+        match (keyword.as_str(), wanted, written) {
+            ("properties", wanted, written) => {
                 let empty = Schema::new();
-                let fields = |it: Option<&Value>| it.and_then(Value::as_object).cloned();
-                let given = fields(given).unwrap_or(empty.clone());
-                let written = fields(written).unwrap_or(empty);
-                properties(place, &given, &written, losses);
+                properties(
+                    place,
+                    wanted.and_then(Value::as_object).unwrap_or(&empty),
+                    written.and_then(Value::as_object).unwrap_or(&empty),
+                    losses,
+                );
             }
-            ("items", Some(Value::Object(given)), Some(Value::Object(written))) => {
-                schemas(&format!("{place}[]"), given, written, losses);
+            ("items", Some(Value::Object(wanted)), Some(Value::Object(written))) => {
+                schemas(&format!("{place}[]"), wanted, written, losses);
             }
-            ("additionalProperties", Some(Value::Object(given)), Some(Value::Object(written))) => {
-                schemas(&join(place, "*"), given, written, losses);
+            ("additionalProperties", Some(Value::Object(wanted)), Some(Value::Object(written))) => {
+                schemas(&join(place, "*"), wanted, written, losses);
             }
-            (key, given, written) => {
-                losses.insert(Loss::new(place, why(key, given, written)));
+            (keyword, wanted, written) => {
+                losses.insert(Loss::new(place, why(keyword, wanted, written)));
             }
         }
     }
 }
 
-fn properties(place: &str, given: &Schema, written: &Schema, losses: &mut BTreeSet<Loss>) {
-    let names: BTreeSet<_> = given.keys().chain(written.keys()).collect();
+fn properties(place: &str, wanted: &Schema, written: &Schema, losses: &mut BTreeSet<Loss>) {
+    let names: BTreeSet<_> = wanted.keys().chain(written.keys()).collect();
     for name in names {
         let inner = join(place, name);
-        match (given.get(name), written.get(name)) {
-            (Some(Value::Object(given)), Some(Value::Object(written))) => {
-                schemas(&inner, given, written, losses);
+        match (wanted.get(name), written.get(name)) {
+            (Some(Value::Object(wanted)), Some(Value::Object(written))) => {
+                schemas(&inner, wanted, written, losses);
             }
             (Some(_), None) => _ = losses.insert(Loss::new(&inner, "the field is left out")),
             (None, Some(_)) => {
                 let what = "the field is added, because kube needs a schema for the subresource";
                 losses.insert(Loss::new(&inner, what));
             }
-            (given, written) if given != written => {
+            (wanted, written) if wanted != written => {
                 losses.insert(Loss::new(&inner, "the schema differs"));
             }
             _ => {}
@@ -154,9 +149,9 @@ pub(super) fn join(place: &str, name: &str) -> String {
     }
 }
 
-/// Describes a difference in the keyword `key`, with its reason.
-fn why(key: &str, given: Option<&Value>, written: Option<&Value>) -> String {
-    let reason = match (key, given, written) {
+/// Describes a difference in `keyword`, with its reason.
+fn why(keyword: &str, wanted: Option<&Value>, written: Option<&Value>) -> String {
+    let reason = match (keyword, wanted, written) {
         ("required", _, Some(names)) if names == &serde_json::json!(["spec"]) => {
             return "`spec` is required, because the Rust type of a kind always has one".to_owned();
         }
@@ -169,9 +164,9 @@ fn why(key: &str, given: Option<&Value>, written: Option<&Value>) -> String {
         (_, Some(_), None) => "no Rust attribute can set it for a type in a list or a map",
         (_, _, _) => "kube writes it this way",
     };
-    match (given, written) {
-        (_, None) => format!("`{key}` is left out: {reason}"),
-        (None, Some(_)) => format!("`{key}` is added: {reason}"),
-        _ => format!("`{key}` is changed: {reason}"),
+    match (wanted, written) {
+        (_, None) => format!("`{keyword}` is left out: {reason}"),
+        (None, Some(_)) => format!("`{keyword}` is added: {reason}"),
+        _ => format!("`{keyword}` is changed: {reason}"),
     }
 }

@@ -5,7 +5,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use super::{compare::join, schema::Schema};
+use super::{
+    compare::join,
+    schema::{Schema, texts},
+};
 use crate::visible::visible;
 
 /// A place at which a value does not fit its schema.
@@ -22,13 +25,14 @@ pub(crate) fn misfits(value: &Value, schema: &Value) -> Vec<Misfit> {
     let mut found = Vec::new();
     walk("", value, schema, &mut |place, value, schema| {
         for keyword in schema.keys() {
-            let missing = match keyword.as_str() {
-                "required" => missing(value, schema),
-                _ => Vec::new(),
-            };
-            let missing = missing.iter().map(|name| join(place, name));
-            let here = (!fits(value, keyword, schema)).then(|| place.to_owned());
-            found.extend(missing.chain(here).map(|place| Misfit {
+            let mut places = Vec::new();
+            if keyword == "required" {
+                places.extend(missing(value, schema).map(|name| join(place, name)));
+            }
+            if !fits(value, keyword, schema) {
+                places.push(place.to_owned());
+            }
+            found.extend(places.into_iter().map(|place| Misfit {
                 place,
                 keyword: keyword.clone(),
             }));
@@ -42,22 +46,24 @@ pub(crate) fn misfits(value: &Value, schema: &Value) -> Vec<Misfit> {
 pub(super) fn unchecked(value: &Value, schema: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     walk("", value, schema, &mut |place, value, schema| {
-        let mut find = |what: &str, text: &str| {
-            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            found.push((place.to_owned(), format!("the {what} `{}`", visible(&text))));
-        };
+        let mut left_out = Vec::new();
         let rules = schema.get("x-kubernetes-validations");
         for rule in rules.and_then(Value::as_array).into_iter().flatten() {
-            let text = rule["rule"].as_str().unwrap_or_default();
+            let text = rule["rule"].as_str().unwrap_or("");
             // A rule with `oldSelf` applies only to updates, unless `optionalOldSelf` is set.
             if !text.contains("oldSelf") || rule["optionalOldSelf"] == true {
-                find("rule", text);
+                left_out.push(("rule", text));
             }
         }
-        let pattern = schema.get("pattern").and_then(Value::as_str);
-        let pattern = pattern.filter(|it| value.is_string() && regex(it).is_none());
-        if let Some(pattern) = pattern {
-            find("pattern", pattern);
+        if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
+            && value.is_string()
+            && regex(pattern).is_none()
+        {
+            left_out.push(("pattern", pattern));
+        }
+        for (what, text) in left_out {
+            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            found.push((place.to_owned(), format!("the {what} `{}`", visible(&line))));
         }
     });
     found
@@ -73,7 +79,7 @@ fn walk(place: &str, value: &Value, schema: &Value, see: &mut impl FnMut(&str, &
         Value::Object(fields) => {
             let properties = schema.get("properties").and_then(Value::as_object);
             for (name, value) in fields {
-                let own = properties.and_then(|it| it.get(name));
+                let own = properties.and_then(|properties| properties.get(name));
                 if let Some(inner) = own.or_else(|| schema.get("additionalProperties")) {
                     walk(&join(place, name), value, inner, see);
                 }
@@ -91,27 +97,22 @@ fn walk(place: &str, value: &Value, schema: &Value, see: &mut impl FnMut(&str, &
 }
 
 /// The required fields that `value` lacks.
-fn missing(value: &Value, schema: &Schema) -> Vec<String> {
-    let Some(fields) = value.as_object() else {
-        return Vec::new();
-    };
-    let names = schema.get("required").and_then(Value::as_array);
-    let names = names.into_iter().flatten().filter_map(Value::as_str);
-    let names = names.filter(|name| !fields.contains_key(*name));
-    names.map(str::to_owned).collect()
+fn missing<'a>(value: &Value, schema: &'a Schema) -> impl Iterator<Item = &'a str> {
+    texts(schema.get("required")).filter(|name| value.is_object() && value.get(name).is_none())
 }
 
 /// Returns whether `value` satisfies `keyword` of `schema`.
 fn fits(value: &Value, keyword: &str, schema: &Schema) -> bool {
-    let is = |key: &str| schema.get(key) == Some(&Value::Bool(true));
     if value.is_null() {
-        return keyword != "type" || is("nullable");
+        return keyword != "type" || is_on(schema, "nullable");
     }
-    let given = &schema[keyword];
-    let branches = || given.as_array().into_iter().flatten();
-    let fits_in = |branch: &&Value| misfits(value, branch).is_empty();
+    let constraint = &schema[keyword];
+    let branches = constraint.as_array().map_or(&[][..], Vec::as_slice);
+    let mut fitting = branches
+        .iter()
+        .filter(|branch| misfits(value, branch).is_empty());
     match keyword {
-        "type" => match given.as_str() {
+        "type" => match constraint.as_str() {
             Some("integer") => value.is_i64() || value.is_u64(),
             Some("number") => value.is_number(),
             Some("string") => value.is_string(),
@@ -121,54 +122,56 @@ fn fits(value: &Value, keyword: &str, schema: &Schema) -> bool {
             _ => true,
         },
         "x-kubernetes-int-or-string" => value.is_i64() || value.is_u64() || value.is_string(),
-        "enum" => branches().any(|it| it == value),
-        "allOf" => branches().all(|it| fits_in(&it)),
-        "anyOf" => branches().any(|it| fits_in(&it)),
-        "oneOf" => branches().filter(fits_in).count() == 1,
-        "not" => !fits_in(&given),
+        "enum" => branches.contains(value),
+        "allOf" => fitting.count() == branches.len(),
+        "anyOf" => fitting.next().is_some(),
+        "oneOf" => fitting.count() == 1,
+        "not" => !misfits(value, constraint).is_empty(),
         _ => match value {
             Value::Number(number) => number_fits(number.as_f64(), keyword, schema),
-            Value::String(text) => text_fits(text, keyword, given),
+            Value::String(text) => text_fits(text, keyword, constraint),
             Value::Array(items) => items_fit(items, keyword, schema),
-            Value::Object(fields) => count_fits(fields.len(), keyword, given, "Properties"),
+            Value::Object(fields) => count_fits(fields.len(), keyword, constraint, "Properties"),
             _ => true,
         },
     }
 }
 
+fn is_on(schema: &Schema, flag: &str) -> bool {
+    schema.get(flag) == Some(&Value::Bool(true))
+}
+
 fn number_fits(number: Option<f64>, keyword: &str, schema: &Schema) -> bool {
-    let is = |key: &str| schema.get(key) == Some(&Value::Bool(true));
-    let given = &schema[keyword];
-    let (Some(number), bound) = (number, given.as_f64()) else {
+    let Some(number) = number else {
         return true;
     };
-    match (keyword, bound) {
-        ("minimum", Some(least)) if is("exclusiveMinimum") => number > least,
+    match (keyword, schema[keyword].as_f64()) {
+        ("minimum", Some(least)) if is_on(schema, "exclusiveMinimum") => number > least,
         ("minimum", Some(least)) => number >= least,
-        ("maximum", Some(most)) if is("exclusiveMaximum") => number < most,
+        ("maximum", Some(most)) if is_on(schema, "exclusiveMaximum") => number < most,
         ("maximum", Some(most)) => number <= most,
         ("multipleOf", Some(step)) if step > 0.0 => {
             let times = number / step;
             (times - times.round()).abs() < 1e-9
         }
-        ("format", _) if given == "int32" => {
+        ("format", _) if schema[keyword] == "int32" => {
             (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number)
         }
         _ => true,
     }
 }
 
-fn text_fits(text: &str, keyword: &str, given: &Value) -> bool {
-    match keyword {
-        "pattern" => given.as_str().is_none_or(|it| matches(it, text)),
-        "format" => given.as_str().is_none_or(|it| has_format(text, it)),
-        _ => count_fits(text.chars().count(), keyword, given, "Length"),
+fn text_fits(text: &str, keyword: &str, constraint: &Value) -> bool {
+    match (keyword, constraint.as_str()) {
+        ("pattern", Some(pattern)) => matches(pattern, text),
+        ("format", Some(format)) => has_format(text, format),
+        _ => count_fits(text.chars().count(), keyword, constraint, "Length"),
     }
 }
 
 /// Returns whether `pattern` matches in `text`. A pattern that [`regex`] cannot compile counts as matched.
 fn matches(pattern: &str, text: &str) -> bool {
-    regex(pattern).is_none_or(|it| it.is_match(text))
+    regex(pattern).is_none_or(|regex| regex.is_match(text))
 }
 
 /// Compiles `pattern`. Returns `None` if the syntax is not supported, or if the compiled expression is too large.
@@ -203,35 +206,41 @@ fn has_format(text: &str, format: &str) -> bool {
 }
 
 fn items_fit(items: &[Value], keyword: &str, schema: &Schema) -> bool {
-    let given = &schema[keyword];
-    let keys = schema.get("x-kubernetes-list-map-keys");
-    let keys = keys.and_then(Value::as_array);
-    let are_unique = || {
-        let key = |item: &Value| match keys {
-            Some(keys) => {
-                let values = keys.iter().filter_map(Value::as_str);
-                values.map(|it| item[it].clone()).collect()
-            }
-            None => vec![item.clone()],
-        };
-        let all: Vec<_> = items.iter().map(key).collect();
-        (1..all.len()).all(|at| !all[..at].contains(&all[at]))
-    };
+    let constraint = &schema[keyword];
     match keyword {
-        "uniqueItems" if *given == true => are_unique(),
-        "x-kubernetes-list-type" if given == "set" || given == "map" => are_unique(),
-        _ => count_fits(items.len(), keyword, given, "Items"),
+        "uniqueItems" if *constraint == true => are_unique(items, schema),
+        "x-kubernetes-list-type" if constraint == "set" || constraint == "map" => {
+            are_unique(items, schema)
+        }
+        _ => count_fits(items.len(), keyword, constraint, "Items"),
     }
+}
+
+/// Returns whether all items are different, or their keys if the list has keys.
+fn are_unique(items: &[Value], schema: &Schema) -> bool {
+    let keys: Vec<_> = texts(schema.get("x-kubernetes-list-map-keys")).collect();
+    let mut seen = Vec::new();
+    items.iter().all(|item| {
+        let identity = if keys.is_empty() {
+            vec![item]
+        } else {
+            keys.iter().map(|key| &item[*key]).collect()
+        };
+        let is_new = !seen.contains(&identity);
+        seen.push(identity);
+        is_new
+    })
 }
 
 /// Returns whether `count` is within the limit of `keyword`, such as `minItems`. `what` is the end of the keyword:
 /// `Items`.
-fn count_fits(count: usize, keyword: &str, given: &Value, what: &str) -> bool {
-    let bound = given.as_u64().and_then(|it| usize::try_from(it).ok());
-    let limit = keyword.strip_suffix(what);
-    match (limit, bound) {
-        (Some("min"), Some(least)) => count >= least,
-        (Some("max"), Some(most)) => count <= most,
+fn count_fits(count: usize, keyword: &str, limit: &Value, what: &str) -> bool {
+    let (Ok(count), Some(limit)) = (u64::try_from(count), limit.as_u64()) else {
+        return true;
+    };
+    match keyword.strip_suffix(what) {
+        Some("min") => count >= limit,
+        Some("max") => count <= limit,
         _ => true,
     }
 }

@@ -2,30 +2,37 @@
 
 use serde_json::Value;
 
-use super::layout::Attribute;
+use crate::rust::{Attribute, RustType};
+
+/// What the types are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The project defines the kind: kube generates the CRD from the types.
+    Define,
+    /// The project is a client of the kind: the types have no schema, omit fields that the client does not set, and
+    /// accept enum values that a later version of the schema adds.
+    Use,
+}
 
 /// The contents of the types file of one version.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lowered {
-    /// The types, in the order of the file.
+    /// The types, in the order of the file. The type of the spec comes first.
     pub items: Vec<Item>,
     /// The functions that return defaults.
     pub defaults: Vec<DefaultFn>,
     /// The functions that return schemas that no Rust type has.
     pub helpers: Vec<Helper>,
-    /// The imported types.
-    pub imports: Vec<Import>,
     /// The attributes of the kind itself.
     pub root: Root,
-    /// The schema that kube generates for the version.
+    /// The schema that kube generates for the version, without a title.
     pub written: Value,
 }
 
 impl Lowered {
     /// Returns whether the type of the kind implements `Default`.
     pub fn has_default(&self) -> bool {
-        let mut items = self.items.iter();
-        items.any(|it| it.name == self.root.spec && it.is_default)
+        self.items.first().is_some_and(|spec| spec.is_default)
     }
 
     /// Removes everything that only serves to generate a schema.
@@ -46,8 +53,6 @@ impl Lowered {
 /// The attributes of the kind itself.
 #[derive(Debug, Default)]
 pub(super) struct Root {
-    /// The type of the spec.
-    pub spec: String,
     /// The type of the status.
     pub status: Option<String>,
     /// Whether the fields of the spec are fields of the object.
@@ -76,12 +81,19 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) enum Shape {
     Struct(Vec<Field>),
-    /// Each variant with its value.
-    Enum(Vec<(String, String)>),
+    Enum(Vec<Variant>),
     /// Like `Enum`, with an additional variant of this name for any other text.
-    OpenEnum(Vec<(String, String)>, String),
+    OpenEnum(Vec<Variant>, String),
     /// A newtype around this type.
-    Newtype(String),
+    Newtype(RustType),
+}
+
+/// A variant of an enum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Variant {
+    pub ident: String,
+    /// The text in JSON.
+    pub value: String,
 }
 
 /// A field of a struct.
@@ -90,14 +102,14 @@ pub(super) struct Field {
     pub doc: Option<String>,
     pub attributes: Vec<Attribute>,
     pub ident: String,
-    pub ty: String,
+    pub rust: RustType,
 }
 
 /// A function that returns the default of fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DefaultFn {
     pub name: String,
-    pub ty: String,
+    pub rust: RustType,
     pub value: String,
 }
 
@@ -111,41 +123,19 @@ pub(super) enum Helper {
 }
 
 impl Helper {
+    pub const ALL: [Self; 4] = [
+        Self::DateTime,
+        Self::IntOrString,
+        Self::Integer,
+        Self::Number,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::DateTime => "date_time",
             Self::IntOrString => "int_or_string",
             Self::Integer => "integer",
             Self::Number => "number",
-        }
-    }
-}
-
-/// A type that a types file can import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Import {
-    BTreeMap,
-    Time,
-    IntOrString,
-    Value,
-}
-
-impl Import {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BTreeMap => "BTreeMap",
-            Self::Time => "Time",
-            Self::IntOrString => "IntOrString",
-            Self::Value => "Value",
-        }
-    }
-
-    pub fn path(self) -> &'static str {
-        match self {
-            Self::BTreeMap => "std::collections::BTreeMap",
-            Self::Time => "k8s_openapi::apimachinery::pkg::apis::meta::v1::Time",
-            Self::IntOrString => "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString",
-            Self::Value => "serde_json::Value",
         }
     }
 }

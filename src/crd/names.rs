@@ -11,8 +11,8 @@ pub(super) fn field(name: &str) -> String {
     let snake = plain(name).to_snake_case();
     match snake.as_str() {
         "" => "field".to_owned(),
-        it if it.starts_with(|c: char| c.is_ascii_digit()) => format!("_{it}"),
-        it if is_keyword(it) => format!("{it}_"),
+        _ if begins_with_digit(&snake) => format!("_{snake}"),
+        _ if is_keyword(&snake) => format!("{snake}_"),
         _ => snake,
     }
 }
@@ -24,7 +24,23 @@ pub(super) fn part(name: &str) -> String {
 
 /// The name of a variant of an enum: `V12` for `1.2`, `Any` for `*`.
 pub(super) fn variant(value: &str) -> String {
-    let sign = |char| match char {
+    let mut name = part(value);
+    if name.is_empty() {
+        let words: String = value.chars().map(sign).collect();
+        name = part(&words);
+    }
+    match name.as_str() {
+        "" if value.is_empty() => "Empty".to_owned(),
+        "" => "Other".to_owned(),
+        "Self" => "Self_".to_owned(),
+        _ if begins_with_digit(&name) => format!("V{name}"),
+        _ => name,
+    }
+}
+
+/// The name of a sign, between spaces.
+fn sign(char: char) -> &'static str {
+    match char {
         '*' => " any ",
         '=' => " equal ",
         '!' => " not ",
@@ -33,36 +49,27 @@ pub(super) fn variant(value: &str) -> String {
         '+' => " plus ",
         '%' => " percent ",
         _ => " ",
-    };
-    let name = part(value);
-    let name = if name.is_empty() {
-        let words: String = value.chars().map(sign).collect();
-        part(&words)
-    } else {
-        name
-    };
-    match name.as_str() {
-        "" if value.is_empty() => "Empty".to_owned(),
-        "" => "Other".to_owned(),
-        "Self" => "Self_".to_owned(),
-        it if it.starts_with(|c: char| c.is_ascii_digit()) => format!("V{it}"),
-        _ => name,
     }
+}
+
+fn begins_with_digit(name: &str) -> bool {
+    name.starts_with(|char: char| char.is_ascii_digit())
 }
 
 /// The singular of a plural: `Listener` for `Listeners`.
 pub(super) fn singular(part: &str) -> String {
-    let ends = |end: &str| part.ends_with(end);
-    let stem = |end: &str| part.strip_suffix(end).unwrap_or(part).to_owned();
-    if part.len() < 4 || ends("ss") || ends("us") || ends("is") || !ends("s") {
-        part.to_owned()
-    } else if ends("ies") {
-        stem("ies") + "y"
-    } else if ["sses", "ches", "shes", "xes"].into_iter().any(ends) {
-        stem("es")
-    } else {
-        stem("s")
+    let is_singular = ["ss", "us", "is"].iter().any(|end| part.ends_with(end));
+    if part.len() < 4 || is_singular {
+        return part.to_owned();
     }
+    if let Some(stem) = part.strip_suffix("ies") {
+        return format!("{stem}y");
+    }
+    let has_es = ["sses", "ches", "shes", "xes"]
+        .iter()
+        .any(|end| part.ends_with(end));
+    let stem = part.strip_suffix(if has_es { "es" } else { "s" });
+    stem.unwrap_or(part).to_owned()
 }
 
 /// Replaces characters that are not valid in an identifier, and makes a plural acronym such as
@@ -70,14 +77,14 @@ pub(super) fn singular(part: &str) -> String {
 fn plain(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut plain = String::new();
-    for (at, &char) in chars.iter().enumerate() {
-        let upper = |at: usize| chars.get(at).is_some_and(char::is_ascii_uppercase);
-        let ends = |at: usize| !chars.get(at).is_some_and(char::is_ascii_alphanumeric) || upper(at);
+    for (at, char) in chars.iter().enumerate() {
         // `CIDRs` and `IPs`
-        let is_plural = char == 's' && at > 1 && upper(at - 1) && upper(at - 2) && ends(at + 1);
+        let is_acronym = at > 1 && chars[at - 2..at].iter().all(char::is_ascii_uppercase);
+        let is_end = (chars.get(at + 1))
+            .is_none_or(|next| !next.is_ascii_alphanumeric() || next.is_ascii_uppercase());
         match char {
-            's' if is_plural => plain.push('S'),
-            char if char.is_ascii_alphanumeric() => plain.push(char),
+            's' if is_acronym && is_end => plain.push('S'),
+            char if char.is_ascii_alphanumeric() => plain.push(*char),
             _ => plain.push('_'),
         }
     }
@@ -87,10 +94,12 @@ fn plain(name: &str) -> String {
 /// The name that serde gives to a field in camel case: `podCidrs` for `pod_cidrs`.
 pub(super) fn camel(ident: &str) -> String {
     let mut camel = String::new();
-    let mut is_first = true;
+    let mut is_first = false;
     for char in ident.chars() {
         if char == '_' {
-            is_first = true;
+            is_first = !camel.is_empty();
+        } else if camel.is_empty() {
+            camel.push(char.to_ascii_lowercase());
         } else if is_first {
             camel.push(char.to_ascii_uppercase());
             is_first = false;
@@ -98,7 +107,7 @@ pub(super) fn camel(ident: &str) -> String {
             camel.push(char);
         }
     }
-    camel[..1.min(camel.len())].to_ascii_lowercase() + camel.get(1..).unwrap_or_default()
+    camel
 }
 
 /// The names that are in use.
@@ -119,14 +128,14 @@ impl Unique {
             }
             last = name;
         }
-        let last = last.trim_end_matches('_');
-        let gap = if last.ends_with(|c: char| c.is_ascii_digit()) {
-            "_"
-        } else {
-            ""
-        };
-        let numbered = (2..).map(|number| format!("{last}{gap}{number}"));
-        let mut free = numbered.filter(|name| self.0.insert(name.clone()));
-        free.next().unwrap_or_default()
+        let mut stem = last.trim_end_matches('_').to_owned();
+        if stem.ends_with(|char: char| char.is_ascii_digit()) {
+            stem.push('_');
+        }
+        let mut number = 2;
+        while !self.0.insert(format!("{stem}{number}")) {
+            number += 1;
+        }
+        format!("{stem}{number}")
     }
 }

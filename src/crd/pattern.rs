@@ -57,10 +57,10 @@ impl Writer {
             HirKind::Alternation(branches) => {
                 self.write(&branches[self.branch % branches.len()])?;
             }
-            HirKind::Repetition(it) => {
-                let most = it.max.unwrap_or(u32::MAX);
-                for _ in 0..self.count.clamp(it.min, most) {
-                    self.write(&it.sub)?;
+            HirKind::Repetition(repetition) => {
+                let most = repetition.max.unwrap_or(u32::MAX);
+                for _ in 0..self.count.clamp(repetition.min, most) {
+                    self.write(&repetition.sub)?;
                 }
             }
         }
@@ -70,18 +70,20 @@ impl Writer {
 
 /// A character of the class. Letters and digits are preferred.
 fn char_of(class: &Class) -> Option<char> {
-    let has = |char: char| match class {
+    let mut readable = ('a'..='z')
+        .chain('1'..='9')
+        .chain(['0'])
+        .chain('A'..='Z')
+        .chain(' '..='~');
+    readable.find(|char| has(class, *char))
+}
+
+fn has(class: &Class, char: char) -> bool {
+    match class {
         Class::Unicode(class) => {
-            let mut ranges = class.ranges().iter();
-            ranges.any(|it| (it.start()..=it.end()).contains(&char))
+            (class.ranges().iter()).any(|range| (range.start()..=range.end()).contains(&char))
         }
-        Class::Bytes(class) => {
-            let mut ranges = class.ranges().iter();
-            u8::try_from(char)
-                .is_ok_and(|it| ranges.any(|range| (range.start()..=range.end()).contains(&it)))
-        }
-    };
-    let readable = ('a'..='z').chain('1'..='9').chain(['0']).chain('A'..='Z');
-    let mut all = readable.chain(' '..='~');
-    all.find(|it| has(*it))
+        Class::Bytes(class) => (class.ranges().iter())
+            .any(|range| (char::from(range.start())..=char::from(range.end())).contains(&char)),
+    }
 }

@@ -4,139 +4,91 @@
     reason = "`+=` is easier to read than `write!`"
 )]
 
+use std::collections::BTreeSet;
+
 use super::{
-    Setting,
+    TypesCode,
     docs::comment,
-    layout::{Attribute, LINE, Meta},
-    literal,
-    lower::Purpose,
-    model::{Field, Helper, Item, Lowered, Shape},
+    model::{Field, Helper, Item, Lowered, Purpose, Shape, Variant},
     read::{Column, Crd, CrdVersion},
 };
+use crate::rust::{Attribute, Meta, one_or_several};
 
-/// The text of the types file of a kind that the project defines.
+/// The code of the types.
 pub(super) fn print(
     crd: &Crd,
     version: &CrdVersion,
     lowered: &Lowered,
-    setting: &Setting,
-) -> String {
-    let head = format!(
-        "//! The types of {}. Edit them: `make manifests` turns them into the\n\
-         //! manifest of its CustomResourceDefinition.\n\n",
-        crd.kind
-    );
-    let kube = kube(crd, version, lowered, setting);
-    let text = head + &types(lowered, &kube, Purpose::Define);
-    match setting.sample {
-        Some(sample) => text + &test(setting.type_name, sample),
-        None => format!("{}\n", text.trim_end()),
-    }
-}
-
-/// The text of the types file of a kind that another project defines.
-pub(super) fn print_for_use(
-    crd: &Crd,
-    version: &CrdVersion,
-    lowered: &Lowered,
-    type_name: &str,
-) -> String {
-    let head = format!(
-        "//! The types of {}, which another project defines. They were made from its\n\
-         //! CustomResourceDefinition. Edit them: you can delete fields that you do not use.\n\n",
-        crd.kind
-    );
-    let kube = kube_for_use(crd, version, lowered, type_name);
-    let text = head + &types(lowered, &kube, Purpose::Use);
-    format!("{}\n", text.trim_end())
-}
-
-/// The types with their imports, defaults and helpers. `kube` is the attribute of the spec.
-fn types(lowered: &Lowered, kube: &str, purpose: Purpose) -> String {
-    let mut text = lints();
-    text += &imports(lowered, purpose);
+    purpose: Purpose,
+) -> TypesCode {
+    let (mut spec_head, mut items) = (String::new(), Vec::new());
     for item in &lowered.items {
-        let kube = (item.name == lowered.root.spec).then_some(kube);
-        text += &print_item(item, kube, purpose);
-        text += "\n";
+        if items.is_empty() {
+            spec_head = head(item, &["CustomResource"], purpose);
+            items.push(body(item));
+        } else {
+            items.push(format!("{}\n{}", head(item, &[], purpose), body(item)));
+        }
     }
     for default in &lowered.defaults {
-        let head = format!("fn {}() -> {} {{", default.name, default.ty);
-        let head = if head.chars().count() > LINE {
-            format!("fn {}()\n-> {} {{", default.name, default.ty)
-        } else {
-            head
-        };
-        text += &format!("{head}\n    {}\n}}\n\n", default.value);
+        let (name, rust) = (&default.name, &default.rust);
+        let head = one_or_several(
+            format!("fn {name}() -> {rust} {{"),
+            format!("fn {name}()\n-> {rust} {{"),
+        );
+        items.push(format!("{head}\n    {}\n}}", default.value));
     }
-    for helper in &lowered.helpers {
-        text += &print_helper(*helper);
+    items.extend(lowered.helpers.iter().map(|helper| print_helper(*helper)));
+    TypesCode {
+        imports: imports(lowered, purpose),
+        spec_head,
+        kube: kube(crd, version, lowered, purpose),
+        items: items.join("\n\n"),
     }
-    text
 }
 
-/// Allows the lints that descriptions and names from a CRD may trigger.
-fn lints() -> String {
-    let lints = [
-        "clippy::doc_lazy_continuation",
-        "clippy::doc_overindented_list_items",
-        "clippy::enum_variant_names",
-        "clippy::too_long_first_doc_paragraph",
-        "rustdoc::all",
-    ];
-    let lints = lints.map(|lint| format!("    {lint}")).join(",\n");
-    format!(
-        "// Descriptions and names are copied from the CustomResourceDefinition.\n\
-         #![allow(\n{lints}\n)]\n\n"
-    )
-}
-
+/// The imports, in the order of rustfmt.
 fn imports(lowered: &Lowered, purpose: Purpose) -> String {
-    let has_schema = purpose == Purpose::Define;
-    let mut paths: Vec<_> = lowered
-        .imports
-        .iter()
-        .map(|it| it.path().to_owned())
-        .collect();
-    let standard: Vec<_> = paths.extract_if(.., |it| it.starts_with("std::")).collect();
-    let mut kube = vec!["CustomResource"];
-    if has_schema && lowered.items.iter().any(|it| it.is_kube) {
-        kube.push("KubeSchema");
-    }
-    paths.push(match kube.as_slice() {
-        [one] => format!("kube::{one}"),
-        all => format!("kube::{{{}}}", all.join(", ")),
+    let has_kube = lowered.items.iter().any(|item| item.is_kube);
+    let has_plain = lowered.items.iter().any(|item| !item.is_kube);
+    let mut paths = BTreeSet::from(["serde::{Deserialize, Serialize}".to_owned()]);
+    paths.insert(if has_kube && purpose == Purpose::Define {
+        "kube::{CustomResource, KubeSchema}".to_owned()
+    } else {
+        "kube::CustomResource".to_owned()
     });
-    let has_plain = lowered.items.iter().any(|it| !it.is_kube);
-    if has_schema && has_plain {
-        paths.push("schemars::JsonSchema".to_owned());
+    if has_plain && purpose == Purpose::Define {
+        paths.insert("schemars::JsonSchema".to_owned());
     }
-    paths.push("serde::{Deserialize, Serialize}".to_owned());
-    paths.sort();
-    let mut text = String::new();
-    for path in &standard {
-        text += &format!("use {path};\n\n");
+    for item in &lowered.items {
+        match &item.shape {
+            Shape::Struct(fields) => {
+                for field in fields {
+                    field.rust.add_imports(&mut paths);
+                }
+            }
+            Shape::Newtype(rust) => rust.add_imports(&mut paths),
+            Shape::Enum(_) | Shape::OpenEnum(..) => {}
+        }
     }
-    for path in paths {
-        text += &format!("use {path};\n");
-    }
-    text + "\n"
+    let (standard, others): (Vec<_>, Vec<_>) = paths
+        .iter()
+        .map(|path| format!("use {path};"))
+        .partition(|line| line.starts_with("use std::"));
+    let groups = [standard, others].map(|lines| lines.join("\n"));
+    groups.join("\n\n").trim_start().to_owned()
 }
 
-fn print_item(item: &Item, kube: Option<&str>, purpose: Purpose) -> String {
-    let mut text = item
-        .doc
-        .as_deref()
-        .map(|doc| comment(doc, 0))
-        .unwrap_or_default();
-    let mut derives = Vec::new();
-    if kube.is_some() {
-        derives.push("CustomResource");
-    }
+/// The doc comment and the traits of a type. `first` are the traits that it derives before the others.
+fn head(item: &Item, first: &[&'static str], purpose: Purpose) -> String {
+    let mut derives = first.to_vec();
     if purpose == Purpose::Define {
-        derives.push(["JsonSchema", "KubeSchema"][usize::from(item.is_kube)]);
+        derives.push(if item.is_kube {
+            "KubeSchema"
+        } else {
+            "JsonSchema"
+        });
     }
-    let is_enum = matches!(item.shape, Shape::Enum(_) | Shape::OpenEnum(..));
     derives.push("Clone");
     if matches!(item.shape, Shape::Enum(_)) {
         derives.push("Copy");
@@ -146,61 +98,68 @@ fn print_item(item: &Item, kube: Option<&str>, purpose: Purpose) -> String {
         derives.push("Default");
     }
     derives.push("PartialEq");
-    if is_enum {
+    if matches!(item.shape, Shape::Enum(_) | Shape::OpenEnum(..)) {
         derives.extend(["Eq", "Hash"]);
     }
     derives.extend(["Deserialize", "Serialize"]);
-    text += &format!("#[derive({})]\n", derives.join(", "));
-    text += kube.unwrap_or_default();
+    let attribute = format!("#[derive({})]", derives.join(", "));
+    match &item.doc {
+        Some(doc) => comment(doc, 0) + &attribute,
+        None => attribute,
+    }
+}
+
+/// A type with its attributes, except for the traits that it derives.
+fn body(item: &Item) -> String {
+    let mut text = String::new();
     for attribute in &item.attributes {
         text += &attribute.laid_out(0);
     }
     let name = &item.name;
-    match &item.shape {
-        Shape::Newtype(ty) => text += &format!("pub struct {name}(pub {ty});\n"),
-        Shape::Struct(fields) if fields.is_empty() => text += &format!("pub struct {name} {{}}\n"),
+    text += &match &item.shape {
+        Shape::Newtype(rust) => format!("pub struct {name}(pub {rust});"),
+        Shape::Struct(fields) if fields.is_empty() => format!("pub struct {name} {{}}"),
         Shape::Struct(fields) => {
-            let fields: Vec<_> = fields.iter().map(print_field).collect();
-            text += &format!("pub struct {name} {{\n{}}}\n", fields.join("\n"));
+            let lines: Vec<_> = fields.iter().map(print_field).collect();
+            format!("pub struct {name} {{\n{}}}", lines.join("\n"))
         }
-        Shape::Enum(all) => text += &format!("pub enum {name} {{\n{}}}\n", variants(all)),
-        Shape::OpenEnum(all, other) => {
-            text += &format!(
-                "pub enum {name} {{\n{}    /// A value that was not in the schema.\n    \
-                 #[serde(untagged)]\n    {other}(String),\n}}\n",
-                variants(all)
-            );
+        Shape::Enum(variants) => {
+            let lines: String = variants.iter().map(print_variant).collect();
+            format!("pub enum {name} {{\n{lines}}}")
         }
-    }
+        Shape::OpenEnum(variants, other) => {
+            let lines: String = variants.iter().map(print_variant).collect();
+            format!(
+                "pub enum {name} {{\n{lines}    /// A value that was not in the schema.\n    \
+                 #[serde(untagged)]\n    {other}(String),\n}}"
+            )
+        }
+    };
     text
 }
 
-/// The variants of an enum, each with its value.
-fn variants(variants: &[(String, String)]) -> String {
+fn print_variant(variant: &Variant) -> String {
     let mut text = String::new();
-    for (variant, value) in variants {
-        if variant != value {
-            let rename = Meta::list("serde", vec![Meta::text("rename", value)]);
-            text += &Attribute::Meta(rename).laid_out(4);
-        }
-        text += &format!("    {variant},\n");
+    if variant.ident != variant.value {
+        let rename = Meta::list("serde", vec![Meta::text("rename", &variant.value)]);
+        text += &Attribute::Meta(rename).laid_out(4);
     }
-    text
+    text + &format!("    {},\n", variant.ident)
 }
 
 fn print_field(field: &Field) -> String {
-    let mut text = field
-        .doc
-        .as_deref()
-        .map(|doc| comment(doc, 4))
-        .unwrap_or_default();
+    let mut text = String::new();
+    if let Some(doc) = &field.doc {
+        text += &comment(doc, 4);
+    }
     for attribute in &field.attributes {
         text += &attribute.laid_out(4);
     }
-    let line = format!("    pub {}: {},", field.ident, field.ty);
-    if line.chars().count() > LINE {
-        return text + &format!("    pub {}:\n        {},\n", field.ident, field.ty);
-    }
+    let (ident, rust) = (&field.ident, &field.rust);
+    let line = one_or_several(
+        format!("    pub {ident}: {rust},"),
+        format!("    pub {ident}:\n        {rust},"),
+    );
     text + &line + "\n"
 }
 
@@ -221,187 +180,56 @@ fn print_helper(helper: Helper) -> String {
         "/// {what}
 fn {}(_: &mut schemars::SchemaGenerator) -> schemars::Schema {{
     schemars::json_schema!({{{schema}}})
-}}
-
-",
+}}",
         helper.name()
     )
 }
 
-/// The attribute `kube`, with the parts of the CRD that are outside of the schema.
-fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, setting: &Setting) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    let mut text = |name: &str, value: &str| {
-        lines.push(format!("    {name} = {}", literal::text(value)));
-    };
-    text("group", &crd.group);
-    text("version", &version.name);
-    match (version.deprecated, &version.warning) {
-        (true, Some(warning)) => text("deprecated", warning),
-        (true, None) => lines.push("    deprecated".to_owned()),
-        (false, _) => {}
-    }
-    if !setting.served {
-        lines.push("    served = false".to_owned());
-    }
-    let mut text = |name: &str, value: &str| {
-        lines.push(format!("    {name} = {}", literal::text(value)));
-    };
-    text("kind", &crd.kind);
-    if setting.type_name != crd.kind {
-        text("root", setting.type_name);
-    }
-    text("plural", &crd.plural);
-    for short_name in &crd.short_names {
-        text("shortname", short_name);
-    }
-    if crd.namespaced {
-        lines.push("    namespaced".to_owned());
-    }
-    for it in setting.annotations {
-        let (name, value) = (literal::text(it.name), literal::text(it.value));
-        lines.push(format!(
-            "    // {}\n    annotation({name}, {value})",
-            it.reason
-        ));
-    }
-    lines.extend(rest(crd, version, lowered));
-    format!("#[kube(\n{}\n)]\n", lines.join(",\n"))
-}
-
-/// The lines of the attribute `kube` that only types from a CRD have.
-fn rest(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> Vec<String> {
-    // Begin with a line that every types file has. This unchanged line keeps a change of the lines
-    // above apart from the lines below in a merge.
-    let mut metas = vec![Meta::text("derive", "PartialEq")];
+/// The settings in the attribute `kube` that only types from a CRD have, one in each line. The template has the names.
+fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, purpose: Purpose) -> String {
+    let mut metas = Vec::new();
     if lowered.has_default() {
         metas.push(Meta::text("derive", "Default"));
     }
-    if let Some(singular) = &crd.singular {
-        metas.push(Meta::text("singular", singular));
-    }
-    metas.extend(crd.categories.iter().map(|it| Meta::text("category", it)));
-    if lowered.root.no_spec {
-        metas.push(Meta::leaf("no_spec"));
-    }
-    if let Some(status) = &lowered.root.status {
-        metas.push(Meta::text("status", status));
-    }
-    metas.push(Meta::text("doc", &lowered.root.doc));
-    metas.extend(version.columns.iter().map(column));
-    metas.extend(
-        version
-            .selectable
-            .iter()
-            .map(|it| Meta::text("selectable", it)),
-    );
-    if let Some(scale) = &version.scale {
-        let label = scale.label_selector_path.as_ref();
-        let mut all: Vec<_> = label
-            .map(|it| Meta::text("label_selector_path", it))
-            .into_iter()
-            .collect();
-        all.insert(
-            0,
-            Meta::text("spec_replicas_path", &scale.spec_replicas_path),
-        );
-        all.insert(
-            1,
-            Meta::text("status_replicas_path", &scale.status_replicas_path),
-        );
-        metas.push(Meta::list("scale", all));
-    }
-    let rules = &lowered.root.rules;
-    let lines = metas.iter().map(|it| format!("    {}", it.laid_out(4, 1)));
-    lines
-        .chain(rules.iter().map(|rule| format!("    validation = {rule}")))
-        .collect()
-}
-
-/// The attribute `kube` of a kind that another project defines.
-fn kube_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered, type_name: &str) -> String {
-    let mut names = vec![
-        ("group", crd.group.as_str()),
-        ("version", &version.name),
-        ("kind", &crd.kind),
-    ];
-    if type_name != crd.kind {
-        names.push(("root", type_name));
-    }
-    names.push(("plural", &crd.plural));
-    let line = |meta: &Meta| format!("    {},\n", meta.laid_out(4, 1));
-    let mut text = String::from("#[kube(\n");
-    for (name, value) in names {
-        text += &line(&Meta::text(name, value));
-    }
-    if crd.namespaced {
-        text += "    namespaced,\n";
-    }
-    text += "    // The schema is in the project that defines the kind.\n";
-    let mut metas = vec![
-        Meta::text("schema", "disabled"),
-        Meta::text("derive", "PartialEq"),
-    ];
-    if lowered.has_default() {
-        metas.push(Meta::text("derive", "Default"));
+    if purpose == Purpose::Define {
+        metas.extend((crd.singular.iter()).map(|name| Meta::text("singular", name)));
+        metas.extend((crd.categories.iter()).map(|name| Meta::text("category", name)));
     }
     if lowered.root.no_spec {
         metas.push(Meta::leaf("no_spec"));
     }
-    if let Some(status) = &lowered.root.status {
-        metas.push(Meta::text("status", status));
-    }
+    metas.extend((lowered.root.status.iter()).map(|name| Meta::text("status", name)));
     metas.push(Meta::text("doc", &lowered.root.doc));
-    for meta in &metas {
-        text += &line(meta);
+    if purpose == Purpose::Define {
+        metas.extend(version.columns.iter().map(column));
+        metas.extend((version.selectable.iter()).map(|path| Meta::text("selectable", path)));
+        if let Some(scale) = &version.scale {
+            let mut paths = vec![
+                Meta::text("spec_replicas_path", &scale.spec_replicas_path),
+                Meta::text("status_replicas_path", &scale.status_replicas_path),
+            ];
+            let label = scale.label_selector_path.iter();
+            paths.extend(label.map(|path| Meta::text("label_selector_path", path)));
+            metas.push(Meta::list("scale", paths));
+        }
     }
-    text.truncate(text.len() - 2);
-    text + "\n)]\n"
+    let mut lines: Vec<_> = metas
+        .iter()
+        .map(|meta| format!("    {}", meta.laid_out(4, 1)))
+        .collect();
+    let rules = lowered.root.rules.iter();
+    lines.extend(rules.map(|rule| format!("    validation = {rule}")));
+    lines.join(",\n")
 }
 
 fn column(column: &Column) -> Meta {
-    let mut all = vec![
+    let mut metas = vec![
         Meta::text("name", &column.name),
         Meta::text("type_", &column.r#type),
         Meta::text("json_path", &column.json_path),
     ];
-    all.extend(column.format.as_ref().map(|it| Meta::text("format", it)));
-    all.extend(
-        column
-            .description
-            .as_ref()
-            .map(|it| Meta::text("description", it)),
-    );
-    all.extend(
-        column
-            .priority
-            .map(|it| Meta::leaf(format!("priority = {it}"))),
-    );
-    Meta::list("printcolumn", all)
-}
-
-/// The generated test that the sample fits the types.
-fn test(type_name: &str, sample: &str) -> String {
-    format!(
-        "#[cfg(test)]
-mod tests {{
-    use super::*;
-
-    fn sample() -> {} {{
-        let text = include_str!(
-            // What `kubectl apply -k config/samples` creates.
-            {}
-        );
-        serde_saphyr::from_str(text).expect(\"the sample fits the type\")
-    }}
-
-    #[test]
-    fn the_sample_fits_the_types() {{
-        assert!(sample().metadata.name.is_some());
-    }}
-}}
-",
-        type_name,
-        literal::text(sample)
-    )
+    metas.extend((column.format.iter()).map(|format| Meta::text("format", format)));
+    metas.extend((column.description.iter()).map(|text| Meta::text("description", text)));
+    metas.extend((column.priority.iter()).map(|level| Meta::leaf(format!("priority = {level}"))));
+    Meta::list("printcolumn", metas)
 }

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{project::yaml, visible::visible};
+use crate::{visible::visible, yaml};
 
 /// A `CustomResourceDefinition`.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,9 +104,7 @@ struct NamesOfKind {
     plural: String,
     singular: Option<String>,
     list_kind: Option<String>,
-    #[serde(default)]
     short_names: Option<Vec<String>>,
-    #[serde(default)]
     categories: Option<Vec<String>>,
 }
 
@@ -142,7 +140,7 @@ struct Selectable {
     json_path: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Subresources {
     status: Option<Value>,
     scale: Option<Scale>,
@@ -197,9 +195,9 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
 const MAX_VALUES: usize = 120_000;
 const MAX_OBJECTS: usize = 20_000;
 
-/// Returns whether the schemas are within these two limits.
-fn are_small<'a>(schemas: impl IntoIterator<Item = &'a Value>) -> bool {
-    let mut left: Vec<_> = schemas.into_iter().collect();
+/// Returns whether the schemas of all versions together are within these two limits.
+fn are_small(versions: &[CrdVersion]) -> bool {
+    let mut left: Vec<_> = versions.iter().map(|version| &version.schema).collect();
     let (mut values, mut objects) = (0, 0);
     while let Some(value) = left.pop() {
         values += 1;
@@ -220,9 +218,8 @@ fn are_small<'a>(schemas: impl IntoIterator<Item = &'a Value>) -> bool {
 
 /// Reads one CRD.
 fn crd(file: &str, mut document: Value) -> Result<Crd> {
-    let name = document["metadata"]["name"].as_str().unwrap_or("?");
-    let name = visible(name).into_owned();
-    let version = document["apiVersion"].as_str().unwrap_or_default();
+    let name = visible(document["metadata"]["name"].as_str().unwrap_or("?")).into_owned();
+    let version = document["apiVersion"].as_str().unwrap_or("");
     ensure!(
         version == "apiextensions.k8s.io/v1",
         "the CustomResourceDefinition `{name}` in `{file}` has the apiVersion `{}`: only \
@@ -230,14 +227,13 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         visible(version)
     );
     let mut track = serde_path_to_error::Track::new();
-    let spec = document["spec"].take();
-    let spec = serde_path_to_error::Deserializer::new(spec, &mut track);
-    let spec = Spec::deserialize(spec).map_err(|error| {
-        let error = error.to_string();
+    let fields = document["spec"].take();
+    let deserializer = serde_path_to_error::Deserializer::new(fields, &mut track);
+    let spec = Spec::deserialize(deserializer).map_err(|error| {
         anyhow!(
             "the CustomResourceDefinition `{name}` in `{file}`, `spec.{}`: {}",
             visible(&track.path().to_string()),
-            visible(&error)
+            visible(&error.to_string())
         )
     })?;
     let namespaced = match spec.scope.as_str() {
@@ -249,68 +245,68 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
             visible(scope)
         ),
     };
-    let stored = spec.versions.iter().filter(|it| it.storage).count();
+    let stored = spec
+        .versions
+        .iter()
+        .filter(|version| version.storage)
+        .count();
     ensure!(
         stored == 1,
         "the CustomResourceDefinition `{name}` in `{file}` stores {stored} versions: exactly one \
          must be stored"
     );
-    let NamesOfKind { kind, .. } = &spec.names;
-    let lower = kind.to_ascii_lowercase();
-    let usual_list = format!("{kind}List");
     let versions = spec
         .versions
         .into_iter()
-        .map(|it| read_version(&name, file, it));
-    let versions = versions.collect::<Result<Vec<_>>>()?;
+        .map(|version| read_version(&name, file, version))
+        .collect::<Result<Vec<_>>>()?;
     ensure!(
-        are_small(versions.iter().map(|it| &it.schema)),
+        are_small(&versions),
         "the CustomResourceDefinition `{name}` in `{file}` has schemas of more than {MAX_OBJECTS} objects or \
          {MAX_VALUES} values, the most that rscaffold takes"
     );
+    let names = spec.names;
     Ok(Crd {
         group: spec.group,
-        plural: spec.names.plural,
-        singular: spec
-            .names
-            .singular
-            .filter(|it| *it != lower && !it.is_empty()),
-        list_kind: spec
-            .names
-            .list_kind
-            .filter(|it| *it != usual_list && !it.is_empty()),
-        short_names: spec.names.short_names.unwrap_or_default(),
-        categories: spec.names.categories.unwrap_or_default(),
+        plural: names.plural,
+        singular: unusual(names.singular, &names.kind.to_ascii_lowercase()),
+        list_kind: unusual(names.list_kind, &format!("{}List", names.kind)),
+        short_names: names.short_names.unwrap_or_default(),
+        categories: names.categories.unwrap_or_default(),
         namespaced,
-        converts: spec.conversion.is_some_and(|it| it.strategy == "Webhook"),
+        converts: (spec.conversion).is_some_and(|conversion| conversion.strategy == "Webhook"),
         versions,
-        kind: spec.names.kind,
+        kind: names.kind,
     })
 }
 
+/// A name, if the CRD sets one that is not `usual`.
+fn unusual(name: Option<String>, usual: &str) -> Option<String> {
+    name.filter(|name| name != usual && !name.is_empty())
+}
+
 fn read_version(name: &str, file: &str, version: Version) -> Result<CrdVersion> {
-    let schema = version.schema.and_then(|it| it.schema);
-    let Some(schema) = schema.filter(Value::is_object) else {
+    let Some(Validation {
+        schema: Some(schema @ Value::Object(_)),
+    }) = version.schema
+    else {
         bail!(
             "the CustomResourceDefinition `{name}` in `{file}` has no schema for its version `{}`",
             visible(&version.name)
         );
     };
     let selectable = version.selectable_fields.into_iter().flatten();
-    let (status, scale) = match version.subresources {
-        Some(it) => (it.status.is_some_and(|it| !it.is_null()), it.scale),
-        None => (false, None),
-    };
+    let subresources = version.subresources.unwrap_or_default();
     Ok(CrdVersion {
         name: version.name,
         served: version.served,
         storage: version.storage,
         deprecated: version.deprecated,
-        warning: version.deprecation_warning.filter(|it| !it.is_empty()),
+        warning: unusual(version.deprecation_warning, ""),
         schema,
         columns: version.additional_printer_columns.unwrap_or_default(),
-        selectable: selectable.map(|it| it.json_path).collect(),
-        has_status: status,
-        scale,
+        selectable: selectable.map(|field| field.json_path).collect(),
+        has_status: subresources.status.is_some_and(|status| !status.is_null()),
+        scale: subresources.scale,
     })
 }

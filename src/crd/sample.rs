@@ -6,89 +6,56 @@ use super::{
     compare::Loss,
     fit::{misfits, regex, unchecked},
     pattern,
-    read::{Crd, CrdVersion},
-    schema::Schema,
+    read::CrdVersion,
+    schema::texts,
 };
-use crate::project::yaml;
 
-/// A sample, and what the user must check in it.
-#[derive(Debug, Clone)]
-pub(super) struct Sample {
-    pub text: String,
-    /// The places without a fitting value, and the constraints that are not checked here.
-    pub doubts: Vec<Loss>,
-}
-
-/// Generates a sample of `version`.
-pub(super) fn sample(crd: &Crd, version: &CrdVersion, project: &str) -> Sample {
-    let lower = crd.kind.to_ascii_lowercase();
+/// Generates a sample of `version`. Returns it with what the user must check: the places without a fitting value, and
+/// the constraints that are not checked here.
+pub(super) fn sample(version: &CrdVersion) -> (Value, Vec<Loss>) {
     let schema = body(&version.schema);
     let mut maker = Maker { left: MOST };
     let object = maker.value(&schema, 0, 0);
-    let scalar = |text: &str| yaml::scalar(text).unwrap_or_default();
-    // These lines are equal to those of the template for a sample. So a change of one of them, such as another name of
-    // the project, is merged.
-    let mut text = format!(
-        "apiVersion: {}/{}\n\
-         kind: {}\n\
-         metadata:\n\
-         \x20 labels:\n\
-         \x20   app.kubernetes.io/name: {}\n\
-         \x20   app.kubernetes.io/managed-by: kustomize\n\
-         \x20 name: {lower}-sample\n",
-        crd.group,
-        version.name,
-        scalar(&crd.kind),
-        scalar(project),
-    );
-    if object.as_object().is_some_and(|it| !it.is_empty()) {
-        text += &yaml::write_manifest(&object).unwrap_or_default();
+    let mut doubts = Vec::new();
+    for misfit in misfits(&object, &schema) {
+        let what = format!("no value was found that fits `{}`", misfit.keyword);
+        doubts.push(Loss::new(&misfit.place, what));
     }
-    let misfits = misfits(&object, &schema).into_iter();
-    let misfits = misfits.map(|it| {
-        let what = format!("no value was found that fits `{}`", it.keyword);
-        Loss::new(&it.place, what)
-    });
-    let unchecked = unchecked(&object, &schema).into_iter();
-    let unchecked = unchecked.map(|(place, what)| Loss::new(&place, what));
-    Sample {
-        text,
-        doubts: misfits.chain(unchecked).collect(),
+    for (place, what) in unchecked(&object, &schema) {
+        doubts.push(Loss::new(&place, what));
     }
+    (object, doubts)
 }
 
 /// The schema of an object without `apiVersion`, `kind`, `metadata` and `status`. If there is a
 /// `spec`, it is required.
 fn body(schema: &Value) -> Value {
-    let mut schema = schema.clone();
-    let is_other = |name: &str| ["apiVersion", "kind", "metadata", "status"].contains(&name);
-    let mut has_spec = false;
-    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
-        fields.retain(|name, _| !is_other(name));
-        has_spec = fields.contains_key("spec");
+    const OTHERS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
+    let mut body = schema.clone();
+    let mut required = required(schema);
+    required.retain(|name| !OTHERS.contains(&name.as_str()) && name != "spec");
+    if let Some(fields) = body.get_mut("properties").and_then(Value::as_object_mut) {
+        fields.retain(|name, _| !OTHERS.contains(&name.as_str()));
+        if fields.contains_key("spec") {
+            required.push("spec".to_owned());
+        }
     }
-    let mut required = required(&schema);
-    required.retain(|it| !is_other(it) && it != "spec");
-    if has_spec {
-        required.push("spec".to_owned());
-    }
-    schema["required"] = json!(required);
-    schema["type"] = "object".into();
-    schema
+    body["required"] = json!(required);
+    body["type"] = "object".into();
+    body
 }
 
 /// The names of the fields that `schema` requires.
 fn required(schema: &Value) -> Vec<String> {
-    let names = schema["required"].as_array().into_iter().flatten();
-    names
-        .filter_map(|it| it.as_str().map(str::to_owned))
-        .collect()
+    texts(schema.get("required")).map(str::to_owned).collect()
 }
 
 /// The largest number of generated values.
 const MOST: usize = 1_000;
 /// The deepest nesting of generated values.
 const DEEPEST: usize = 60;
+/// The largest number of items or fields that a schema can demand.
+const MOST_ITEMS: usize = 64;
 
 /// Generates values that fit their schemas.
 struct Maker {
@@ -107,7 +74,9 @@ impl Maker {
         if !schema["default"].is_null() && number == 0 {
             return schema["default"].clone();
         }
-        if let Some(values) = schema["enum"].as_array().filter(|it| !it.is_empty()) {
+        if let Some(values) = schema["enum"].as_array()
+            && !values.is_empty()
+        {
             return values[number % values.len()].clone();
         }
         if schema["x-kubernetes-int-or-string"] == true {
@@ -127,47 +96,43 @@ impl Maker {
     fn array(&mut self, schema: &Value, number: usize, depth: usize) -> Value {
         let mut items = schema["items"].clone();
         // The keys identify the items, so each item must have them.
-        let keys = schema["x-kubernetes-list-map-keys"].as_array();
-        if let Some(keys) = keys.filter(|_| items.is_object()) {
-            let mut names = json!(required(&items));
-            if let Some(names) = names.as_array_mut() {
-                names.extend(keys.iter().cloned());
-            }
-            items["required"] = names;
+        let keys = schema.get("x-kubernetes-list-map-keys");
+        if items.is_object() && keys.is_some() {
+            let mut names = required(&items);
+            names.extend(texts(keys).map(str::to_owned));
+            items["required"] = json!(names);
         }
-        let least = schema["minItems"].as_u64().unwrap_or(0).min(64);
-        let least = usize::try_from(least).unwrap_or_default();
-        let items = (number..number + least).map(|at| self.value(&items, at, depth + 1));
-        items.collect::<Vec<_>>().into()
+        (0..least(schema, "minItems"))
+            .map(|at| self.value(&items, number + at, depth + 1))
+            .collect()
     }
 
     /// Generates an object. If the schema has branches, takes the first branch for which the object
     /// fits, or else the one with the fewest misfits.
     fn fields(&mut self, schema: &Value, number: usize, depth: usize) -> Value {
-        let mut best: Option<(usize, Value)> = None;
-        for schema in branches(schema) {
-            let object = self.object(&schema, number, depth);
-            let wrong = misfits(&object, &schema).len();
-            if best.as_ref().is_none_or(|(least, _)| wrong < *least) {
-                best = Some((wrong, object));
+        let mut best = json!({});
+        let mut fewest = usize::MAX;
+        for branch in branches(schema) {
+            let object = self.object(&branch, number, depth);
+            let wrong = misfits(&object, &branch).len();
+            if wrong < fewest {
+                (best, fewest) = (object, wrong);
             }
-            if best.as_ref().is_some_and(|(least, _)| *least == 0) {
+            if fewest == 0 {
                 break;
             }
         }
-        best.map_or_else(|| json!({}), |(_, object)| object)
+        best
     }
 
     fn object(&mut self, schema: &Value, number: usize, depth: usize) -> Value {
-        let empty = Map::new();
-        let properties = schema["properties"].as_object().unwrap_or(&empty);
-        let others = schema["additionalProperties"].as_object();
-        let others = others.map(|it| Value::Object(it.clone()));
+        let others = &schema["additionalProperties"];
         let mut object = Map::new();
         for name in required(schema) {
-            let value = match properties.get(&name).or(others.as_ref()) {
-                Some(schema) => self.value(schema, number, depth + 1),
-                None => json!({}),
+            let value = match &schema["properties"][&name] {
+                Value::Null if others.is_object() => self.value(others, number, depth + 1),
+                Value::Null => json!({}),
+                property => self.value(property, number, depth + 1),
             };
             object.insert(name, value);
         }
@@ -180,17 +145,16 @@ impl Maker {
                 object.insert(name.to_owned(), value);
             }
         }
-        let least = schema["minProperties"].as_u64().unwrap_or(0).min(64);
-        let is_short = |object: &Schema| (object.len() as u64) < least;
-        for (name, field) in properties {
-            if is_short(&object) && !object.contains_key(name) {
-                object.insert(name.clone(), self.value(field, number, depth + 1));
+        let least = least(schema, "minProperties");
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            if object.len() < least && !object.contains_key(name) {
+                object.insert(name.clone(), self.value(property, number, depth + 1));
             }
         }
-        if let Some(others) = others {
-            for at in 0..64 {
-                if is_short(&object) {
-                    object.insert(format!("key{at}"), self.value(&others, at, depth + 1));
+        if others.is_object() {
+            for at in 0..MOST_ITEMS {
+                if object.len() < least {
+                    object.insert(format!("key{at}"), self.value(others, at, depth + 1));
                 }
             }
         }
@@ -198,13 +162,23 @@ impl Maker {
     }
 }
 
+/// The number of items or fields that `keyword` of a schema demands, up to a limit.
+fn least(schema: &Value, keyword: &str) -> usize {
+    let demanded = schema[keyword].as_u64().unwrap_or(0);
+    usize::try_from(demanded).map_or(MOST_ITEMS, |count| count.min(MOST_ITEMS))
+}
+
 /// `schema` with `allOf` merged in, first alone, and then with each branch of `oneOf` and `anyOf`.
 fn branches(schema: &Value) -> Vec<Value> {
-    let list = |key: &str| schema[key].as_array().into_iter().flatten();
-    let all = list("allOf").fold(schema.clone(), |schema, it| with(&schema, it));
-    let one = list("oneOf").chain(list("anyOf")).take(16);
-    let one: Vec<_> = one.map(|branch| with(&all, branch)).collect();
-    [all].into_iter().chain(one).collect()
+    let mut all = schema.clone();
+    for branch in schema["allOf"].as_array().into_iter().flatten() {
+        all = with(&all, branch);
+    }
+    let mut branches = vec![all.clone()];
+    let choices = ["oneOf", "anyOf"].into_iter();
+    let choices = choices.filter_map(|keyword| schema[keyword].as_array());
+    branches.extend(choices.flatten().take(16).map(|branch| with(&all, branch)));
+    branches
 }
 
 /// `schema` with the required fields and the properties of `branch` added.
@@ -214,10 +188,10 @@ fn with(schema: &Value, branch: &Value) -> Value {
     names.extend(required(branch));
     both["required"] = json!(names);
     for (name, more) in branch["properties"].as_object().into_iter().flatten() {
-        let field = &mut both["properties"][name];
-        match (field.as_object_mut(), more.as_object()) {
-            (Some(field), Some(more)) => field.extend(more.clone()),
-            _ => *field = more.clone(),
+        let property = &mut both["properties"][name];
+        match (property.as_object_mut(), more.as_object()) {
+            (Some(property), Some(more)) => property.extend(more.clone()),
+            _ => *property = more.clone(),
         }
     }
     both
@@ -226,27 +200,28 @@ fn with(schema: &Value, branch: &Value) -> Value {
 /// Of the values that fit `schema`, returns the one at index `number`, or the last one. If no value
 /// fits, returns the first of all values.
 fn nth(values: &[Value], schema: &Value, number: usize) -> Value {
-    let fitting = values.iter().filter(|it| misfits(it, schema).is_empty());
-    let fitting: Vec<_> = fitting.take(number + 1).collect();
-    let best = fitting.last().copied().or(values.first());
-    best.cloned().unwrap_or_default()
+    let fitting = values
+        .iter()
+        .filter(|value| misfits(value, schema).is_empty())
+        .take(number + 1)
+        .last();
+    fitting.or(values.first()).cloned().unwrap_or(Value::Null)
 }
 
 /// Numbers that may fit: upwards from 1 or a greater minimum, then upwards from the minimum, then
 /// downwards from the maximum.
 fn steps(schema: &Value) -> impl Iterator<Item = f64> {
-    let step = schema["multipleOf"].as_f64().filter(|it| *it > 0.0);
-    let step = step.unwrap_or(1.0);
-    let least = schema["minimum"].as_f64().unwrap_or(1.0).max(1.0);
-    let up = (least / step).ceil() * step;
-    let down = schema["maximum"].as_f64().unwrap_or(0.0);
-    let down = (down / step).floor() * step;
-    let lowest = schema["minimum"].as_f64().unwrap_or(0.0);
-    let lowest = (lowest / step).ceil() * step;
-    let times = || (0..66).map(f64::from);
-    let up = times().map(move |it| up + it * step);
-    let low = times().map(move |it| lowest + it * step);
-    up.chain(low).chain(times().map(move |it| down - it * step))
+    let step = match schema["multipleOf"].as_f64() {
+        Some(step) if step > 0.0 => step,
+        _ => 1.0,
+    };
+    let (minimum, maximum) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
+    let first = (minimum.unwrap_or(1.0).max(1.0) / step).ceil() * step;
+    let lowest = (minimum.unwrap_or(0.0) / step).ceil() * step;
+    let highest = (maximum.unwrap_or(0.0) / step).floor() * step;
+    [(first, step), (lowest, step), (highest, -step)]
+        .into_iter()
+        .flat_map(|(start, step)| (0..66).map(move |times| start + f64::from(times) * step))
 }
 
 fn integers(schema: &Value) -> Vec<Value> {
@@ -254,16 +229,14 @@ fn integers(schema: &Value) -> Vec<Value> {
         clippy::cast_possible_truncation,
         reason = "a truncated value does not fit, and is not used"
     )]
-    let values = steps(schema).map(|it| json!(it as i64));
+    let values = steps(schema).map(|number| json!(number as i64));
     values.collect()
 }
 
 fn numbers(schema: &Value) -> Vec<Value> {
-    let bound = |key: &str| schema[key].as_f64();
-    let middle = bound("minimum").zip(bound("maximum"));
-    let middle = middle.map(|(least, most)| f64::midpoint(least, most));
-    let values = steps(schema).chain(middle);
-    values.map(|it| json!(it)).collect()
+    let bounds = schema["minimum"].as_f64().zip(schema["maximum"].as_f64());
+    let middle = bounds.map(|(least, most)| f64::midpoint(least, most));
+    steps(schema).chain(middle).map(Value::from).collect()
 }
 
 /// Typical texts. The first one is for a field whose schema has no constraints.
@@ -296,29 +269,35 @@ const TEXTS: &[&str] = &[
 ];
 
 fn text(schema: &Value, number: usize) -> Value {
-    let count = |key: &str| schema[key].as_u64().and_then(|it| usize::try_from(it).ok());
-    let least = count("minLength").unwrap_or(0).min(1 << 16);
-    let most = count("maxLength").unwrap_or(usize::MAX);
-    let plain = TEXTS.iter().map(|it| (*it).to_owned());
-    let short = TEXTS[0].chars().take(most).collect::<String>();
-    let long = TEXTS[0].chars().cycle().take(least).collect::<String>();
-    let sized = [short, long].into_iter().filter(|it| !it.is_empty());
-    let numbered = (2..=number + 1).map(|it| format!("{}{it}", TEXTS[0]));
-    let pattern = schema["pattern"].as_str().unwrap_or_default();
-    let is_match = regex(pattern);
-    let is_match = |text: &String| is_match.as_ref().is_none_or(|it| it.is_match(text));
-    let usual = [TEXTS[0].to_owned()].into_iter().chain(numbered);
-    let all = usual.chain(sized).chain(plain.skip(1));
-    let all = all.chain(pattern::texts(pattern)).filter(is_match);
-    let fitting = all.filter(|it| misfits(&json!(it), schema).is_empty());
+    let usual = TEXTS[0];
+    let least = schema["minLength"].as_u64().unwrap_or(0).min(1 << 16);
+    let most = schema["maxLength"].as_u64().unwrap_or(u64::MAX);
+    let long: String = usual
+        .chars()
+        .cycle()
+        .zip(0..least)
+        .map(|(char, _)| char)
+        .collect();
+    let short: String = usual.chars().zip(0..most).map(|(char, _)| char).collect();
+    let pattern = schema["pattern"].as_str().unwrap_or("");
+    let expression = regex(pattern);
     let mut found = Vec::new();
-    for text in fitting {
-        if !found.contains(&text) {
+    let candidates = [usual.to_owned()]
+        .into_iter()
+        .chain((2..=number + 1).map(|number| format!("{usual}{number}")))
+        .chain([short, long].into_iter().filter(|text| !text.is_empty()))
+        .chain(TEXTS[1..].iter().map(|text| (*text).to_owned()))
+        .chain(pattern::texts(pattern));
+    for text in candidates {
+        let is_match = expression
+            .as_ref()
+            .is_none_or(|regex| regex.is_match(&text));
+        if is_match && misfits(&json!(text), schema).is_empty() && !found.contains(&text) {
             found.push(text);
         }
         if found.len() > number {
             break;
         }
     }
-    found.pop().unwrap_or_else(|| TEXTS[0].to_owned()).into()
+    found.pop().map_or_else(|| usual.into(), Value::from)
 }

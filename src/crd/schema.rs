@@ -3,92 +3,156 @@
 use serde_json::{Map, Value, json};
 
 /// The keywords that the API server supports, except for references such as `$ref`.
-const KEYWORDS: &str = "additionalProperties allOf anyOf default description enum example \
-    exclusiveMaximum exclusiveMinimum externalDocs format items maxItems maxLength maxProperties \
-    maximum minItems minLength minProperties minimum multipleOf not nullable oneOf pattern \
-    properties required title type x-kubernetes-embedded-resource x-kubernetes-int-or-string \
-    x-kubernetes-list-map-keys x-kubernetes-list-type x-kubernetes-map-type \
-    x-kubernetes-preserve-unknown-fields x-kubernetes-validations";
+const KEYWORDS: [&str; 36] = [
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "default",
+    "description",
+    "enum",
+    "example",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "externalDocs",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "nullable",
+    "oneOf",
+    "pattern",
+    "properties",
+    "required",
+    "title",
+    "type",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+];
 
 /// The keywords for which `false` is the default.
-const FLAGS: &str = "exclusiveMaximum exclusiveMinimum nullable uniqueItems \
-    x-kubernetes-embedded-resource x-kubernetes-int-or-string x-kubernetes-preserve-unknown-fields";
+const FLAGS: [&str; 7] = [
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "nullable",
+    "uniqueItems",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-preserve-unknown-fields",
+];
 
-fn has(words: &str, word: &str) -> bool {
-    words.split_ascii_whitespace().any(|it| it == word)
-}
+/// The keywords that kube does not leave in a branch of `oneOf` or `anyOf`.
+const LIFTED: [&str; 7] = [
+    "additionalProperties",
+    "default",
+    "description",
+    "items",
+    "properties",
+    "title",
+    "type",
+];
+
+/// The keyword that keeps fields of which the schema says nothing.
+pub(super) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 
 pub(super) type Schema = Map<String, Value>;
 
+/// The fields of an object. Any other value has none.
+pub(super) fn object(value: Value) -> Schema {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Schema::new(),
+    }
+}
+
+/// Takes the properties out of `schema`.
+pub(super) fn properties(schema: &mut Schema) -> Schema {
+    schema.remove("properties").map_or_else(Schema::new, object)
+}
+
+/// The strings in a list.
+pub(super) fn texts(list: Option<&Value>) -> impl Iterator<Item = &str> {
+    let values = list.and_then(Value::as_array).into_iter().flatten();
+    values.filter_map(Value::as_str)
+}
+
 /// Normalizes `schema`, so that equivalent schemas become equal.
 pub(super) fn normal(schema: Value) -> Value {
-    let Value::Object(mut schema) = schema else {
+    let Value::Object(mut fields) = schema else {
         return schema;
     };
-    let is_int_or_string = schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
-    schema.retain(|key, value| match (key.as_str(), value) {
-        (key, Value::Null) => key == "default",
-        (key, Value::Bool(false)) => !has(FLAGS, key),
+    let is_int_or_string = fields.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
+    fields.retain(|keyword, value| match (keyword.as_str(), value) {
+        (keyword, Value::Null) => keyword == "default",
+        (keyword, Value::Bool(false)) => !FLAGS.contains(&keyword),
         ("description" | "title" | "format", Value::String(text)) => !text.is_empty(),
         ("required", Value::Array(names)) => !names.is_empty(),
         ("properties", Value::Object(fields)) => !fields.is_empty(),
-        ("anyOf", branches) => !is_int_or_string || *branches != int_or_string(),
+        ("anyOf", branches) => {
+            !is_int_or_string || *branches != json!([{"type": "integer"}, {"type": "string"}])
+        }
         _ => true,
     });
-    if let Some(Value::Array(names)) = schema.get_mut("required") {
+    if let Some(Value::Array(names)) = fields.get_mut("required") {
         names.sort_by_key(ToString::to_string);
         names.dedup();
     }
-    Value::Object(with_inner(schema, normal))
+    with_inner(fields, normal).into()
 }
 
 /// `schema` with `change` applied to each schema directly inside of it.
-pub(super) fn with_inner(mut schema: Schema, change: impl Fn(Value) -> Value) -> Schema {
-    let replace = |value: &mut Value| *value = change(value.take());
-    for (key, value) in &mut schema {
-        match (key.as_str(), value) {
-            ("properties", Value::Object(fields)) => fields.values_mut().for_each(replace),
-            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
-                branches.iter_mut().for_each(replace);
-            }
-            ("additionalProperties" | "items" | "not", inner) => replace(inner),
-            _ => {}
+pub(super) fn with_inner(mut schema: Schema, change: fn(Value) -> Value) -> Schema {
+    for (keyword, value) in &mut schema {
+        let inner: Vec<&mut Value> = match (keyword.as_str(), value) {
+            ("properties", Value::Object(fields)) => fields.values_mut().collect(),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => branches.iter_mut().collect(),
+            ("additionalProperties" | "items" | "not", inner) => vec![inner],
+            _ => Vec::new(),
+        };
+        for schema in inner {
+            *schema = change(schema.take());
         }
     }
     schema
 }
 
-/// The `anyOf` branches of a schema for an integer or a string.
-pub(super) fn int_or_string() -> Value {
-    json!([{"type": "integer"}, {"type": "string"}])
-}
-
 /// `value` with all numbers as floats, so that `1` equals `1.0`.
-pub(super) fn numbers(mut value: Value) -> Value {
-    let replace = |value: &mut Value| *value = numbers(value.take());
-    match &mut value {
-        Value::Number(number) => return json!(number.as_f64()),
-        Value::Array(values) => values.iter_mut().for_each(replace),
-        Value::Object(fields) => fields.values_mut().for_each(replace),
-        _ => {}
+pub(super) fn numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) => json!(number.as_f64()),
+        Value::Array(values) => values.into_iter().map(numbers).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, numbers(value)))
+            .collect(),
+        other => other,
     }
-    value
 }
 
-/// The keywords of `schema`, which is [normal], that generated code can have without a change by kube. Properties and items are kept as
-/// they are.
+/// The keywords of `schema`, which is [normal], that generated code can have without a change by kube. Properties and
+/// items are kept as they are.
 pub(super) fn kept(mut schema: Schema) -> Schema {
-    schema.retain(|key, value| {
-        has(KEYWORDS, key)
-            && match key.as_str() {
-                "anyOf" | "oneOf" => branches_are_kept(key, value),
-                "allOf" => value
-                    .as_array()
-                    .is_some_and(|it| it.iter().all(is_left_alone)),
+    schema.retain(|keyword, value| {
+        KEYWORDS.contains(&keyword.as_str())
+            && match keyword.as_str() {
+                "anyOf" | "oneOf" => branches_are_kept(keyword, value),
+                "allOf" => are_left_alone(value),
                 "not" => is_left_alone(value),
-                "maxItems" | "minItems" | "maxProperties" | "minProperties" => {
-                    value.as_f64().is_some_and(|it| (0.0..4e9).contains(&it))
-                }
+                "maxItems" | "minItems" | "maxProperties" | "minProperties" => value
+                    .as_f64()
+                    .is_some_and(|limit| (0.0..4e9).contains(&limit)),
                 _ => true,
             }
     });
@@ -98,53 +162,47 @@ pub(super) fn kept(mut schema: Schema) -> Schema {
 /// Like [`kept`], for `schema` and all schemas inside of it.
 pub(super) fn all_kept(schema: Value) -> Value {
     match schema {
-        Value::Object(schema) => with_inner(kept(schema), all_kept).into(),
+        Value::Object(fields) => with_inner(kept(fields), all_kept).into(),
         other => other,
     }
 }
 
 /// Returns whether kube keeps the branches of `oneOf` or `anyOf`. kube moves properties and enums out of the branches,
 /// and removes types.
-fn branches_are_kept(key: &str, branches: &Value) -> bool {
-    let Some(branches) = branches.as_array().filter(|it| !it.is_empty()) else {
+fn branches_are_kept(keyword: &str, branches: &Value) -> bool {
+    let Some(branches) = branches.as_array().filter(|branches| !branches.is_empty()) else {
         return false;
     };
     branches.iter().all(|branch| {
-        let Some(fields) = branch.as_object() else {
-            return false;
-        };
-        let refused = [
-            "type",
-            "description",
-            "default",
-            "title",
-            "additionalProperties",
-        ];
-        let lifted = |name: &String| {
-            refused.contains(&name.as_str())
-                || name == "properties"
-                || name == "items"
-                || key == "oneOf" && name == "enum"
-        };
-        !fields.keys().any(lifted) && is_left_alone(branch)
+        let mut names = branch.as_object().into_iter().flat_map(Map::keys);
+        let is_lifted = names
+            .any(|name| LIFTED.contains(&name.as_str()) || keyword == "oneOf" && name == "enum");
+        !is_lifted && is_left_alone(branch)
     })
+}
+
+/// Returns whether kube keeps all schemas in `allOf`.
+fn are_left_alone(schemas: &Value) -> bool {
+    schemas
+        .as_array()
+        .is_some_and(|schemas| schemas.iter().all(is_left_alone))
 }
 
 /// Returns whether kube keeps a schema in `not`, `allOf`, `anyOf` or `oneOf`.
 fn is_left_alone(schema: &Value) -> bool {
     schema.as_object().is_some_and(|fields| {
-        fields.iter().all(|(key, value)| match key.as_str() {
-            "anyOf" | "oneOf" => branches_are_kept(key, value),
-            "allOf" => value
-                .as_array()
-                .is_some_and(|it| it.iter().all(is_left_alone)),
-            "not" | "items" => is_left_alone(value),
-            "properties" => {
-                let fields = value.as_object().into_iter().flatten();
-                fields.into_iter().all(|(_, field)| is_left_alone(field))
-            }
-            "additionalProperties" => !value.is_boolean() && is_left_alone(value),
-            key => has(KEYWORDS, key),
-        })
+        fields
+            .iter()
+            .all(|(keyword, value)| match keyword.as_str() {
+                "anyOf" | "oneOf" => branches_are_kept(keyword, value),
+                "allOf" => are_left_alone(value),
+                "not" | "items" => is_left_alone(value),
+                "properties" => {
+                    let properties = value.as_object().into_iter().flat_map(Map::values);
+                    properties.into_iter().all(is_left_alone)
+                }
+                "additionalProperties" => !value.is_boolean() && is_left_alone(value),
+                keyword => KEYWORDS.contains(&keyword),
+            })
     })
 }

@@ -1,6 +1,9 @@
 use std::{
+    collections::BTreeSet,
     fmt::Write as _,
+    fs,
     io::Write as _,
+    path::Path,
     process::{Command, Stdio},
     time::Instant,
 };
@@ -9,6 +12,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::yaml;
 
 /// A CRD of a kind `Book` with this schema of its spec.
 fn crd(spec: &Value) -> Crd {
@@ -39,15 +43,31 @@ fn of_object(schema: &Value) -> Crd {
     parse("crd.yaml", &text.to_string()).unwrap().remove(0)
 }
 
+/// What is generated from a CRD, and the whole text of its types.
+struct Made {
+    types: String,
+    sample: Value,
+    losses: Vec<Loss>,
+    doubts: Vec<Loss>,
+}
+
 fn made(crd: &Crd) -> Made {
-    let setting = Setting {
-        sample: Some("../sample.yaml"),
-        project: "library",
-        type_name: &crd.kind,
-        served: true,
-        annotations: &[],
-    };
-    make(crd, &crd.versions[0], &setting)
+    let generated = generate(crd, &crd.versions[0], &crd.kind);
+    Made {
+        types: file(&generated.types),
+        sample: generated.sample,
+        losses: generated.losses,
+        doubts: generated.doubts,
+    }
+}
+
+/// A file with this code. A template adds the names in the attribute `kube`.
+fn file(code: &TypesCode) -> String {
+    format!(
+        "{}\n\n{}\n#[kube(\n    group = \"library.example.com\",\n    version = \"v1\",\n    kind = \"Book\",\n    \
+         derive = \"PartialEq\",\n{}\n)]\n{}\n",
+        code.imports, code.spec_head, code.kube, code.items
+    )
 }
 
 /// The output for an optional property `it` of the spec.
@@ -342,9 +362,8 @@ fn sample_of(schema: &Value) -> (Value, Vec<String>) {
     let made = made(&crd(
         &json!({"type": "object", "required": ["it"], "properties": {"it": schema}}),
     ));
-    let sample = crate::project::yaml::documents(&made.sample)
-        .unwrap()
-        .remove(0);
+    let text = yaml::write_manifest(&made.sample).unwrap();
+    let sample = yaml::documents(&text).unwrap().remove(0);
     let doubts = made.doubts.iter().map(ToString::to_string);
     (sample["spec"]["it"].clone(), doubts.collect())
 }
@@ -473,7 +492,7 @@ fn constraints_that_a_sample_may_not_fit_are_reported() {
         "width": {"type": "integer"}, "colour": {"type": "string"}}}),
     );
     let made = made(&shelf);
-    assert!(made.sample.ends_with("\nwidth: 1\n"), "{}", made.sample);
+    assert_eq!(made.sample, json!({"width": 1}));
     assert_eq!(made.doubts, []);
 }
 
@@ -498,7 +517,7 @@ fn a_schema_with_many_branches_is_fast() {
 fn types_for_a_client_have_no_schema_and_accept_later_values() {
     let text = include_str!("../../tests/crds/lamps.yaml");
     let [lamp, switch] = parse("lamps.yaml", text).unwrap().try_into().unwrap();
-    let types = types_for_use(&lamp, &lamp.versions[0], "Lamp");
+    let types = file(&types_for_use(&lamp, &lamp.versions[0]));
     is_formatted(&types);
     for of_schema in [
         "emars",
@@ -511,7 +530,7 @@ fn types_for_a_client_have_no_schema_and_accept_later_values() {
         assert!(!types.contains(of_schema), "{of_schema}: {types}");
     }
     for expected in [
-        "    schema = \"disabled\",\n    derive = \"PartialEq\",\n    derive = \"Default\",\n",
+        "    derive = \"PartialEq\",\n    derive = \"Default\",\n",
         // The API server sets the default of a missing field.
         "    /// Percent.\n    #[serde(default, skip_serializing_if = \"Option::is_none\")]\n    \
          pub brightness: Option<i32>,\n",
@@ -526,7 +545,7 @@ fn types_for_a_client_have_no_schema_and_accept_later_values() {
         assert!(types.contains(expected), "{expected}: {types}");
     }
     // A required enum has no default, and so the object has none.
-    let types = types_for_use(&switch, &switch.versions[0], "Switch");
+    let types = file(&types_for_use(&switch, &switch.versions[0]));
     is_formatted(&types);
     assert!(types.contains("    no_spec,\n"), "{types}");
     assert!(!types.contains("Default"), "{types}");
@@ -632,6 +651,45 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
+/// The modules of this crate that a `use` of `crate` names.
+fn modules(tree: &syn::UseTree) -> Vec<String> {
+    match tree {
+        syn::UseTree::Path(path) if path.ident == "crate" => match &*path.tree {
+            syn::UseTree::Group(group) => group.items.iter().filter_map(first).collect(),
+            tree => first(tree).into_iter().collect(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+fn first(tree: &syn::UseTree) -> Option<String> {
+    match tree {
+        syn::UseTree::Path(path) => Some(path.ident.to_string()),
+        syn::UseTree::Name(name) => Some(name.ident.to_string()),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_compiler_uses_no_command_and_no_template_and_not_the_project() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/crd");
+    let mut found = BTreeSet::new();
+    for entry in walkdir::WalkDir::new(folder) {
+        let path = entry.unwrap().into_path();
+        if path.extension().is_none_or(|end| end != "rs") || path.ends_with("tests.rs") {
+            continue;
+        }
+        let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+        for item in file.items {
+            if let syn::Item::Use(item) = item {
+                found.extend(modules(&item.tree));
+            }
+        }
+    }
+    let expected = ["crd", "names", "rust", "visible", "yaml"];
+    assert_eq!(found, expected.map(str::to_owned).into());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
@@ -640,6 +698,6 @@ proptest! {
         let made = of_field(&schema);
         is_formatted(&made.types);
         let crd = crd(&json!({"type": "object", "properties": {"it": schema}}));
-        is_formatted(&types_for_use(&crd, &crd.versions[0], &crd.kind));
+        is_formatted(&file(&types_for_use(&crd, &crd.versions[0])));
     }
 }

@@ -9,7 +9,7 @@ use super::{
     path::is_in_test_folder,
     source::Source,
 };
-use crate::{names::LeaseName, project::yaml::documents, visible::visible};
+use crate::{names::LeaseName, visible::visible, yaml::documents};
 
 /// The longest setting that the report shows, in tokens.
 const MAX_TOKENS: usize = 20;

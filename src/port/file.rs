@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::project::yaml::documents;
+use crate::yaml::documents;
 
 /// The contents of the file.
 #[derive(Debug, Default, Deserialize)]

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     builtin,
     crd::{self, Crd},
-    given::{Given, group, of_others},
+    from_crd::{KindFromCrd, group, resource_of_others},
     names::{GroupVersionKind, Kind, Version},
     project::{Controller, Definition, Own, Project, Resource, Stage, Webhook},
     visible::visible,
@@ -266,7 +266,7 @@ impl Taker<'_> {
 
     /// Adds a kind that has a CRD.
     fn with_crd(&mut self, project: &mut Project, crd: Crd) -> Result<()> {
-        let given = Given::new(&crd, None, project)?;
+        let given = KindFromCrd::of_project(&crd, None, project)?;
         let mut resources = Vec::new();
         for (_version, resource) in given.resources(project)? {
             resources.push(resource);
@@ -377,11 +377,11 @@ impl Taker<'_> {
     ) -> Result<Resource> {
         let group = entry.group_of_others();
         if let Some(crd) = self.others.get(&(group.clone(), entry.kind.clone())) {
-            let given = Given::of_others(crd, Some(&version), project)?;
+            let given = KindFromCrd::of_others(crd, Some(&version), project)?;
             let taken = given.versions.first().context("it has no version")?;
             return given.resource(taken, Stage::Stored);
         }
-        let mut resource = of_others(project, &group.parse()?, version, kind)?;
+        let mut resource = resource_of_others(project, &group.parse()?, version, kind)?;
         if let Some(plural) = &entry.plural {
             resource.plural = plural.parse()?;
         }

@@ -6,7 +6,7 @@ use super::{
     go::Go,
     path::{file_name, is_file_of},
 };
-use crate::{engine::worktree::Snapshot, project::yaml::documents};
+use crate::{engine::worktree::Snapshot, yaml::documents};
 
 /// Folders without source code of the project, which are not read.
 pub const WITHOUT: [&str; 4] = ["bin", "node_modules", "testdata", "vendor"];

@@ -13,7 +13,7 @@ use crate::{
     engine::Texts,
     engine::worktree::{Snapshot, snapshot},
     project::{Controller, Resource, yaml},
-    render::render,
+    render::{Templates, render},
     visible::is_hidden,
 };
 
@@ -52,7 +52,13 @@ fn with(path: &str, text: &str, by: &str) -> String {
 }
 
 fn texts(port: &Port) -> Texts {
-    ported(port, &port.project).unwrap().0
+    texts_and_notes(port).0
+}
+
+fn texts_and_notes(port: &Port) -> (Texts, Vec<String>) {
+    let mut templates = Templates::new(&port.project).unwrap();
+    let rendered = templates.render().unwrap();
+    ported(port, &port.project, &templates, &rendered).unwrap()
 }
 
 /// The section of PORTING.md about what could not be taken over.
@@ -379,7 +385,7 @@ fn versions_without_a_conversion_are_a_warning() {
     let project =
         with("PROJECT", "    spoke:\n    - v1beta1\n", "").replace("    conversion: true\n", "");
     let port = read(&[("PROJECT", Some(&project))]).unwrap();
-    let (mut texts, notes) = ported(&port, &port.project).unwrap();
+    let (mut texts, notes) = texts_and_notes(&port);
     let report = texts.remove(REPORT).unwrap();
     let (_, warnings) = report.split_once("## Warnings\n\n").unwrap();
     assert!(
@@ -1038,7 +1044,7 @@ proptest! {
         prop_assert_eq!(&Project::parse(&text).unwrap(), &port.project);
 
         let rendered = render(&port.project).unwrap().texts;
-        let (texts, _) = ported(&port, &port.project).unwrap();
+        let (texts, _) = texts_and_notes(&port);
         for (path, text) in &texts {
             // The texts of a CRD are data, and stay unchanged.
             let is_crd = path.contains("/bases/") || path.contains("/crds/");

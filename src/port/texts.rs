@@ -11,9 +11,11 @@ use super::{kind::GoKind, lost::Lost, source::Source};
 use crate::{
     crd::fit::misfits,
     engine::Texts,
-    given::Given,
-    project::{Project, Resource, yaml::documents},
+    from_crd::KindFromCrd,
+    project::{Project, Resource},
+    render::{Rendered, Templates},
     visible::is_hidden,
+    yaml::documents,
 };
 
 /// A difference between the types of a kind and its CRD.
@@ -27,7 +29,8 @@ pub(super) struct Difference {
 pub(super) fn of_crds(
     kinds: &[GoKind],
     project: &Project,
-    rendered: &Texts,
+    templates: &Templates,
+    rendered: &Rendered,
     texts: &mut Texts,
 ) -> Result<Vec<Difference>> {
     let mut differences = Vec::new();
@@ -35,11 +38,11 @@ pub(super) fn of_crds(
         let Some(crd) = &kind.crd else { continue };
         let mut resources = project.resources.iter();
         let given = if resources.any(|resource| resource.id() == kind.id && !resource.has_api()) {
-            Given::of_others(crd, Some(kind.id.version()), project)?
+            KindFromCrd::of_others(crd, Some(kind.id.version()), project)?
         } else {
-            Given::new(crd, None, project)?
+            KindFromCrd::of_project(crd, None, project)?
         };
-        let files = given.files(project, rendered)?;
+        let files = given.files(project, templates, rendered)?;
         texts.extend(files.texts);
         for loss in files.losses {
             differences.push(Difference {

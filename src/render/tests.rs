@@ -34,9 +34,8 @@ fn resource(group: &str, version: &str, kind: &str, controllers: &[String]) -> S
 fn templates_of_absent_features_and_items_are_not_parsed() {
     let mut project = project("domain: com\nprojectName: shop", &[]).unwrap();
     project.features.clear();
-    let view = view::Project::new(&project, &ReplacedRules::new()).unwrap();
-    let renderer = Renderer::new(&project, &view).unwrap();
-    let parsed: Vec<_> = renderer.tera.get_template_names().collect();
+    let templates = Templates::new(&project).unwrap();
+    let parsed: Vec<_> = templates.tera.get_template_names().collect();
     assert!(parsed.contains(&"project/Cargo.toml.tera"));
     for folder in [
         "api",
@@ -96,6 +95,65 @@ fn two_templates_with_one_path_are_an_error() {
         error.to_string(),
         "`lib.rs.tera` and `[=name=].rs.tera` for `shop/lib` both render to `lib.rs`"
     );
+}
+
+#[test]
+fn a_file_is_rendered_again_with_data_that_the_project_lacks() {
+    let book = "{api: {crdVersion: v1, namespaced: true, types: given}, group: shop, kind: Book, plural: books, \
+                version: v1}";
+    let project = project("domain: com\nprojectName: shop", &[book.to_owned()]).unwrap();
+    let mut templates = Templates::new(&project).unwrap();
+    let rendered = templates.render().unwrap();
+    let path = "config/samples/shop_v1_book.yaml";
+    let before = rendered.texts[path].clone();
+    let addition = BTreeMap::from([("fields", "data: 1")]);
+    let text = rendered
+        .file_with(&templates, path, "from_crd", &addition)
+        .unwrap();
+    assert_eq!(text, Some(before.replace("spec: {}", "data: 1").into()));
+    // A vendored file has no template.
+    for path in [
+        "config/samples/shop_v2_book.yaml",
+        "crates/kube-manager/src/lib.rs",
+    ] {
+        let text = rendered
+            .file_with(&templates, path, "from_crd", &addition)
+            .unwrap();
+        assert_eq!(text, None, "{path}");
+    }
+}
+
+#[test]
+fn a_command_renders_once() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut callers = Vec::new();
+    for entry in walkdir::WalkDir::new(&folder).sort_by_file_name() {
+        let path = entry.unwrap().into_path();
+        let name = path.strip_prefix(&folder).unwrap().display().to_string();
+        if path.is_dir() || path.ends_with("tests.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        let calls = text.match_indices("render(").filter(|(place, _)| {
+            let before = &text[..*place];
+            !before.ends_with(['.', '_']) && !before.ends_with("fn ")
+        });
+        callers.extend(calls.map(|_| name.clone()));
+        let parsers = text.match_indices("Templates::new(");
+        callers.extend(parsers.map(|_| name.clone()));
+    }
+    // A turn gets the files of its project. `base.rs` renders other projects: those of branches that git merged.
+    // `edits.rs` renders one file again, if a version has no status.
+    let expected = [
+        "command/create_api/crd.rs",
+        "command/init.rs",
+        "command/turn.rs",
+        "turn/base.rs",
+        "turn/branches.rs",
+        "turn/edits.rs",
+    ];
+    callers.retain(|name| name != "render.rs");
+    assert_eq!(callers, expected);
 }
 
 /// Words that collide with paths of templates, keywords and names of modules.

@@ -14,7 +14,7 @@ use crate::{
     engine::worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
     hint::OrHint,
     project::Project,
-    render::CONVENTIONS,
+    render::{CONVENTIONS, render},
 };
 
 impl<'a> Turn<'a> {
@@ -62,10 +62,11 @@ impl<'a> Turn<'a> {
             };
             (Some(before.clone()), merged.unwrap_or(before))
         };
+        let rendered = render(&after)?;
         Ok(Self {
             before,
             branches: Some(unmerged),
-            ..Self::new(tree, record, after)
+            ..Self::new(tree, record, after, rendered)
         })
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     engine::worktree::{Commit, Commits},
     names::GroupVersionKind,
     project::{Conversion, Definition, Deprecation, Feature, License, Own, Resource, Stage, Types},
+    render::render,
 };
 
 const VALUES: &str = "charts/guestbook/values.yaml";
@@ -61,9 +62,10 @@ impl Folder {
 
     fn files(&self, before: Option<Project>, after: Project, policy: &Policy) -> Result<Files> {
         let tree = WorkTree::open(self.0.path(), &CONVENTIONS)?;
+        let rendered = render(&after)?;
         let turn = Turn {
             before,
-            ..Turn::new(&tree, tree.record()?, after)
+            ..Turn::new(&tree, tree.record()?, after, rendered)
         };
         turn.files(policy)
     }
@@ -90,11 +92,16 @@ impl Folder {
         let tree = WorkTree::open(self.0.path(), &CONVENTIONS).unwrap();
         let turn = Turn {
             before: Some(guestbook()),
-            given: GivenTexts {
+            edits: Edits {
                 texts: [(path.to_owned(), text.into())].into(),
                 replace: false,
             },
-            ..Turn::new(&tree, tree.record().unwrap(), guestbook())
+            ..Turn::new(
+                &tree,
+                tree.record().unwrap(),
+                guestbook(),
+                render(&guestbook()).unwrap(),
+            )
         };
         let policy = Policy::default();
         let files = turn.files(&policy).unwrap();
@@ -487,7 +494,7 @@ fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> T
             commits: Some(commits),
             ..Unmerged::default()
         }),
-        ..Turn::new(&tree, record, project.clone())
+        ..Turn::new(&tree, record, project.clone(), render(project).unwrap())
     };
     turn.base()
 }

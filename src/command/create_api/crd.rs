@@ -8,18 +8,18 @@ use super::{ApiSettings, CreateApi, story};
 use crate::{
     command::{
         load_current, or_way_out,
-        turn::{carry_out, turn},
+        turn::{carry_out, turn_to},
     },
     crd::{self, Crd, CrdVersion, Loss},
     engine::Texts,
     engine::worktree::{WorkTree, read_text},
-    given::Given,
+    from_crd::KindFromCrd,
     hint::OrHint,
     names::{Group, Kind},
     project::{Project, Resource, Stage},
-    render::{CONVENTIONS, render},
+    render::{CONVENTIONS, Templates},
     report::{Outcome, Story},
-    turn::{GivenTexts, Turn},
+    turn::{Edits, Turn},
     visible::visible,
 };
 
@@ -31,28 +31,31 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
     let (group, version, kind) = args.id.given();
-    let crd = read(&folder.join(file), &file.display().to_string())?;
-    let crd = choose(&crd, &file.display().to_string(), &before, group, kind)?;
-    let made = if args.settings.resource == Some(false) {
-        Given::of_others(&crd, version, &before)?
+    let crds = read(&folder.join(file), &file.display().to_string())?;
+    let crd = choose(&crds, &file.display().to_string(), &before, group, kind)?;
+    let from_crd = if args.settings.resource == Some(false) {
+        KindFromCrd::of_others(crd, version, &before)?
     } else {
-        Given::new(&crd, version, &before)?
+        KindFromCrd::of_project(crd, version, &before)?
     };
-    ensure_one_definer(&made, &before)?;
+    ensure_one_definer(&from_crd, &before)?;
     if !args.force {
-        ensure_free(&made, &before)?;
+        ensure_free(&from_crd, &before)?;
     }
 
     let mut after = before.clone();
     let mut stored = None;
-    for (version, resource) in resources(&made, &args.settings, &before)? {
+    for (version, resource) in resources(&from_crd, &args.settings, &before)? {
         or_way_out(after.add(resource.clone(), args.force))?;
         if version.storage || stored.is_none() {
             stored = Some(resource);
         }
     }
     let wanted = stored.context("the CustomResourceDefinition has no version")?;
-    let given = made.files(&after, &render(&after)?.texts)?;
+    let mut templates = Templates::new(&after)?;
+    let rendered = templates.render()?;
+    let files = from_crd.files(&after, &templates, &rendered)?;
+    drop(templates);
 
     let id = wanted.id();
     let controller = args.settings.controller_of(&id);
@@ -60,48 +63,48 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     story
         .notes
         .extend(args.settings.consequences(&id, &before)?);
-    story.notes.extend(made.lossy(&after));
-    story.notes.extend(made.unserved(&after));
-    let lists = [
-        ("differences from the CRD", &given.losses),
-        ("to check in the sample", &given.doubts),
-    ];
-    for (title, all) in lists {
-        story.notes.extend(shown(title, all, args.mode.dry_run));
+    story.notes.extend(from_crd.lossy(&after));
+    story.notes.extend(from_crd.unserved(&after));
+    for (title, losses) in [
+        ("differences from the CRD", &files.losses),
+        ("to check in the sample", &files.doubts),
+    ] {
+        story.notes.extend(shown(title, losses, args.mode.dry_run));
     }
-    let given = given.texts;
     story.notes.extend(args.kubebuilder.note());
     if !args.force {
-        say_what_stays(&mut story, &given, &tree)?;
+        say_what_stays(&mut story, &files.texts, &tree)?;
     }
-    let given = GivenTexts {
-        texts: given,
+    let edits = Edits {
+        texts: files.texts,
         replace: args.force,
     };
     let turn = Turn {
-        given,
-        ..turn(&tree, &before, after)?
+        edits,
+        ..turn_to(&tree, &before, after, rendered)?
     };
     carry_out(turn, &args.mode, &story)
 }
 
 /// Adds a note about the types that differ from the CRD but stay unchanged. The record has no earlier text from a CRD
 /// for these files, so rscaffold cannot distinguish the user's edits from generated text.
-fn say_what_stays(story: &mut Story, given: &Texts, tree: &WorkTree) -> Result<()> {
-    let disk = tree.ours(given.keys().map(String::as_str))?;
+fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<()> {
+    let disk = tree.ours(texts.keys().map(String::as_str))?;
     let before = tree.record()?.given;
-    let is_other = |path: &&String| {
-        path.starts_with("src/")
-            && !before.contains_key(*path)
-            && disk.get(*path).is_some_and(|it| *it != given[*path])
-    };
-    let others = given.keys().filter(is_other);
-    let others: Vec<_> = others.map(|path| format!("`{path}`")).collect();
+    let others: Vec<_> = texts
+        .iter()
+        .filter(|(path, text)| {
+            path.starts_with("src/")
+                && !before.contains_key(*path)
+                && disk.get(*path).is_some_and(|ours| ours != *text)
+        })
+        .map(|(path, _)| format!("`{path}`"))
+        .collect();
     if !others.is_empty() {
-        let others = others.join(", ");
         let note = format!(
-            "what the CRD gives otherwise is not taken into {others}, because rscaffold cannot tell your edits from \
-             what it made: `--force` takes it, and your edits are lost"
+            "what the CRD gives otherwise is not taken into {}, because rscaffold cannot tell your edits from \
+             what it made: `--force` takes it, and your edits are lost",
+            others.join(", ")
         );
         story.unchanged = format!("{}. But {note}", story.unchanged);
         story.notes.push(note);
@@ -118,63 +121,69 @@ fn read(path: &Path, shown: &str) -> Result<Vec<Crd>> {
 }
 
 /// Returns the CRD with this `group`, which can be without the domain or in full, and this `kind`.
-fn choose(
-    all: &[Crd],
+fn choose<'a>(
+    crds: &'a [Crd],
     file: &str,
     project: &Project,
     group: Option<&Group>,
     kind: Option<&Kind>,
-) -> Result<Crd> {
-    let is_group = |crd: &Crd| {
-        group.is_none_or(|group| {
-            let in_domain = format!("{group}.{}", project.domain);
+) -> Result<&'a Crd> {
+    let mut matching = Vec::new();
+    for crd in crds {
+        let is_group = group.is_none_or(|group| {
             let short = crd.group.split_once('.').map(|(short, _)| short);
-            [group.as_str(), &in_domain].contains(&crd.group.as_str())
+            crd.group == group.as_str()
+                || crd.group == format!("{group}.{}", project.domain)
                 || short == Some(group.as_str())
-        })
-    };
-    let is_kind = |crd: &Crd| kind.is_none_or(|kind| crd.kind == kind.as_str());
-    let list = |crds: &[&Crd]| {
-        let names = crds.iter().take(20);
-        let names = names.map(|it| format!("`{}` of `{}`", visible(&it.kind), visible(&it.group)));
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let matching: Vec<_> = all
-        .iter()
-        .filter(|it| is_group(it) && is_kind(it))
-        .collect();
+        });
+        if is_group && kind.is_none_or(|kind| crd.kind == kind.as_str()) {
+            matching.push(crd);
+        }
+    }
     match matching.as_slice() {
-        [one] => Ok((*one).clone()),
+        [one] => Ok(one),
         [] => bail!(
             "`{}` has no CustomResourceDefinition of this group and kind: it has {}",
             visible(file),
-            list(&all.iter().collect::<Vec<_>>())
+            list(crds)
         ),
         several => Err(anyhow!(
             "`{}` has several CustomResourceDefinitions: {}",
             visible(file),
-            list(several)
+            list(several.iter().copied())
         ))
         .or_hint("choose one with `--kind`, and also with `--group` if two of them have that kind"),
     }
 }
 
+/// The kinds and groups of CRDs, for an error.
+fn list<'a>(crds: impl IntoIterator<Item = &'a Crd>) -> String {
+    let names: Vec<_> = (crds.into_iter().take(20))
+        .map(|crd| format!("`{}` of `{}`", visible(&crd.kind), visible(&crd.group)))
+        .collect();
+    names.join(", ")
+}
+
 /// Refuses a change of the project that defines an existing kind: from this project to another one, or the reverse.
-fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
-    for version in &made.versions {
-        let wanted = made.resource(version, Stage::Stored)?;
-        let mut same = project.resources.iter();
-        let there = same.find(|it| project.is_same_kind(it, &wanted));
-        match there.map(|it| (it, it.has_api())) {
-            Some((there, false)) if wanted.has_api() => {
+fn ensure_one_definer(from_crd: &KindFromCrd, project: &Project) -> Result<()> {
+    for version in &from_crd.versions {
+        let wanted = from_crd.resource(version, Stage::Stored)?;
+        let mut resources = project.resources.iter();
+        let Some(existing) = resources.find(|other| project.is_same_kind(other, &wanted)) else {
+            continue;
+        };
+        match (existing.has_api(), wanted.has_api()) {
+            (false, true) => {
                 return Err(anyhow!(
-                    "{there} exists already, defined by another project"
+                    "{existing} exists already, defined by another project"
                 ))
                 .or_hint("add `--resource=false` for a kind that another project defines");
             }
-            Some((there, true)) if !wanted.has_api() => {
-                return Err(anyhow!("{there} exists already, defined by this project"))
-                    .or_hint("leave out `--resource=false` for a kind that this project defines");
+            (true, false) => {
+                return Err(anyhow!(
+                    "{existing} exists already, defined by this project"
+                ))
+                .or_hint("leave out `--resource=false` for a kind that this project defines");
             }
             _ => {}
         }
@@ -183,12 +192,14 @@ fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
 }
 
 /// Refuses existing versions whose types do not come from a CRD.
-fn ensure_free(made: &Given, project: &Project) -> Result<()> {
-    for version in &made.versions {
-        let there = made.there(version, project)?;
-        if let Some(there) = there.filter(|it| it.has_api() && !it.has_given_types()) {
+fn ensure_free(from_crd: &KindFromCrd, project: &Project) -> Result<()> {
+    for version in &from_crd.versions {
+        if let Some(existing) = from_crd.existing(version, project)?
+            && existing.has_api()
+            && !existing.has_given_types()
+        {
             return Err(anyhow!(
-                "{there} exists, and its types do not come from a CRD"
+                "{existing} exists, and its types do not come from a CRD"
             ))
             .or_hint("replace them by the types of the CRD with `--force`");
         }
@@ -199,24 +210,25 @@ fn ensure_free(made: &Given, project: &Project) -> Result<()> {
 /// The versions with their resources in `project`, the stored version first. Existing resources keep their controllers
 /// and webhooks. `settings` can add or remove a controller.
 fn resources<'a>(
-    made: &Given<'a>,
+    from_crd: &KindFromCrd<'a>,
     settings: &ApiSettings,
     project: &Project,
 ) -> Result<Vec<(&'a CrdVersion, Resource)>> {
-    let mut resources = made.resources(project)?;
+    let mut resources = from_crd.resources(project)?;
     for (_, resource) in &mut resources {
-        let version = resource.clone();
-        let others = project.resources.iter();
-        let others =
-            others.filter(|it| project.is_same_kind(it, &version) && it.version != version.version);
-        let others: Vec<_> = others.collect();
-        let stored = others.iter().copied().find(|it| it.is_stored());
-        let there = project.position(resource).map(|at| &project.resources[at]);
+        let others: Vec<_> = (project.resources.iter())
+            .filter(|other| {
+                project.is_same_kind(other, resource) && other.version != resource.version
+            })
+            .collect();
+        let stored = others.iter().copied().find(|other| other.is_stored());
+        let position = project.position(resource);
+        let existing = position.map(|position| &project.resources[position]);
         let is_external = resource.external().is_some();
         // A kind that another project defines gets a controller by default, even if `PROJECT` already has the kind.
-        let is_new = (there.is_none() || is_external) && others.is_empty();
+        let is_new = (existing.is_none() || is_external) && others.is_empty();
         let has_controllers = resource.is_stored() || is_external;
-        if let Some(before) = there.or(stored.filter(|_| resource.is_stored())) {
+        if let Some(before) = existing.or(stored.filter(|_| resource.is_stored())) {
             resource.controllers.clone_from(&before.controllers);
             resource.webhooks.clone_from(&before.webhooks);
         }

@@ -7,10 +7,9 @@
 
 use serde_json::Value;
 
-use crate::crd::{
-    layout::{Attribute, Meta},
-    literal,
-    schema::Schema,
+use crate::{
+    crd::schema::Schema,
+    rust::{Attribute, Meta, literal, width},
 };
 
 /// Moves the keywords for which schemars or kube has an attribute from `want` to `written`. Adds the attributes of
@@ -22,27 +21,24 @@ pub(super) fn words(
 ) -> Vec<Attribute> {
     // schemars ignores a validation that does not apply to the type.
     let bounds = match written.get("type").and_then(Value::as_str) {
-        Some("string") => Some(("length", ["minLength", "maxLength"])),
-        Some("array") => Some(("length", ["minItems", "maxItems"])),
-        Some("integer" | "number") => Some(("range", ["minimum", "maximum"])),
+        Some("string") => Some(("length", "minLength", "maxLength")),
+        Some("array") => Some(("length", "minItems", "maxItems")),
+        Some("integer" | "number") => Some(("range", "minimum", "maximum")),
         _ => None,
     };
-    if let Some((word, keys)) = bounds {
-        let bounds = ["min", "max"]
-            .into_iter()
-            .zip(keys)
-            .filter_map(|(word, key)| {
-                let value = want.remove(key)?;
-                let bound = literal::number(value.as_number()?);
-                written.insert(key.to_owned(), value);
-                Some(Meta::Leaf(format!("{word} = {bound}")))
-            });
-        let bounds: Vec<_> = bounds.collect();
-        if !bounds.is_empty() {
-            schemars.push(Meta::list(word, bounds));
+    if let Some((word, least, most)) = bounds {
+        let mut metas = Vec::new();
+        for (name, keyword) in [("min", least), ("max", most)] {
+            if let Some(Value::Number(bound)) = want.remove(keyword) {
+                metas.push(Meta::leaf(format!("{name} = {}", literal::number(&bound))));
+                written.insert(keyword.to_owned(), bound.into());
+            }
+        }
+        if !metas.is_empty() {
+            schemars.push(Meta::list(word, metas));
         }
     }
-    let is_text = written.get("type").is_some_and(|it| it == "string");
+    let is_text = written.get("type").is_some_and(|name| name == "string");
     if let Some(pattern) = want.get("pattern").and_then(Value::as_str)
         && is_text
     {
@@ -50,100 +46,115 @@ pub(super) fn words(
         written.extend(want.remove_entry("pattern"));
     }
     let mut of_kube = Vec::new();
-    let keys = want
-        .get("x-kubernetes-list-map-keys")
-        .and_then(Value::as_array);
-    let strategy = match want.get("x-kubernetes-list-type").and_then(Value::as_str) {
-        Some("atomic") if keys.is_none() => Some("ListMerge::Atomic".to_owned()),
-        Some("set") if keys.is_none() => Some("ListMerge::Set".to_owned()),
-        Some("map") => keys.map(|keys| {
-            let keys = keys.iter().filter_map(Value::as_str);
-            let keys = keys.map(|it| format!("{}.into()", literal::text(it)));
-            format!(
-                "ListMerge::Map(vec![{}])",
-                keys.collect::<Vec<_>>().join(", ")
-            )
-        }),
-        _ => None,
-    };
-    if let Some(strategy) = strategy {
+    if let Some(strategy) = merge_strategy(want) {
         of_kube.push(kube(&format!("merge_strategy = {strategy}")));
         written.extend(want.remove_entry("x-kubernetes-list-type"));
         written.extend(want.remove_entry("x-kubernetes-list-map-keys"));
     }
-    if let Some(given) = want.get("x-kubernetes-validations")
-        && let Some(all) = rules(given)
-    {
-        let all = all
-            .into_iter()
-            .map(|rule| kube(&format!("validation = {rule}")));
-        of_kube.extend(all);
-        written.extend(want.remove_entry("x-kubernetes-validations"));
-    }
+    of_kube.extend(validations(want, written));
     of_kube
 }
 
-pub(super) fn kube(text: &str) -> Attribute {
+/// The merge strategy of a list, as a Rust expression.
+fn merge_strategy(schema: &Schema) -> Option<String> {
+    let keys = schema
+        .get("x-kubernetes-list-map-keys")
+        .and_then(Value::as_array);
+    match (schema.get("x-kubernetes-list-type")?.as_str()?, keys) {
+        ("atomic", None) => Some("ListMerge::Atomic".to_owned()),
+        ("set", None) => Some("ListMerge::Set".to_owned()),
+        ("map", Some(keys)) => {
+            let texts: Vec<_> = keys
+                .iter()
+                .filter_map(literal_of)
+                .map(|key| format!("{key}.into()"))
+                .collect();
+            Some(format!("ListMerge::Map(vec![{}])", texts.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+/// Moves the CEL rules from `want` to `written`, and returns the attributes for them.
+pub(super) fn validations(want: &mut Schema, written: &mut Schema) -> Vec<Attribute> {
+    let rules = want.get("x-kubernetes-validations").and_then(rules);
+    let Some(rules) = rules else {
+        return Vec::new();
+    };
+    written.extend(want.remove_entry("x-kubernetes-validations"));
+    rules
+        .iter()
+        .map(|rule| kube(&format!("validation = {rule}")))
+        .collect()
+}
+
+fn kube(text: &str) -> Attribute {
     Attribute::Verbatim(format!("x_kube({text})"))
 }
 
 /// The attribute `schemars(extend(..))` with `keywords`, which have no attribute of their own.
-pub(super) fn extend<'a>(
-    keywords: impl Iterator<Item = (&'a String, &'a Value)>,
-) -> Option<Attribute> {
-    let keywords: Vec<_> = keywords.collect();
-    let line = |(key, value): &(&String, &Value)| {
-        format!("{} = {}", literal::text(key), literal::json(value))
-    };
-    let all = keywords.iter().map(line).collect::<Vec<_>>().join(", ");
+pub(super) fn extend(keywords: &Schema) -> Option<Attribute> {
     if keywords.is_empty() {
         return None;
     }
-    if all.chars().count() <= 70 {
-        return Some(Attribute::Verbatim(format!("schemars(extend({all}))")));
+    let assignments: Vec<_> = keywords
+        .iter()
+        .map(|(keyword, value)| format!("{} = {}", literal::text(keyword), literal::json(value)))
+        .collect();
+    let line = assignments.join(", ");
+    if width(&line) <= 70 {
+        return Some(Attribute::Verbatim(format!("schemars(extend({line}))")));
     }
-    let lines = keywords.iter().map(|(key, value)| {
-        let key = literal::text(key);
-        let width = 80_usize.saturating_sub(key.chars().count());
-        format!("    {key} = {},\n", literal::json_lines(value, 4, width))
-    });
-    Some(Attribute::Verbatim(format!(
-        "schemars(extend(\n{}))",
-        lines.collect::<String>()
-    )))
+    let mut lines = String::new();
+    for (keyword, value) in keywords {
+        let name = literal::text(keyword);
+        let room = 80_usize.saturating_sub(width(&name));
+        lines += &format!("    {name} = {},\n", literal::json_lines(value, 4, room));
+    }
+    Some(Attribute::Verbatim(format!("schemars(extend(\n{lines}))")))
 }
 
 /// CEL rules as Rust expressions, if kube supports every field of the rules.
 pub(super) fn rules(rules: &Value) -> Option<Vec<String>> {
-    let rules = rules.as_array()?.iter().map(|rule| {
-        let fields = rule.as_object()?;
-        let mut rust = String::new();
-        let mut has_message = false;
-        for (key, value) in fields {
-            let text = || value.as_str().map(literal::text);
-            match key.as_str() {
-                "rule" => rust = format!("Rule::new({}){rust}", text()?),
-                "message" | "messageExpression" if has_message => return None,
-                "message" => {
-                    has_message = true;
-                    rust += &format!(".message({})", text()?);
-                }
-                "messageExpression" => {
-                    has_message = true;
-                    rust += &format!(".message(Message::Expression({}.into()))", text()?);
-                }
-                "reason" => {
-                    let reasons = ["Invalid", "Forbidden", "Required", "Duplicate"];
-                    let reason = value.as_str()?.strip_prefix("FieldValue")?;
-                    let reason = reasons.into_iter().find(|it| *it == reason)?;
-                    rust += &format!(".reason(Reason::FieldValue{reason})");
-                }
-                "fieldPath" => rust += &format!(".field_path({})", text()?),
-                "optionalOldSelf" => rust += &format!(".optional_old_self({})", value.as_bool()?),
-                _ => return None,
+    rules.as_array()?.iter().map(rule).collect()
+}
+
+fn rule(rule: &Value) -> Option<String> {
+    const REASONS: [&str; 4] = ["Invalid", "Forbidden", "Required", "Duplicate"];
+    let fields = rule.as_object()?;
+    let mut rust = format!("Rule::new({})", literal_of(fields.get("rule")?)?);
+    let mut has_message = false;
+    for (key, value) in fields {
+        match key.as_str() {
+            "rule" => {}
+            "message" | "messageExpression" if has_message => return None,
+            "message" => {
+                has_message = true;
+                rust += &format!(".message({})", literal_of(value)?);
             }
+            "messageExpression" => {
+                has_message = true;
+                rust += &format!(
+                    ".message(Message::Expression({}.into()))",
+                    literal_of(value)?
+                );
+            }
+            "reason" => {
+                let reason = value.as_str()?.strip_prefix("FieldValue")?;
+                if !REASONS.contains(&reason) {
+                    return None;
+                }
+                rust += &format!(".reason(Reason::FieldValue{reason})");
+            }
+            "fieldPath" => rust += &format!(".field_path({})", literal_of(value)?),
+            "optionalOldSelf" => rust += &format!(".optional_old_self({})", value.as_bool()?),
+            _ => return None,
         }
-        fields.contains_key("rule").then_some(rust)
-    });
-    rules.collect()
+    }
+    Some(rust)
+}
+
+/// A string as a Rust literal.
+fn literal_of(value: &Value) -> Option<String> {
+    value.as_str().map(literal::text)
 }

@@ -3,16 +3,17 @@
 use serde_json::{Value, json};
 
 use super::{
-    Lower, Purpose,
+    Lower,
     attributes::{extend, words},
-    object, take_doc,
-    types::{Scalar, Type},
+    types::TypeWithSchema,
 };
-use crate::crd::{
-    layout::{Attribute, Meta},
-    literal,
-    model::{DefaultFn, Field, Helper},
-    schema::{self, Schema},
+use crate::{
+    crd::{
+        docs::take_doc,
+        model::{DefaultFn, Field, Helper, Purpose},
+        schema::{self, Schema, object},
+    },
+    rust::{Attribute, Meta, RustType, literal},
 };
 
 /// The names of a field, and where it is.
@@ -32,60 +33,54 @@ pub(super) struct LoweredField {
 }
 
 impl Lower<'_> {
-    pub(super) fn field(&mut self, place: &Place, given: Value) -> LoweredField {
-        let mut want = schema::kept(object(given));
+    pub(super) fn field(&mut self, place: &Place, property: Value) -> LoweredField {
+        let mut want = schema::kept(object(property));
         let mut path = place.path.to_vec();
         path.push(place.json.to_owned());
         let ty = self.ty(&want, &path);
-        let mut attributes = Vec::new();
         let mut serde = Vec::new();
         let mut schemars = Vec::new();
         let mut written = ty.written.clone();
-        let mut rust = ty.rust.clone();
         let mut is_default = ty.is_default;
-        let nullable = want.get("nullable").is_some();
+        let is_nullable = want.contains_key("nullable");
 
         // The Rust type, and the value of a missing field.
-        let default = want.get("default").cloned();
-        let value = default.as_ref().and_then(|it| Self::default_value(&ty, it));
-        // A client does not set defaults: the API server does so, and its defaults may change.
-        let value = value.filter(|_| self.purpose == Purpose::Define);
-        match (place.is_required, value) {
-            (false, Some(value)) if !nullable => {
-                if value.is_usual {
+        let default = match want.get("default") {
+            // A client does not set defaults: the API server does so, and its defaults may change.
+            Some(default) if self.purpose == Purpose::Define => ty.default_value(default),
+            _ => None,
+        };
+        let mut is_option = is_nullable;
+        match default {
+            _ if place.is_required => {}
+            Some(default) if !is_nullable => {
+                if default.is_usual {
                     serde.push(Meta::leaf("default"));
                 } else {
-                    let name = self.default_fn(place.ident, &ty.rust, value.rust);
-                    serde.push(Meta::text("default", &name));
+                    let function = self.default_fn(place.ident, &ty.rust, default.rust);
+                    serde.push(Meta::text("default", &function));
                     is_default = false;
                 }
-                written.insert("default".to_owned(), value.written);
+                written.insert("default".to_owned(), default.written);
                 want.remove("default");
             }
-            (false, _) => {
-                let is_empty = ty.empty.filter(|_| !nullable);
-                if is_empty.is_none() {
-                    rust = format!("Option<{rust}>");
-                }
+            _ => {
+                let is_empty = ty.rust.is_empty().filter(|_| !is_nullable);
+                is_option = is_empty.is_none();
                 serde.push(Meta::leaf("default"));
-                let is_empty = is_empty.unwrap_or("Option::is_none");
-                serde.push(Meta::text("skip_serializing_if", is_empty));
+                let skip = is_empty.unwrap_or("Option::is_none");
+                serde.push(Meta::text("skip_serializing_if", skip));
                 is_default = true;
             }
-            (true, _) if nullable => {
-                rust = format!("Option<{rust}>");
-                is_default = true;
-            }
-            (true, _) => {}
         }
-        let is_option = rust != ty.rust;
+        is_default |= is_option;
         if let Some(helper) = ty.helper {
             self.helpers.insert(helper);
             schemars.push(Meta::text("schema_with", helper.name()));
         } else if is_option {
-            schemars.push(Meta::text("with", &ty.rust));
+            schemars.push(Meta::text("with", &ty.rust.to_string()));
         }
-        if ty.helper == Some(Helper::IntOrString) && !place.is_required && !nullable {
+        if ty.helper == Some(Helper::IntOrString) && !place.is_required && !is_nullable {
             // Otherwise kube would allow null.
             want.insert("nullable".to_owned(), false.into());
         }
@@ -94,29 +89,30 @@ impl Lower<'_> {
         if let Some(doc) = &doc {
             written.insert("description".to_owned(), doc.clone().into());
         }
-        want.retain(|key, value| written.get(key) != Some(value));
-        if ty.is_named {
+        want.retain(|keyword, value| written.get(keyword) != Some(value));
+        if ty.rust.named().is_some() {
             // An attribute would override the schema that these types generate.
-            want.retain(|key, _| {
-                !["items", "additionalProperties", "properties"].contains(&key.as_str())
-            });
+            for keyword in ["items", "additionalProperties", "properties"] {
+                want.remove(keyword);
+            }
         }
-        for inner in ["items", "additionalProperties"] {
-            if let Some(value) = want.get_mut(inner) {
-                *value = schema::all_kept(value.take());
-                if written.get(inner) == Some(value) {
-                    want.remove(inner);
+        for keyword in ["items", "additionalProperties"] {
+            if let Some(inner) = want.get_mut(keyword) {
+                *inner = schema::all_kept(inner.take());
+                if written.get(keyword) == Some(inner) {
+                    want.remove(keyword);
                 }
             }
         }
         let of_kube = words(&mut want, &mut written, &mut schemars);
+        let mut attributes = Vec::new();
         if !serde.is_empty() {
             attributes.push(Attribute::Meta(Meta::list("serde", serde)));
         }
         if !schemars.is_empty() {
             attributes.push(Attribute::Meta(Meta::list("schemars", schemars)));
         }
-        attributes.extend(extend(want.iter()));
+        attributes.extend(extend(&want));
         let is_kube = !of_kube.is_empty();
         attributes.extend(of_kube);
         written.extend(want);
@@ -125,7 +121,11 @@ impl Lower<'_> {
                 doc,
                 attributes,
                 ident: place.ident.to_owned(),
-                ty: rust,
+                rust: if is_option {
+                    RustType::Option(Box::new(ty.rust))
+                } else {
+                    ty.rust
+                },
             },
             written,
             is_default,
@@ -133,53 +133,18 @@ impl Lower<'_> {
         }
     }
 
-    /// `default` as a Rust expression, if `ty` is a scalar that can have this value.
-    fn default_value(ty: &Type, default: &Value) -> Option<RustValue> {
-        let value = |rust: String, is_usual: bool, written: Value| {
-            Some(RustValue {
-                rust,
-                is_usual,
-                written,
-            })
-        };
-        match (&ty.scalar, default) {
-            (Scalar::Bool, Value::Bool(it)) => value(it.to_string(), !it, default.clone()),
-            (Scalar::Integer(rust), Value::Number(it)) => {
-                let it = it.as_i64()?;
-                let fits = *rust == "i64" || i32::try_from(it).is_ok();
-                fits.then(|| value(it.to_string(), it == 0, default.clone()))?
-            }
-            (Scalar::Float, Value::Number(it)) => {
-                let it = it.as_f64()?;
-                value(
-                    literal::float(it),
-                    it == 0.0 && it.is_sign_positive(),
-                    json!(it),
-                )
-            }
-            (Scalar::Text, Value::String(it)) => value(
-                format!("{}.to_owned()", literal::text(it)),
-                it.is_empty(),
-                default.clone(),
-            ),
-            (Scalar::Enum(variants), Value::String(it)) => {
-                let (_, variant) = variants.iter().find(|(value, _)| value == it)?;
-                value(format!("{}::{variant}", ty.rust), false, default.clone())
-            }
-            _ => None,
+    /// The name of a function that returns `value` as the default of the field `ident`.
+    fn default_fn(&mut self, ident: &str, rust: &RustType, value: String) -> String {
+        let mut functions = self.defaults.iter();
+        if let Some(function) = functions.find(|known| known.rust == *rust && known.value == value)
+        {
+            return function.name.clone();
         }
-    }
-
-    fn default_fn(&mut self, ident: &str, ty: &str, value: String) -> String {
-        let mut there = self.defaults.iter();
-        if let Some(there) = there.find(|it| it.ty == ty && it.value == value) {
-            return there.name.clone();
-        }
-        let name = format!("default_{}", ident.trim_matches('_'));
-        let name = self.functions.first([name]);
+        let usual = format!("default_{}", ident.trim_matches('_'));
+        let name = self.functions.first([usual]);
         self.defaults.push(DefaultFn {
             name: name.clone(),
-            ty: ty.to_owned(),
+            rust: rust.clone(),
             value,
         });
         name
@@ -187,10 +152,49 @@ impl Lower<'_> {
 }
 
 /// A default value as a Rust expression.
-struct RustValue {
+struct DefaultValue {
     rust: String,
     /// Whether `Default` of the type returns this value.
     is_usual: bool,
     /// The value that kube writes to the schema.
     written: Value,
+}
+
+impl TypeWithSchema {
+    /// `default` as a Rust expression, if the type is a scalar that can have this value.
+    fn default_value(&self, default: &Value) -> Option<DefaultValue> {
+        let mut written = default.clone();
+        let (rust, is_usual) = match (&self.rust, default) {
+            (RustType::Bool, Value::Bool(value)) => (value.to_string(), !value),
+            (RustType::Integer(name), Value::Number(number)) => {
+                let value = number.as_i64()?;
+                if *name == "i32" {
+                    i32::try_from(value).ok()?;
+                }
+                (value.to_string(), value == 0)
+            }
+            (RustType::Float(_), Value::Number(number)) => {
+                let value = number.as_f64()?;
+                written = json!(value);
+                (
+                    literal::float(value),
+                    value == 0.0 && value.is_sign_positive(),
+                )
+            }
+            (RustType::Text, Value::String(text)) => (
+                format!("{}.to_owned()", literal::text(text)),
+                text.is_empty(),
+            ),
+            (RustType::Named(name), Value::String(text)) => {
+                let variant = self.variants.iter().find(|known| known.value == *text)?;
+                (format!("{name}::{}", variant.ident), false)
+            }
+            _ => return None,
+        };
+        Some(DefaultValue {
+            rust,
+            is_usual,
+            written,
+        })
+    }
 }

@@ -5,140 +5,111 @@ use serde_json::{Value, json};
 use super::{
     Lower,
     attributes::{extend, rules},
-    object, take_doc,
-    types::Type,
 };
-use crate::crd::{
-    docs::is_doc,
-    model::{Import, Item, Root, Shape},
-    schema::{self, Schema},
+use crate::{
+    crd::{
+        docs::{is_doc, take_doc},
+        model::{Item, Root, Shape},
+        schema::{self, OPEN, Schema, object},
+    },
+    rust::RustType,
 };
 
 impl Lower<'_> {
     /// Lowers the kind itself. Returns it with the schema that kube generates.
-    pub(super) fn root(&mut self, given: Schema, has_status: bool) -> (Root, Value) {
-        let mut schema = schema::kept(given);
-        let mut fields = object(schema.remove("properties").unwrap_or_default());
-        let meta = ["apiVersion", "kind", "metadata"];
-        fields.retain(|name, _| !meta.contains(&name.as_str()));
-        let status = fields.remove("status");
-        let status = status.or_else(|| has_status.then(|| json!({"type": "object"})));
-        let no_spec = fields.keys().ne(["spec"]);
-        let mut spec = match fields.remove("spec") {
-            Some(spec) if !no_spec => object(spec),
-            spec => {
-                fields.extend(spec.map(|spec| ("spec".to_owned(), spec)));
-                let names = schema.get("required").and_then(Value::as_array);
-                let names = names.into_iter().flatten();
-                let names =
-                    names.filter(|it| it.as_str().is_some_and(|it| fields.contains_key(it)));
-                let required: Vec<_> = names.cloned().collect();
-                let mut spec = object(json!({"type": "object", "required": required}));
-                spec.insert("properties".to_owned(), fields.into());
-                spec
-            }
-        };
-        if schema.get("x-kubernetes-preserve-unknown-fields").is_some() && no_spec {
-            spec.insert(
-                "x-kubernetes-preserve-unknown-fields".to_owned(),
-                true.into(),
-            );
+    pub(super) fn root(&mut self, of_crd: Schema, has_status: bool) -> (Root, Value) {
+        let mut schema = schema::kept(of_crd);
+        let mut fields = schema::properties(&mut schema);
+        for name in ["apiVersion", "kind", "metadata"] {
+            fields.remove(name);
         }
-        let name = format!("{}Spec", self.kind);
-        let (_, mut spec) = self.own_type(&name, spec, true);
+        let status = match fields.remove("status") {
+            None if has_status => Some(json!({"type": "object"})),
+            status => status,
+        };
+        let no_spec = fields.keys().ne(["spec"]);
+        let mut spec = if no_spec {
+            let required: Vec<_> = schema::texts(schema.get("required"))
+                .filter(|name| fields.contains_key(*name))
+                .collect();
+            object(json!({"type": "object", "required": required, "properties": fields}))
+        } else {
+            object(fields.remove("spec").unwrap_or_default())
+        };
+        if no_spec && schema.contains_key(OPEN) {
+            spec.insert(OPEN.to_owned(), true.into());
+        }
         let mut root = Root {
-            spec: name,
             no_spec,
             ..Root::default()
         };
+        let mut written_spec = self.own_type(format!("{}Spec", self.kind), spec, &[]);
         let mut written = object(json!({"type": "object"}));
         let mut properties = Schema::new();
         if no_spec {
-            properties = object(spec.remove("properties").unwrap_or_default());
-            for key in ["required", "x-kubernetes-preserve-unknown-fields"] {
-                written.extend(
-                    spec.get_key_value(key)
-                        .map(|(key, it)| (key.clone(), it.clone())),
-                );
+            properties = schema::properties(&mut written_spec);
+            for keyword in ["required", OPEN] {
+                written.extend(written_spec.remove_entry(keyword));
             }
         } else {
-            properties.insert("spec".to_owned(), spec.into());
+            properties.insert("spec".to_owned(), written_spec.into());
             written.insert("required".to_owned(), json!(["spec"]));
         }
         if let Some(status) = status {
             let name = format!("{}Status", self.kind);
-            let (_, mut status) = self.own_type(&name, object(status), false);
-            status.insert("nullable".to_owned(), true.into());
-            properties.insert("status".to_owned(), status.into());
+            let path = ["status".to_owned()];
+            let mut written_status = self.own_type(name.clone(), object(status), &path);
+            written_status.insert("nullable".to_owned(), true.into());
+            properties.insert("status".to_owned(), written_status.into());
             root.status = Some(name);
         }
         if !properties.is_empty() {
             written.insert("properties".to_owned(), properties.into());
         }
-        written.insert("title".to_owned(), self.kind.into());
         if let Some(Value::String(text)) = schema.get("description") {
             // kube takes the description from a doc comment only. If the whole text cannot be a doc
             // comment, keep the first paragraph, or nothing.
-            if is_doc(text) {
-                root.doc.clone_from(text);
-                written.insert("description".to_owned(), text.clone().into());
-            } else {
-                let first = text.split("\n\n").next().unwrap_or_default().trim();
-                if is_doc(first) {
-                    first.clone_into(&mut root.doc);
-                    written.insert("description".to_owned(), first.into());
-                }
+            let paragraph = text.split("\n\n").next().unwrap_or(text).trim();
+            if let Some(doc) = [text, paragraph].into_iter().find(|text| is_doc(text)) {
+                doc.clone_into(&mut root.doc);
+                written.insert("description".to_owned(), doc.into());
             }
         }
-        if let Some(rules) = schema.get("x-kubernetes-validations")
-            && let Some(all) = self::rules(rules)
+        if let Some(validations) = schema.get("x-kubernetes-validations")
+            && let Some(rules) = rules(validations)
         {
-            root.rules = all;
-            written.insert("x-kubernetes-validations".to_owned(), rules.clone());
+            root.rules = rules;
+            written.insert("x-kubernetes-validations".to_owned(), validations.clone());
         }
         (root, written.into())
     }
 
-    /// The type of the spec or the status. The attributes of the type hold its whole schema,
-    /// because no field of a generated type refers to it.
-    fn own_type(&mut self, name: &str, schema: Schema, is_spec: bool) -> (String, Schema) {
-        let schema = schema::kept(schema);
-        let path = if is_spec {
-            Vec::new()
+    /// Adds the type of the spec or the status, and returns the schema that kube generates for it. The attributes of
+    /// the type hold its whole schema, because no field of a generated type refers to it.
+    fn own_type(&mut self, name: String, of_crd: Schema, path: &[String]) -> Schema {
+        let schema = schema::kept(of_crd);
+        let is_struct = schema.contains_key("properties")
+            || !schema.contains_key(OPEN) && !schema.contains_key("additionalProperties");
+        if is_struct {
+            self.structure(name, schema, path).written
         } else {
-            vec!["status".to_owned()]
-        };
-        let is_struct = schema.get("properties").is_some()
-            || schema.get("x-kubernetes-preserve-unknown-fields").is_none()
-                && schema.get("additionalProperties").is_none();
-        let ty = if is_struct {
-            self.structure(name.to_owned(), schema, &path)
-        } else {
-            self.newtype(name.to_owned(), schema)
-        };
-        (ty.rust, ty.written)
+            self.newtype(name, schema)
+        }
     }
 
-    /// A newtype around `serde_json::Value`.
-    fn newtype(&mut self, name: String, schema: Schema) -> Type {
-        let mut schema = object(schema::all_kept(schema.into()));
+    /// Adds a newtype around `serde_json::Value`.
+    fn newtype(&mut self, name: String, of_crd: Schema) -> Schema {
+        let mut schema = object(schema::all_kept(of_crd.into()));
         let doc = take_doc(&mut schema);
-        let mut written = schema.clone();
-        if let Some(doc) = &doc {
-            written.insert("description".to_owned(), doc.clone().into());
-        }
-        let value = self.import(Import::Value);
         self.slots.push(Some(Item {
-            name: name.clone(),
-            doc,
-            attributes: extend(schema.iter()).into_iter().collect(),
+            name,
+            doc: doc.clone(),
+            attributes: extend(&schema).into_iter().collect(),
             is_default: true,
             is_kube: false,
-            shape: Shape::Newtype(value),
+            shape: Shape::Newtype(RustType::Value),
         }));
-        Type {
-            is_named: true,
-            ..Type::new(name, written.into())
-        }
+        schema.extend(doc.map(|doc| ("description".to_owned(), doc.into())));
+        schema
     }
 }

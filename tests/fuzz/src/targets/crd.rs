@@ -6,9 +6,9 @@ use rscaffold::{
     convert::{File, convert},
     crd::{self, Crd},
     engine::Texts,
-    given::Given,
+    from_crd::KindFromCrd,
     project::Project,
-    render::render,
+    render::Templates,
 };
 
 use super::{files, tests, texts::check_languages};
@@ -50,8 +50,8 @@ pub fn run(data: &[u8]) {
         .take(3)
     {
         let made = [
-            Given::new(crd, None, &EMPTY),
-            Given::of_others(crd, None, &EMPTY),
+            KindFromCrd::of_project(crd, None, &EMPTY),
+            KindFromCrd::of_others(crd, None, &EMPTY),
         ];
         let [own, others] = made.map(|made| made.ok().and_then(|made| texts(&made)));
         for texts in [&own, &others].into_iter().flatten() {
@@ -65,16 +65,15 @@ pub fn run(data: &[u8]) {
 }
 
 /// Returns the texts of the files, if a project can have the kind.
-fn texts(made: &Given) -> Option<Texts> {
+fn texts(made: &KindFromCrd) -> Option<Texts> {
     let mut project = EMPTY.clone();
     for (_, resource) in made.resources(&project).ok()? {
         project.add(resource, false).ok()?;
     }
-    let rendered = render(&project)
-        .expect("a valid project can be rendered")
-        .texts;
+    let mut templates = Templates::new(&project).expect("a valid project can be rendered");
+    let rendered = templates.render().expect("a valid project can be rendered");
     let files = made
-        .files(&project, &rendered)
+        .files(&project, &templates, &rendered)
         .expect("a kind that was added has texts");
     let (texts, losses) = (files.texts, files.losses);
     assert!(losses.iter().all(|loss| !loss.to_string().is_empty()));

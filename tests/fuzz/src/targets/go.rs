@@ -5,6 +5,7 @@ use rscaffold::{
     engine::Texts,
     engine::worktree::Snapshot,
     port::{Port, WITHOUT, is_wanted},
+    render::Templates,
 };
 
 use super::{files, tests, texts::check_languages};
@@ -67,8 +68,10 @@ pub fn run(data: &[u8]) {
     let mut project = port.project.clone();
     project.runtime = "registry".parse().expect("a runtime");
     if project.validate().is_ok() {
+        let mut templates = Templates::new(&project).expect("a valid project can be rendered");
+        let rendered = templates.render().expect("a valid project can be rendered");
         let (texts, notes): (Texts, _) =
-            ported(&port, &project).expect("a valid project has texts");
+            ported(&port, &project, &templates, &rendered).expect("a valid project has texts");
         assert!(notes.iter().all(|note| !note.is_empty()));
         check_languages(&texts).unwrap_or_else(|error| panic!("{error}"));
     }

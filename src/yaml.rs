@@ -1,4 +1,5 @@
-//! Reads and writes the YAML of `PROJECT`.
+//! Reads and writes YAML. Cargo.toml gives the crate serde-saphyr the name `serde_yaml`. Outside of tests, only this
+//! module uses it.
 
 use std::borrow::Cow;
 
@@ -129,15 +130,20 @@ pub fn write_manifest(value: impl Serialize) -> Result<String> {
     write_as(value, false)
 }
 
-/// `text` as a scalar in a rendered file, quoted if YAML would read it as something else, such as `on` or `1.5`. The
-/// library also writes the manifests of the rendered operator, so both agree.
+/// `text` as a scalar in a rendered file, quoted if YAML would read it as something else, such as `on` or `1.5`.
 pub fn scalar(text: &str) -> Result<String> {
+    as_in_manifest(text)
+}
+
+/// `value` as in the manifests that the rendered operator writes with the same library.
+pub fn as_in_manifest<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     let mut options = serde_yaml::SerializerOptions::default();
     // Never wrap a long text.
     options.folded_wrap_chars = usize::MAX;
-    let mut scalar = String::new();
-    serde_yaml::to_fmt_writer_with_options(&mut scalar, &text, options)?;
-    Ok(scalar.trim_end().to_owned())
+    let mut text = String::new();
+    serde_yaml::to_fmt_writer_with_options(&mut text, &value, options)?;
+    text.truncate(text.trim_end().len());
+    Ok(text)
 }
 
 fn write_as(value: impl Serialize, is_yaml_12: bool) -> Result<String> {

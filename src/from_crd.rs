@@ -1,20 +1,26 @@
 //! Turns a CRD from the user into resources of a project, and into the texts of their files.
 
+use std::{cmp::Reverse, str::FromStr};
+
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
+use serde::Serialize;
+use serde_json::Map;
 
 use crate::{
-    crd::{self, Crd, CrdVersion, Loss, Setting},
-    engine::{Text, Texts},
+    crd::{self, Crd, CrdVersion, Loss},
+    engine::Texts,
     hint::OrHint,
     names::{Domain, Group, GroupVersionKind, Kind, Version},
     project::{
         Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
     },
+    render::{Rendered, Templates},
     visible::visible,
+    yaml,
 };
 
-/// The versions of a CRD that become versions of a kind of the project.
-pub struct Given<'a> {
+/// A kind of the project whose types come from a CRD.
+pub struct KindFromCrd<'a> {
     /// The CRD.
     pub crd: &'a Crd,
     /// The versions of the CRD that the project takes.
@@ -26,7 +32,7 @@ pub struct Given<'a> {
 
 /// The files that are generated from a CRD.
 #[derive(Debug, Default)]
-pub struct GivenFiles {
+pub struct FilesFromCrd {
     /// The texts of the files, by path.
     pub texts: Texts,
     /// The differences between the CRD and the generated code.
@@ -41,17 +47,33 @@ enum Definer {
     Others,
 }
 
-impl<'a> Given<'a> {
+/// What the template of a sample takes from a CRD.
+#[derive(Serialize)]
+struct SampleFields {
+    /// YAML; empty if the sample has no fields.
+    fields: String,
+}
+
+/// What the template of a CRD's manifest takes from a CRD.
+#[derive(Serialize)]
+struct ManifestFields<'a> {
+    singular: Option<&'a str>,
+    categories: &'a [String],
+    /// YAML: the list of versions.
+    versions: String,
+}
+
+impl<'a> KindFromCrd<'a> {
     /// Takes all versions of `crd`, or only `version`. `project` defines the kind.
     ///
     /// # Errors
     /// When the CRD does not have this version.
-    pub fn new(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
+    pub fn of_project(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
         let versions = match version {
-            Some(version) => vec![self::version(crd, version)?],
+            Some(version) => vec![find_version(crd, version)?],
             None => crd.versions.iter().collect(),
         };
-        let served = versions.iter().filter(|it| it.served).count();
+        let served = versions.iter().filter(|version| version.served).count();
         let conversion = if served < 2 || crd.converts {
             Conversion::Missing
         } else if crd::served_alike(crd) {
@@ -73,9 +95,13 @@ impl<'a> Given<'a> {
     /// # Errors
     /// When the CRD does not have or does not serve this version.
     pub fn of_others(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
-        let served: Vec<_> = crd.versions.iter().filter(|it| it.served).collect();
+        let served: Vec<_> = crd
+            .versions
+            .iter()
+            .filter(|version| version.served)
+            .collect();
         let taken = if let Some(version) = version {
-            let taken = self::version(crd, version)?;
+            let taken = find_version(crd, version)?;
             ensure!(
                 taken.served,
                 "the CustomResourceDefinition `{}` does not serve `{version}`: it serves {}",
@@ -84,7 +110,7 @@ impl<'a> Given<'a> {
             );
             taken
         } else {
-            let stored = served.iter().find(|it| it.storage);
+            let stored = served.iter().find(|version| version.storage);
             stored.or(served.first()).with_context(|| {
                 format!(
                     "the CustomResourceDefinition `{}` serves no version",
@@ -109,10 +135,14 @@ impl<'a> Given<'a> {
         let kind: Kind = parse(crd, &crd.kind)?;
         let (group, domain) = self.group.clone();
         let id = GroupVersionKind::new(group.clone(), parse(crd, &version.name)?, kind);
-        let (definition, short_names) = match self.definer {
-            Definer::Others => (Definition::External(External::Given), Vec::new()),
+        let mut short_names = Vec::new();
+        let definition = match self.definer {
+            Definer::Others => Definition::External(External::Given),
             Definer::Project(conversion) => {
-                let own = Own {
+                for short_name in &crd.short_names {
+                    short_names.push(parse(crd, short_name)?);
+                }
+                Definition::Own(Own {
                     stage,
                     deprecation: match (version.deprecated, &version.warning) {
                         (true, Some(warning)) => Deprecation::Warning(parse(crd, warning)?),
@@ -122,9 +152,7 @@ impl<'a> Given<'a> {
                     conversion,
                     spokes: None,
                     types: Types::Given,
-                };
-                let short_names = crd.short_names.iter().map(|it| parse(crd, it));
-                (Definition::Own(own), short_names.collect::<Result<_>>()?)
+                })
             }
         };
         Ok(Resource {
@@ -139,36 +167,35 @@ impl<'a> Given<'a> {
     /// Returns the existing resource of `project` for `version`.
     ///
     /// # Errors
-    /// See [`Given::resource`].
-    pub fn there<'p>(
+    /// See [`KindFromCrd::resource`].
+    pub fn existing<'p>(
         &self,
         version: &CrdVersion,
         project: &'p Project,
     ) -> Result<Option<&'p Resource>> {
-        let at = project.position(&self.resource(version, Stage::Unserved)?);
-        Ok(at.map(|at| &project.resources[at]))
+        let position = project.position(&self.resource(version, Stage::Unserved)?);
+        Ok(position.map(|position| &project.resources[position]))
     }
 
     /// Returns the taken versions, each with a new resource for `project`. The stored version comes first. The
     /// resources have no controllers and no webhooks.
     ///
     /// # Errors
-    /// See [`Given::resource`].
+    /// See [`KindFromCrd::resource`].
     pub fn resources(&self, project: &Project) -> Result<Vec<(&'a CrdVersion, Resource)>> {
         let mut versions = self.versions.clone();
-        versions.sort_by_key(|it| (!it.storage, !it.served));
+        versions.sort_by_key(|version| (!version.storage, !version.served));
         let mut resources = Vec::new();
-        for (at, version) in versions.into_iter().enumerate() {
-            let resource = self.resource(version, Stage::Unserved)?;
-            let mut others = project
-                .versions(&resource)
-                .filter(|it| it.version != resource.version);
-            let is_any_stored = others.any(Resource::is_stored);
-            let hub = project.hub_of(&resource);
-            let is_converted = hub.is_some() && project.is_converted(&resource);
+        for version in versions {
+            let unserved = self.resource(version, Stage::Unserved)?;
+            let is_another_stored = project
+                .versions(&unserved)
+                .any(|other| other.version != unserved.version && other.is_stored());
+            let hub = project.hub_of(&unserved);
+            let is_converted = hub.is_some() && project.is_converted(&unserved);
             let stage = match self.definer {
                 _ if is_converted && version.served && !version.storage => Stage::Served,
-                _ if version.storage || at == 0 && !is_any_stored => Stage::Stored,
+                _ if version.storage || resources.is_empty() && !is_another_stored => Stage::Stored,
                 Definer::Project(Conversion::None | Conversion::Lossy) if version.served => {
                     Stage::Served
                 }
@@ -178,136 +205,140 @@ impl<'a> Given<'a> {
             if let (Definition::Own(own), Some(hub)) = (&mut resource.definition, hub) {
                 // The project's own webhook converts, so the conversion strategy of the CRD does not matter.
                 own.conversion = Conversion::Missing;
-                own.spokes = hub
-                    .spokes()
-                    .filter(|_| hub.version == resource.version)
-                    .cloned();
+                if hub.version == resource.version {
+                    own.spokes = hub.spokes().cloned();
+                }
             }
             resources.push((version, resource));
         }
         Ok(resources)
     }
 
-    /// Returns the files that are generated from the CRD. `rendered` is the render of `project`.
+    /// Returns the files that are generated from the CRD. `templates` and `rendered` are those of `project`.
     ///
     /// # Errors
-    /// When the CRD lacks a version of the project, or when the manifest cannot be serialized.
-    pub fn files(&self, project: &Project, rendered: &Texts) -> Result<GivenFiles> {
-        let GivenFiles {
-            mut texts,
-            mut losses,
-            mut doubts,
-        } = GivenFiles::default();
-        let mut written = Vec::new();
-        let mut annotations = Vec::new();
+    /// When a name in the CRD is not valid in a project, or when a template has a defect.
+    pub fn files(
+        &self,
+        project: &Project,
+        templates: &Templates,
+        rendered: &Rendered,
+    ) -> Result<FilesFromCrd> {
+        let mut files = FilesFromCrd::default();
+        let mut versions = Vec::new();
         for version in &self.versions {
-            let Some(resource) = self.there(version, project)? else {
+            let Some(resource) = self.existing(version, project)? else {
                 continue;
             };
-            let types = project.types_file(resource);
-            // Like every file, the types file begins with the license header.
-            let skeleton = rendered.get(&types).map_or("", Text::as_ref);
-            let header = skeleton.split_once("//! ").map_or("", |(header, _)| header);
+            let types_file = project.types_file(resource);
             if resource.external().is_some() {
-                let made = crd::types_for_use(self.crd, version, &project.type_name(resource));
-                texts.insert(types, format!("{header}{made}").into());
+                let types = crd::types_for_use(self.crd, version);
+                files.render(templates, rendered, types_file, &types)?;
                 continue;
             }
-            let sample = resource.sample_file();
-            annotations = project.annotations(resource);
-            let made = crd::make(
-                self.crd,
-                version,
-                &Setting {
-                    sample: Some(&format!("../../../../config/samples/{sample}")),
-                    project: project.project_name.as_str(),
-                    type_name: &project.type_name(resource),
-                    served: resource.is_served(),
-                    annotations: &annotations,
+            let generated = crd::generate(self.crd, version, &project.type_name(resource));
+            files.render(templates, rendered, types_file, &generated.types)?;
+            let sample = SampleFields {
+                fields: match &generated.sample {
+                    sample if sample.as_object().is_none_or(Map::is_empty) => String::new(),
+                    sample => yaml::write_manifest(sample)?,
                 },
-            );
-            texts.insert(types, format!("{header}{}", made.types).into());
-            texts.insert(format!("config/samples/{sample}"), made.sample.into());
-            let several = self.versions.len() > 1;
-            for (all, more) in [(&mut losses, made.losses), (&mut doubts, made.doubts)] {
-                all.extend(more.into_iter().map(|it| {
-                    if several {
-                        it.of_version(&version.name)
-                    } else {
-                        it
-                    }
-                }));
+            };
+            let sample_file = format!("config/samples/{}", resource.sample_file());
+            files.render(templates, rendered, sample_file, &sample)?;
+            for (all, of_version) in [
+                (&mut files.losses, generated.losses),
+                (&mut files.doubts, generated.doubts),
+            ] {
+                if self.versions.len() == 1 {
+                    all.extend(of_version);
+                } else {
+                    let losses = of_version.into_iter();
+                    all.extend(losses.map(|loss| loss.of_version(&version.name)));
+                }
             }
-            written.push((resource.clone(), *version, made.written));
+            versions.push((resource, *version, generated.schema));
         }
-        if let Some((resource, ..)) = written.first()
-            && project.versions(resource).count() == written.len()
+        if let Some((resource, ..)) = versions.first()
+            && project.versions(resource).count() == versions.len()
         {
-            written.sort_by(|(a, ..), (b, ..)| {
-                (!a.is_stored(), &b.version).cmp(&(!b.is_stored(), &a.version))
+            versions.sort_by_key(|(resource, ..)| {
+                (!resource.is_stored(), Reverse(resource.version.clone()))
             });
-            let versions = written.into_iter().map(|(resource, version, written)| {
-                let stage = [resource.is_served(), resource.is_stored()];
-                (version, written, stage)
-            });
-            let versions: Vec<_> = versions.collect();
-            let converts = self.hub(project)?.is_some();
-            let manifest = crd::manifest(self.crd, versions, &annotations, converts)?;
+            let entries: Vec<_> = versions
+                .into_iter()
+                .map(|(resource, version, schema)| {
+                    let (served, stored) = (resource.is_served(), resource.is_stored());
+                    crd::manifest_version(version, schema, served, stored)
+                })
+                .collect();
+            let manifest = ManifestFields {
+                singular: self.crd.singular.as_deref(),
+                categories: &self.crd.categories,
+                versions: yaml::as_in_manifest(&entries)?,
+            };
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
-            let ends = ["bases", "crds"].map(|folder| format!("/{folder}/{name}"));
-            let is_it = |path: &&String| ends.iter().any(|end| path.ends_with(end.as_str()));
-            for path in rendered.keys().filter(is_it) {
-                texts.insert(path.clone(), manifest.clone().into());
+            let chart = format!("charts/{}/files/crds", project.project_name);
+            for folder in ["config/crd/bases", &chart] {
+                files.render(templates, rendered, format!("{folder}/{name}"), &manifest)?;
             }
         }
-        Ok(GivenFiles {
-            texts,
-            losses,
-            doubts,
-        })
-    }
-
-    /// The hub of the kind in `project`, if a webhook converts its versions.
-    fn hub<'p>(&self, project: &'p Project) -> Result<Option<&'p Resource>> {
-        let Some(version) = self.versions.first() else {
-            return Ok(None);
-        };
-        let there = self.there(version, project)?;
-        Ok(there.and_then(|it| project.hub_of(it)))
+        Ok(files)
     }
 
     /// A warning about served versions that have different schemas and no conversion.
     pub fn lossy(&self, project: &Project) -> Option<String> {
-        let own = self.there(self.versions.first()?, project).ok()??.own()?;
-        let served = self.versions.iter().filter(|it| it.served);
-        (own.conversion == Conversion::Lossy).then(|| {
-            format!(
-                "the schemas of {} differ, and nothing converts between them, as in the CRD: a \
-                 write through one version loses the fields that only the others have",
-                names(&served.copied().collect::<Vec<_>>())
-            )
-        })
+        let resource = self.existing(self.versions.first()?, project).ok()??;
+        if resource.own()?.conversion != Conversion::Lossy {
+            return None;
+        }
+        let served: Vec<_> = (self.versions.iter().copied())
+            .filter(|version| version.served)
+            .collect();
+        Some(format!(
+            "the schemas of {} differ, and nothing converts between them, as in the CRD: a \
+             write through one version loses the fields that only the others have",
+            names(&served)
+        ))
     }
 
     /// A note about versions that the CRD serves and the project does not, with the reason.
     pub fn unserved(&self, project: &Project) -> Option<String> {
-        let unserved = self.versions.iter().filter(|version| {
-            let there = self.there(version, project).ok().flatten();
-            let there = there.filter(|it| it.has_api());
-            version.served && there.is_some_and(|it| !it.is_served())
-        });
-        let unserved: Vec<_> = unserved.copied().collect();
+        let unserved: Vec<_> = (self.versions.iter().copied())
+            .filter(|version| {
+                let resource = self.existing(version, project).ok().flatten();
+                version.served
+                    && resource.is_some_and(|resource| resource.has_api() && !resource.is_served())
+            })
+            .collect();
+        if unserved.is_empty() {
+            return None;
+        }
         let reason = if self.crd.converts {
             "in the CRD, a webhook converts between the versions, but this project has no such webhook"
         } else {
             "another version is stored, and nothing converts between them"
         };
-        (!unserved.is_empty()).then(|| {
-            format!(
-                "{} is not served, unlike in the CRD: {reason}",
-                names(&unserved)
-            )
-        })
+        Some(format!(
+            "{} is not served, unlike in the CRD: {reason}",
+            names(&unserved)
+        ))
+    }
+}
+
+impl FilesFromCrd {
+    /// Adds the file at `path`, if the project has it. Its template gets `from_crd`.
+    fn render(
+        &mut self,
+        templates: &Templates,
+        rendered: &Rendered,
+        path: String,
+        from_crd: &impl Serialize,
+    ) -> Result<()> {
+        if let Some(text) = rendered.file_with(templates, &path, "from_crd", from_crd)? {
+            self.texts.insert(path, text);
+        }
+        Ok(())
     }
 }
 
@@ -318,14 +349,17 @@ fn name(crd: &Crd) -> String {
 
 /// The names of versions.
 fn names(versions: &[&CrdVersion]) -> String {
-    let names = versions.iter().map(|it| format!("`{}`", visible(&it.name)));
-    names.collect::<Vec<_>>().join(", ")
+    let names: Vec<_> = versions
+        .iter()
+        .map(|version| format!("`{}`", visible(&version.name)))
+        .collect();
+    names.join(", ")
 }
 
 /// Finds `version` in `crd`.
-fn version<'a>(crd: &'a Crd, version: &Version) -> Result<&'a CrdVersion> {
+fn find_version<'a>(crd: &'a Crd, version: &Version) -> Result<&'a CrdVersion> {
     let mut versions = crd.versions.iter();
-    let found = versions.find(|it| it.name == version.as_str());
+    let found = versions.find(|candidate| candidate.name == version.as_str());
     found.with_context(|| {
         format!(
             "the CustomResourceDefinition `{}` has no version `{version}`: it has {}",
@@ -336,9 +370,8 @@ fn version<'a>(crd: &'a Crd, version: &Version) -> Result<&'a CrdVersion> {
 }
 
 /// Parses a name in `crd`. The error names the CRD.
-fn parse<T: std::str::FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> {
-    let parsed = text.parse();
-    parsed.map_err(|error| {
+fn parse<T: FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> {
+    text.parse().map_err(|error| {
         let name = name(crd);
         anyhow!("cannot use the CustomResourceDefinition `{name}`: {error}")
     })
@@ -349,9 +382,8 @@ fn parse<T: std::str::FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> 
 /// # Errors
 /// When `full` has no domain, or names two groups of the project.
 pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
-    let of_project = full.without(&project.domain);
     let (group, domain) = project.group(full)?;
-    if domain.is_some() || of_project != *full {
+    if domain.is_some() || full.without(&project.domain) != *full {
         return Ok((group, domain));
     }
     let (group, domain) = split(project, full)?;
@@ -363,7 +395,7 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
 ///
 /// # Errors
 /// When the group has no domain.
-pub fn of_others(
+pub fn resource_of_others(
     project: &Project,
     full: &Group,
     version: Version,
@@ -380,21 +412,21 @@ pub fn of_others(
 
 /// Like [`group`], for a kind that another project defines. If the domain is `None`, the group is the full group.
 fn group_of_others(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
-    let is_there = |it: &&Resource| project.full_group(it) == full.as_str() && !it.is_builtin();
-    if let Some(there) = project.resources.iter().find(is_there) {
-        return Ok(if there.group.is_empty() {
+    let known = project
+        .resources
+        .iter()
+        .find(|resource| project.full_group(resource) == full.as_str() && !resource.is_builtin());
+    if let Some(resource) = known {
+        return Ok(if resource.group.is_empty() {
             (full.clone(), None)
         } else {
-            let own = there.has_api().then_some(&project.domain);
-            let domain = there.domain.as_ref().or(own);
-            (there.group.clone(), domain.cloned())
+            let own = resource.has_api().then_some(&project.domain);
+            let domain = resource.domain.as_ref().or(own);
+            (resource.group.clone(), domain.cloned())
         });
     }
     let short = full.without(&project.domain);
-    let module = short.module(&project.domain);
-    let mut others = project.resources.iter();
-    let is_taken = others.any(|it| project.group_module(it) == module);
-    let (group, domain) = if short == *full || is_taken {
+    let (group, domain) = if short == *full || has_module(project, &short) {
         split(project, full)?
     } else {
         (short, project.domain.clone())
@@ -404,29 +436,26 @@ fn group_of_others(project: &Project, full: &Group) -> Result<(Group, Option<Dom
 
 /// Splits `full` at a dot into a group and a domain.
 fn split(project: &Project, full: &Group) -> Result<(Group, Domain)> {
-    // Take the shortest group whose Rust module no other group of the project uses.
-    let taken: Vec<_> = project
-        .resources
-        .iter()
-        .map(|it| project.group_module(it))
-        .collect();
-    let dots = full.as_str().match_indices('.');
-    let splits: Result<Vec<(Group, Domain)>> = dots
-        .map(|(dot, _)| {
-            Ok((
-                full.as_str()[..dot].parse()?,
-                full.as_str()[dot + 1..].parse()?,
-            ))
-        })
-        .collect();
-    let mut splits = splits?;
-    let free = splits
-        .iter()
-        .position(|(group, _)| !taken.contains(&group.module(&project.domain)));
+    let mut splits: Vec<(Group, Domain)> = Vec::new();
+    for (dot, _) in full.as_str().match_indices('.') {
+        let (group, domain) = (&full.as_str()[..dot], &full.as_str()[dot + 1..]);
+        splits.push((group.parse()?, domain.parse()?));
+    }
     if splits.is_empty() {
         return Err(anyhow!("the group `{full}` has no domain")).or_hint(
             "the group of a CustomResourceDefinition ends in a domain, as in `webapp.example.com`",
         );
     }
+    // Take the shortest group whose Rust module no other group of the project uses.
+    let free = splits
+        .iter()
+        .position(|(group, _)| !has_module(project, group));
     Ok(splits.swap_remove(free.unwrap_or(0)))
+}
+
+/// Returns whether a group of the project has the same Rust module as `group`.
+fn has_module(project: &Project, group: &Group) -> bool {
+    let module = group.module(&project.domain);
+    let mut resources = project.resources.iter();
+    resources.any(|resource| project.group_module(resource) == module)
 }

@@ -1,13 +1,48 @@
-//! Formats attributes like rustfmt.
+//! Lays out code like rustfmt.
+#![expect(
+    clippy::format_push_string,
+    reason = "`+=` is easier to read than `write!`"
+)]
 
+use super::literal;
+
+/// The longest line of code.
+const LINE: usize = 100;
+/// rustfmt leaves the fields of a struct on one line up to this width.
+const FIELDS: usize = 18;
 /// rustfmt leaves several arguments of an attribute on one line up to this width.
 const ARGUMENTS: usize = 70;
-/// The maximum width of a line.
-pub(super) const LINE: usize = 100;
+
+/// The number of columns of a text.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Returns `line`, or `lines` if `line` is too long.
+pub(crate) fn one_or_several(line: String, lines: String) -> String {
+    if width(&line) <= LINE { line } else { lines }
+}
+
+/// `name` with `fields` in braces, as a pattern or an expression at the indentation `indent`.
+pub(crate) fn braces(name: &str, fields: &[String], indent: usize) -> String {
+    let line = fields.join(", ");
+    if fields.is_empty() {
+        format!("{name} {{}}")
+    } else if width(&line) <= FIELDS && !line.contains('\n') {
+        format!("{name} {{ {line} }}")
+    } else {
+        let pad = " ".repeat(indent);
+        let mut lines = String::new();
+        for field in fields {
+            lines += &format!("{pad}    {field},\n");
+        }
+        format!("{name} {{\n{lines}{pad}}}")
+    }
+}
 
 /// An attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Attribute {
+pub(crate) enum Attribute {
     /// An attribute that rustfmt formats.
     Meta(Meta),
     /// An attribute that rustfmt does not change. The lines after the first one are not indented yet.
@@ -16,7 +51,7 @@ pub(super) enum Attribute {
 
 /// The content of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Meta {
+pub(crate) enum Meta {
     /// `default`, or `rename = "x"`.
     Leaf(String),
     /// `length(min = 1)`
@@ -34,7 +69,7 @@ impl Meta {
 
     /// `name = "value"`
     pub fn text(name: &str, value: &str) -> Self {
-        Self::Leaf(format!("{name} = {}", super::literal::text(value)))
+        Self::Leaf(format!("{name} = {}", literal::text(value)))
     }
 
     fn line(&self) -> String {
@@ -54,21 +89,20 @@ impl Meta {
         let Self::List(name, items) = self else {
             return line;
         };
-        let arguments = Self::arguments(items);
-        let width = |text: &str| text.chars().count();
-        let is_short = items.len() == 1 || width(&arguments) <= ARGUMENTS;
+        let is_short = items.len() == 1 || width(&Self::arguments(items)) <= ARGUMENTS;
         if is_short && indent + width(&line) + after <= LINE {
             return line;
         }
         if let [item @ Self::List(..)] = items.as_slice() {
-            let item = item.laid_out(indent, after + 1 + width(name) + 1);
-            return format!("{name}({item})");
+            let argument = item.laid_out(indent, after + 1 + width(name) + 1);
+            return format!("{name}({argument})");
         }
-        let inner = indent + 4;
-        let pad = " ".repeat(inner);
-        let items = items.iter().map(|it| it.laid_out(inner, 1));
-        let items = items.map(|it| format!("{pad}{it}")).collect::<Vec<_>>();
-        format!("{name}(\n{}\n{})", items.join(",\n"), " ".repeat(indent))
+        let pad = " ".repeat(indent + 4);
+        let lines: Vec<_> = items
+            .iter()
+            .map(|item| format!("{pad}{}", item.laid_out(indent + 4, 1)))
+            .collect();
+        format!("{name}(\n{}\n{})", lines.join(",\n"), " ".repeat(indent))
     }
 }
 
@@ -84,8 +118,7 @@ impl Attribute {
         match self {
             Self::Meta(meta) => format!("{pad}#[{}]\n", meta.laid_out(indent, 3)),
             Self::Verbatim(text) => {
-                let text = text.replace('\n', &format!("\n{pad}"));
-                format!("{pad}#[{text}]\n")
+                format!("{pad}#[{}]\n", text.replace('\n', &format!("\n{pad}")))
             }
         }
     }

@@ -1,0 +1,10 @@
+//! Rust code as data: types, literals and attributes, and the layout that rustfmt gives them.
+
+mod layout;
+pub(crate) mod literal;
+mod types;
+
+pub(crate) use self::{
+    layout::{Attribute, Meta, braces, one_or_several, width},
+    types::RustType,
+};
