@@ -656,33 +656,21 @@ impl<'a> Converter<'a> {
         let (_, module) = way.modules();
         let (_, target) = way.order((self.spoke, self.hub));
         let path = format!("{module}::{name}");
-        match target.items.get(name) {
-            None
-            | Some(TypeItem {
-                shape: Shape::Closed,
-                ..
-            }) => Expression::new(Sort::Computed, "Default::default()"),
-            Some(item) if item.is_default => {
-                Expression::new(Sort::Computed, format!("{path}::default()"))
+        let item = target.items.get(name);
+        match item.map(|item| (&item.shape, item.is_default)) {
+            None | Some((Shape::Closed, _)) => {
+                Expression::new(Sort::Computed, "Default::default()")
             }
-            Some(TypeItem {
-                shape: Shape::Enum(variants),
-                ..
-            }) => {
+            Some((_, true)) => Expression::new(Sort::Computed, format!("{path}::default()")),
+            Some((Shape::Enum(variants), _)) => {
                 let Expression { code, sort } = self.first_variant(variants, way, indent);
                 Expression::new(sort, format!("{path}::{code}"))
             }
-            Some(TypeItem {
-                shape: Shape::Newtype(part),
-                ..
-            }) => {
+            Some((Shape::Newtype(part), _)) => {
                 let value = self.first(&part.rust, way, indent).code;
                 Expression::new(Sort::Computed, format!("{path}({value})"))
             }
-            Some(TypeItem {
-                shape: Shape::Struct(fields),
-                ..
-            }) => {
+            Some((Shape::Struct(fields), _)) => {
                 let mut values = Vec::new();
                 for field in fields {
                     let value = self.missing(field, way, indent + 4).code;
