@@ -7,9 +7,9 @@ use kube::runtime::watcher::Event;
 use tokio::{sync::SetOnce, task::JoinSet};
 
 use super::{
-    Runtime,
     guarded::Guarded,
     scope::{Kind, Watchable},
+    services::Services,
     watch::{Extent, Key, Selector, Shown, Watcher, watch},
 };
 
@@ -38,7 +38,7 @@ pub struct Informers(Vec<Box<dyn Start>>);
 
 /// An informer for any kind, which can be started.
 trait Start: Any + Send {
-    fn start(self: Box<Self>, runtime: &Runtime, tasks: &mut JoinSet<()>);
+    fn start(self: Box<Self>, services: &Services, tasks: &mut JoinSet<()>);
 }
 
 struct Informer<K: Watchable> {
@@ -114,9 +114,9 @@ impl Informers {
     }
 
     /// Spawns all informers in `tasks`. They end when the manager stops.
-    pub fn start(self, runtime: &Runtime, tasks: &mut JoinSet<()>) {
+    pub fn start(self, services: &Services, tasks: &mut JoinSet<()>) {
         for informer in self.0 {
-            informer.start(runtime, tasks);
+            informer.start(services, tasks);
         }
     }
 }
@@ -134,7 +134,7 @@ impl<K: Watchable> Informer<K> {
 }
 
 impl<K: Watchable> Start for Informer<K> {
-    fn start(self: Box<Self>, runtime: &Runtime, tasks: &mut JoinSet<()>) {
+    fn start(self: Box<Self>, services: &Services, tasks: &mut JoinSet<()>) {
         let Self {
             kind,
             extent,
@@ -142,7 +142,7 @@ impl<K: Watchable> Start for Informer<K> {
             mut handlers,
             synced,
         } = *self;
-        let events = watch(runtime, &kind, &extent, watchers, synced);
+        let events = watch(services, &kind, &extent, watchers, synced);
         tasks.spawn(async move {
             let mut events = pin!(events);
             while let Some(event) = events.next().await {

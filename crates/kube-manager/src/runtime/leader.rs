@@ -5,14 +5,15 @@
 
 use std::{future::pending, process, sync::Arc, thread, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::MicroTime,
     jiff::Timestamp,
 };
 use kube::{
-    Api, Client,
+    Api,
     api::{ObjectMeta, PostParams},
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -24,8 +25,77 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Runtime, failure, health::Health, metrics::Metrics, options::Election, workers::Workers,
+    failure, flags::duration, health::Health, host::Host, metrics::Metrics, workers::Workers,
 };
+
+/// The flags of leader election.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Election {
+    /// Whether only one of several replicas works: the one that holds a Lease
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT")]
+    #[arg(action = clap::ArgAction::Set, default_value = "false", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(super) leader_elect: bool,
+
+    /// How long other replicas wait before they take the Lease of a leader that does not renew it
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_LEASE_DURATION")]
+    #[arg(default_value = "15s", value_parser = duration, value_name = "TIME")]
+    pub(super) leader_elect_lease_duration: Duration,
+
+    /// How long a leader tries to renew its Lease before it gives up
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RENEW_DEADLINE")]
+    #[arg(default_value = "10s", value_parser = duration, value_name = "TIME")]
+    pub(super) leader_elect_renew_deadline: Duration,
+
+    /// Time between two tries to renew the Lease
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RETRY_PERIOD")]
+    #[arg(default_value = "2s", value_parser = duration, value_name = "TIME")]
+    pub(super) leader_elect_retry_period: Duration,
+
+    /// Name of the Lease [default: name and domain of the operator]
+    #[arg(
+        long,
+        env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAME",
+        value_name = "NAME"
+    )]
+    pub(super) leader_elect_resource_name: Option<String>,
+
+    /// Namespace of the Lease; by default that of the Pod or of the kubeconfig
+    #[arg(
+        long,
+        env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAMESPACE",
+        value_name = "NAMESPACE"
+    )]
+    pub(super) leader_elect_resource_namespace: Option<String>,
+}
+
+impl Election {
+    /// Without leader election, this process leads from the start.
+    pub(super) fn leadership(&self) -> Leadership {
+        Leadership::with(if self.leader_elect {
+            Term::Standby
+        } else {
+            Term::Always
+        })
+    }
+
+    /// Checks that the durations do not allow two replicas to lead at the same time.
+    pub(super) fn validate(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.leader_elect_lease_duration > self.leader_elect_renew_deadline,
+            "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline"
+        );
+        ensure!(
+            self.leader_elect_renew_deadline > self.leader_elect_retry_period,
+            "--leader-elect-renew-deadline must be longer than --leader-elect-retry-period"
+        );
+        ensure!(
+            !self.leader_elect_retry_period.is_zero(),
+            "--leader-elect-retry-period must not be zero"
+        );
+        Ok(())
+    }
+}
 
 /// The clock of the election, which goes on while the machine is suspended. [`Instant`](std::time::Instant) does not on
 /// Linux and macOS: after a suspended hour, this process would still lead, together with another replica.
@@ -63,14 +133,6 @@ enum Term {
 }
 
 impl Leadership {
-    /// Without leader election, this process leads from the start.
-    pub fn new(election: &Election) -> Self {
-        Self::with(match election.leader_elect {
-            true => Term::Standby,
-            false => Term::Always,
-        })
-    }
-
     /// For a process without other replicas.
     #[cfg(test)]
     pub fn always() -> Self {
@@ -167,22 +229,29 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// `client` must send requests whether this process leads or not.
-    pub fn new(runtime: &Runtime, client: Client, election: Election, workers: &Workers) -> Self {
+    pub fn new(
+        host: &Host,
+        election: Election,
+        leadership: Leadership,
+        workers: &Workers,
+        health: Health,
+        metrics: Metrics,
+    ) -> Self {
+        let client = host.client.clone();
         let name = election.leader_elect_resource_name.clone();
         let namespace = election.leader_elect_resource_namespace.clone();
         let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
         Self {
             leases: Api::namespaced(client, &namespace),
-            lease: name.unwrap_or_else(|| runtime.operator.lease_name()),
+            lease: name.unwrap_or_else(|| host.operator.lease_name()),
             identity: identity(),
             election,
-            leadership: runtime.leadership.clone(),
+            leadership,
             workers: workers.handle().clone(),
             work_ended: workers.ended(),
-            health: runtime.health.clone(),
-            metrics: runtime.metrics.clone(),
-            stop: runtime.stop.clone(),
+            health,
+            metrics,
+            stop: host.stop.clone(),
             seen: None,
             may_hold: false,
         }
@@ -426,7 +495,7 @@ mod tests {
 
     use clap::Parser;
     use http::{Method, Request, Response, StatusCode};
-    use kube::{Config, client::Body};
+    use kube::{Client, Config, client::Body};
     use prometheus::Registry;
     use serde_json::{Value, json};
     use tokio::time::timeout;
@@ -440,9 +509,25 @@ mod tests {
         election: Election,
     }
 
-    fn candidate(arguments: &str) -> Candidate {
+    fn election(arguments: &str) -> Election {
         let arguments = ["operator"].into_iter().chain(arguments.split_whitespace());
-        let election = Cli::parse_from(arguments).election;
+        Cli::parse_from(arguments).election
+    }
+
+    #[test]
+    fn a_leader_gives_up_before_another_may_start() {
+        assert!(election("").validate().is_ok());
+        for wrong in [
+            "--leader-elect-renew-deadline 15s",
+            "--leader-elect-retry-period 10s",
+            "--leader-elect-retry-period 0s",
+        ] {
+            assert!(election(wrong).validate().is_err(), "{wrong}");
+        }
+    }
+
+    fn candidate(arguments: &str) -> Candidate {
+        let election = election(arguments);
         let client = Client::try_from(Config::new("http://localhost".parse().expect("a URL")));
         Candidate {
             leases: Api::default_namespaced(client.expect("a client")),
@@ -452,7 +537,7 @@ mod tests {
             may_hold: false,
             lease: "test.example.com".to_owned(),
             identity: "me".to_owned(),
-            leadership: Leadership::new(&election),
+            leadership: election.leadership(),
             election,
             health: Health::default(),
             metrics: Metrics::new(&Operator::new("test", "example.com"), Registry::new())

@@ -13,8 +13,8 @@ use kube::Resource;
 use parking_lot::Mutex;
 
 use super::{
-    cleanup,
     guarded::Guarded,
+    tie,
     watch::{Key, Shown, is_in, key},
 };
 
@@ -54,7 +54,7 @@ pub fn refers_to<K: Resource<DynamicType = ()>>(reference: &OwnerReference) -> b
 
 /// The owner of `child`.
 pub fn controlled_by<C: Resource>(child: &C) -> Option<OwnerReference> {
-    cleanup::controlled_by(child.meta())
+    tie::controlled_by(child.meta())
 }
 
 impl<C: Resource + Clone> Owned<C> {

@@ -348,7 +348,7 @@ mod tests {
     use prometheus::Registry;
 
     use super::*;
-    use crate::runtime::{Metrics, Operator};
+    use crate::runtime::{metrics::Metrics, operator::Operator};
 
     type TestQueue = Arc<Queue<&'static str>>;
 

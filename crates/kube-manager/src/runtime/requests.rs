@@ -48,6 +48,11 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(65);
 /// The time within which the API server begins to answer a watch, even a watch without events.
 const BEGIN: Duration = Duration::from_secs(30);
 
+/// How long a connection may be silent: longer than any request waits for its answer. A watch gets a bookmark each
+/// minute, so a watch that is silent for so long has probably lost its connection. TCP notices most lost connections
+/// earlier, but not behind a proxy that keeps its side of the connection open.
+pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(75);
+
 /// How long an unused connection is kept: less than the time in which TCP notices a dead connection, so that few
 /// requests are sent on a connection that the network has lost.
 pub(super) const UNUSED: Duration = Duration::from_secs(25);

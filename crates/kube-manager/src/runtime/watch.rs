@@ -28,13 +28,13 @@ use kube::{
 use tokio::sync::SetOnce;
 
 use super::{
-    Runtime,
     backoff::growing,
-    failure,
+    diagnosis, failure,
     guarded::Guarded,
     rbac::Rule,
     requests::watching,
     scope::{Kind, Watchable},
+    services::Services,
     status,
 };
 
@@ -42,7 +42,7 @@ use super::{
 const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
 
 /// How long a watch lasts, in seconds, as in client-go; the next watch continues where it ended. Dead connections are
-/// noticed earlier: see [`READ_TIMEOUT`](super::READ_TIMEOUT).
+/// noticed earlier: see [`READ_TIMEOUT`](super::requests::READ_TIMEOUT).
 const LENGTH: Range<u32> = 300..601;
 
 /// Namespace and name of an object.
@@ -137,7 +137,7 @@ fn resource<K: Watchable>(dyntype: &K::DynamicType) -> String {
 /// The events of all `K` in `extent`, until the manager stops. Sets `synced` after the first list, once the watch has
 /// begun. Errors and readiness are reported for each of `watchers`.
 pub fn watch<K: Watchable>(
-    runtime: &Runtime,
+    services: &Services,
     kind: &Kind<K::DynamicType>,
     extent: &Extent,
     watchers: Vec<Watcher>,
@@ -149,7 +149,7 @@ pub fn watch<K: Watchable>(
     );
     let namespace = extent.namespace.clone();
     let check = move |watcher: &Watcher| format!("{} on {what}", watcher.controller);
-    let (health, metrics) = (runtime.health.clone(), runtime.metrics.clone());
+    let (health, metrics) = (services.health.clone(), services.metrics.clone());
     for watcher in &watchers {
         health.waits(&check(watcher), "waits for the list");
     }
@@ -174,7 +174,7 @@ pub fn watch<K: Watchable>(
     };
     let keep = watchers.iter().filter(|it| it.keeps_status_fields);
     let keep: Vec<_> = keep.map(Watcher::field_manager).collect();
-    let client = watching(runtime.client.clone(), begun);
+    let client = watching(services.client.clone(), begun);
     let api = kind.api::<Guarded<K>>(client, namespace.as_deref());
     let mut config = watcher::Config::default().timeout(length());
     // Set only if not empty: kube would send an empty selector, too.
@@ -204,7 +204,7 @@ pub fn watch<K: Watchable>(
                 return;
             }
             is_in_sync.store(false, Ordering::Relaxed);
-            let (reason, says) = (failure::reason(error), failure::message(error));
+            let (reason, says) = (diagnosis::reason(error), failure::message(error));
             for watcher in &watchers {
                 let Watcher {
                     controller, rules, ..
@@ -213,7 +213,7 @@ pub fn watch<K: Watchable>(
                     .watch_errors
                     .with_label_values(&[controller, reason]);
                 errors.inc();
-                let hint = failure::hint(error, rules);
+                let hint = diagnosis::hint(error, rules);
                 if !is_interruption(error) {
                     let says = hint.as_ref().unwrap_or(&says);
                     health.waits(&check(watcher), says.as_str());
@@ -224,7 +224,7 @@ pub fn watch<K: Watchable>(
             }
         })
         .filter_map(|event| ready(event.ok()))
-        .take_until(runtime.stop.clone().cancelled_owned())
+        .take_until(services.host.stop.clone().cancelled_owned())
 }
 
 /// A random length within [`LENGTH`], so that watches that started together do not all end together.
@@ -292,10 +292,7 @@ mod tests {
     use kube::{Api, Config, api::WatchParams};
 
     use super::{
-        super::{
-            READ_TIMEOUT,
-            requests::{self, PATIENCE, UNUSED},
-        },
+        super::requests::{self, PATIENCE, READ_TIMEOUT, UNUSED},
         *,
     };
 

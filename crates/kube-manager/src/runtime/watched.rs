@@ -15,7 +15,7 @@ use kube::{
 use parking_lot::Mutex;
 
 use super::{
-    builder::Builder,
+    closures::Closures,
     guarded::Guarded,
     informer::{Follow, Informers, some_or_all},
     owned::{controlled_by, refers_to},
@@ -23,11 +23,34 @@ use super::{
     watch::{Key, Selector, Shown, Watcher, is_in, key, key_of},
 };
 
+/// Starts to observe the controller's own kind in a namespace, or in all namespaces. The returned observer is called
+/// with each event.
+pub(super) type Observe<K> = Box<dyn Fn(Option<&str>) -> Observer<K> + Send>;
+pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
+
+/// The watches that a controller has declared.
+pub(super) struct Declared<K: Resource> {
+    pub closures: Closures,
+    pub follows: Vec<Follow>,
+    pub observers: Vec<Observe<K>>,
+}
+
+impl<K: Resource> Declared<K> {
+    /// No watches yet. `closures` calls the functions that the controller passes with a watch.
+    pub fn new(closures: Closures) -> Self {
+        Self {
+            closures,
+            follows: Vec::new(),
+            observers: Vec::new(),
+        }
+    }
+}
+
 /// A watch of the kind `S` for a controller of `K`. One of the methods must be called to choose the objects that a
 /// change requeues.
 #[must_use]
 pub struct Watches<'a, K: Resource<DynamicType = ()> + Clone + 'static, S: Watchable> {
-    builder: &'a mut Builder<K>,
+    declared: &'a mut Declared<K>,
     kind: Kind<S::DynamicType>,
     watcher: Watcher,
     selector: Selector,
@@ -42,12 +65,12 @@ where
     S: Watchable,
 {
     pub(super) fn new(
-        builder: &'a mut Builder<K>,
+        declared: &'a mut Declared<K>,
         kind: Kind<S::DynamicType>,
         watcher: Watcher,
     ) -> Self {
         Self {
-            builder,
+            declared,
             kind,
             watcher,
             selector: Selector::default(),
@@ -77,7 +100,7 @@ where
     ) -> Watched<S> {
         let index = Arc::new(Mutex::new(References::default()));
         let (observed, references) = (index.clone(), Arc::new(references));
-        let closures = self.builder.closures.clone();
+        let closures = self.declared.closures.clone();
         let to = move |object: &Guarded<K>| {
             // An object that does not fit its type refers to nothing.
             let Ok(typed) = &object.0 else {
@@ -86,7 +109,7 @@ where
             let to = closures.call("references", &key(object), || references(typed));
             to.iter().flatten().map(key_of).collect()
         };
-        self.builder.observers.push(Box::new(move |namespace| {
+        self.declared.observers.push(Box::new(move |namespace| {
             let (index, to) = (observed.clone(), to.clone());
             let namespace = namespace.map(str::to_owned);
             let mut listed = HashSet::new();
@@ -114,7 +137,7 @@ where
         self,
         map: impl Fn(&S) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
     ) -> Watched<S> {
-        let closures = self.builder.closures.clone();
+        let closures = self.declared.closures.clone();
         self.follow(move |object| {
             let named = closures.call("map", &key(object), || map(object));
             named.iter().flatten().map(key_of).collect()
@@ -122,7 +145,7 @@ where
     }
 
     /// Requeues the owner of a changed object: the object of the controller to which the controller owner reference
-    /// points, before and after the change. [`Builder::owns`] also creates and corrects the owned objects. Use this method for objects that another
+    /// points, before and after the change. [`Builder::owns`](super::Builder::owns) also creates and corrects the owned objects. Use this method for objects that another
     /// program creates, or if their metadata is enough.
     pub fn requeues_owner(self) -> Watched<S> {
         self.follow(|object| {
@@ -170,7 +193,7 @@ where
             synced.iter_mut().for_each(|synced| synced.namespace = None);
             synced
         });
-        self.builder.follows.push(follow);
+        self.declared.follows.push(follow);
         watched
     }
 }

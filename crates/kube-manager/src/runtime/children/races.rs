@@ -10,17 +10,11 @@ use k8s_openapi::{
 };
 use kube::{Client, api::ObjectMeta, client::Body};
 use parking_lot::Mutex;
-use prometheus::Registry;
 use proptest::{collection::vec, prelude::*};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::runtime::{
-    Operator, Runtime,
     guarded::Guarded,
-    health::Health,
-    leader::Leadership,
-    metrics::Metrics,
     objects::Objects,
     owned::refers_to,
     watch::{Shown, Watcher},
@@ -248,32 +242,14 @@ enum Way {
 }
 
 fn children(client: Client, index: Arc<Owned<Secret>>) -> Children<Secret, ConfigMap> {
-    let operator = Operator::new("test", "example.com");
-    let registry = Registry::new();
-    let runtime = Runtime {
-        operator,
-        client: client.clone(),
-        unguarded: client,
-        kinds: Vec::new(),
-        namespaces: Vec::new(),
-        concurrency: 1,
-        leadership: Leadership::always(),
-        health: Health::default(),
-        metrics: Metrics::new(&operator, registry.clone()).expect("different names"),
-        registry,
-        stop: CancellationToken::new(),
-    };
     let watcher = Watcher {
         controller: NAME,
         field_manager: NAME,
         rules: &[],
         keeps_status_fields: false,
     };
-    let context = Context::new(
-        &runtime,
-        watcher,
-        Written::new::<ConfigMap>(Objects::default()),
-    );
+    let written = Written::new::<ConfigMap>(Objects::default());
+    let context = Context::for_test(client, watcher, written);
     Children::new(context, Kind::of::<Secret>(), index, Vec::new())
 }
 

@@ -14,7 +14,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket},
-    str::FromStr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
@@ -63,18 +62,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     authority::{Authorities, Leaf, Lifetimes},
-    combined, configurations,
-    detour::{self, Detours, Led, RUN_BY, Whose},
+    configurations,
+    detour::{self, Detours, Led, RUN_BY, Whose, combined},
     hook::{self, FailurePolicy, Namespaces, Webhook},
-    lifetimes,
+    options::{Options, Place},
     review::{self, Answer, Handler, Review},
     room,
-    server::Options,
     verdict::Verdict,
 };
 use crate::runtime::{
-    Runtime, failure,
+    failure,
     health::Health,
+    host::Host,
     leader::identity,
     serve::{self, Certificate, Pair},
     trouble::Trouble,
@@ -107,36 +106,6 @@ const FORGETS: Duration = Duration::from_secs(1);
 
 /// How long the operator waits at its end until the configurations are deleted and the conversions are restored.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The URL at which the API server calls webhooks.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Place {
-    /// At an address of this machine that the operator finds.
-    Auto,
-    /// At this URL, without a slash at its end.
-    Url(String),
-}
-
-impl FromStr for Place {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if text == "auto" {
-            return Ok(Self::Auto);
-        }
-        let url = text.strip_suffix('/').unwrap_or(text);
-        let is_base = url.parse::<Uri>().is_ok_and(|uri| {
-            let authority = uri.authority().map(|it| it.as_str());
-            let base = authority.map(|authority| format!("https://{authority}"));
-            base.as_deref() == Some(url) && !url.contains('@')
-        });
-        ensure!(
-            is_base,
-            "it must look like `https://192.168.1.2:9443`, or be `auto`"
-        );
-        Ok(Self::Url(url.to_owned()))
-    }
-}
 
 /// The host of a URL, in the form of a certificate.
 fn host(url: &str) -> Option<String> {
@@ -241,9 +210,9 @@ async fn refuse_failures(
 
 /// Spawns a task in `servers` that deletes the configurations of a killed process, and restores the conversions of
 /// `crds`.
-pub(super) fn clean_up(runtime: &Runtime, crds: Vec<String>, servers: &mut JoinSet<Result<()>>) {
-    let here = Here::new(runtime, crds);
-    let stop = runtime.stop.clone();
+pub(super) fn clean_up(host: &Host, crds: Vec<String>, servers: &mut JoinSet<Result<()>>) {
+    let here = Here::new(host, crds);
+    let stop = host.stop.clone();
     servers.spawn(async move {
         here.leave(Whose::Any).await;
         here.detours.says_off();
@@ -259,9 +228,9 @@ struct Here {
 }
 
 impl Here {
-    fn new(runtime: &Runtime, crds: Vec<String>) -> Self {
-        let configurations = Configurations::new(runtime);
-        let (client, operator) = (runtime.unguarded.clone(), runtime.operator.name);
+    fn new(host: &Host, crds: Vec<String>) -> Self {
+        let configurations = Configurations::new(host);
+        let (client, operator) = (host.client.clone(), host.operator.name);
         let detours = Detours::new(client, operator, configurations.identity.clone(), crds);
         Self {
             configurations,
@@ -336,24 +305,22 @@ struct Own {
 
 impl ByUrl {
     /// The webhooks and the conversions of `crds`, which are served at `bound` and called at the URL in `options`.
-    /// `server` is the URL of the API server.
     pub fn new(
         options: &Options,
-        runtime: &Runtime,
-        server: &Uri,
+        host: &Host,
         health: &Health,
         webhooks: Vec<Webhook>,
         crds: Vec<String>,
         bound: SocketAddr,
     ) -> Result<Self> {
         Ok(Self {
-            client: runtime.unguarded.clone(),
-            here: Here::new(runtime, crds),
-            server: server.clone(),
-            deployed_mutating: options.mutating_configuration(runtime.operator.name),
-            deployed_validating: options.validating_configuration(runtime.operator.name),
-            only: if runtime.operator.namespaced {
-                runtime.namespaces.clone()
+            client: host.client.clone(),
+            here: Here::new(host, crds),
+            server: host.server.clone(),
+            deployed_mutating: options.mutating_configuration(host.operator.name),
+            deployed_validating: options.validating_configuration(host.operator.name),
+            only: if host.operator.namespaced {
+                host.namespaces.clone()
             } else {
                 Vec::new()
             },
@@ -361,10 +328,10 @@ impl ByUrl {
             bound,
             hosts: options.webhook_hosts.clone(),
             webhooks,
-            lifetimes: lifetimes(options)?,
+            lifetimes: options.lifetimes()?,
             delay: options.webhook_shutdown_delay.min(FORGETS),
             health: health.clone(),
-            stop: runtime.stop.clone(),
+            stop: host.stop.clone(),
             called: Arc::default(),
         })
     }
@@ -741,10 +708,10 @@ struct Configurations {
 }
 
 impl Configurations {
-    fn new(runtime: &Runtime) -> Self {
+    fn new(host: &Host) -> Self {
         Self {
-            client: runtime.unguarded.clone(),
-            operator: runtime.operator.name,
+            client: host.client.clone(),
+            operator: host.operator.name,
             identity: identity(),
         }
     }
@@ -844,29 +811,9 @@ mod tests {
     };
 
     #[test]
-    fn a_place_is_a_url_without_a_path() {
-        let url = |text: &str| Ok(Place::Url(text.to_owned()));
-        let place = |text: &str| text.parse::<Place>().map_err(|error| error.to_string());
-        assert_eq!(place("auto"), Ok(Place::Auto));
-        assert_eq!(place("https://a.b:9443"), url("https://a.b:9443"));
-        assert_eq!(place("https://a.b/"), url("https://a.b"));
-        assert_eq!(place("https://[::1]:1"), url("https://[::1]:1"));
+    fn the_host_of_a_url_is_that_of_a_certificate() {
         assert_eq!(host("https://[::1]:1").as_deref(), Some("::1"));
         assert_eq!(host("https://a.b").as_deref(), Some("a.b"));
-        for wrong in [
-            "",
-            "Auto",
-            "a.b:9443",
-            "http://a.b",
-            "https://",
-            "https://a.b/c",
-            "https://a.b//",
-            "https://a.b?c",
-            "https://me@a.b",
-        ] {
-            let error = place(wrong).expect_err(wrong);
-            assert!(error.contains("https://192.168.1.2:9443"), "{error}");
-        }
     }
 
     #[test]

@@ -15,9 +15,8 @@ use tokio::{
 };
 
 use super::{
-    WAITS,
     authority::{Authorities, Leaf, Lifetimes},
-    configurations::{Bundle, Configurations, Published, report},
+    configurations::{Bundle, Configurations, Published, WAITS, report},
 };
 use crate::runtime::{failure, health::Health, serve::Pair, trouble::Trouble};
 

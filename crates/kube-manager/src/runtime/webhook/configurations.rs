@@ -24,6 +24,9 @@ use tokio::time::timeout;
 
 use crate::runtime::{failure, health::Health};
 
+/// The message of the log while the certificates cannot be maintained.
+pub(super) const WAITS: &str = "waits with the certificates of the webhooks";
+
 /// How long the requests for one target may take. A target without an answer does not hold up the report of the others.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10_000 });
 

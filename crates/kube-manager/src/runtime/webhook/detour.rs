@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::{
     ByteString, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
@@ -22,7 +22,8 @@ use kube::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{combined, conversion};
+use super::conversion::conversions::PATH;
+use crate::runtime::failure;
 
 /// The annotation that names the process to which an object belongs.
 pub(super) const RUN_BY: &str = "kube-manager/run-by";
@@ -427,7 +428,7 @@ impl Deployed {
         led["spec"]["conversion"] = json!({
             "strategy": "Webhook",
             "webhook": {
-                "clientConfig": {"url": format!("{url}{}", conversion::PATH), "caBundle": bundle},
+                "clientConfig": {"url": format!("{url}{PATH}"), "caBundle": bundle},
                 "conversionReviewVersions": ["v1"],
             },
         });
@@ -580,6 +581,16 @@ fn cut(fields: &mut Value, path: &[impl AsRef<str>]) -> Option<Value> {
         fields.remove(first);
     }
     Some(part)
+}
+
+/// All of these errors as one error, if there are any.
+pub(super) fn combined(errors: impl IntoIterator<Item = Option<anyhow::Error>>) -> Result<()> {
+    let errors = errors.into_iter().flatten();
+    let errors: Vec<_> = errors
+        .map(|error| failure::message(error.as_ref()))
+        .collect();
+    ensure!(errors.is_empty(), "{}", errors.join("; "));
+    Ok(())
 }
 
 #[cfg(test)]

@@ -7,10 +7,7 @@ use anyhow::{Context, Result, ensure};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use tokio::time::{sleep, timeout};
 
-use super::{
-    WAITS,
-    configurations::{Bundle, Configurations, Published, report},
-};
+use super::configurations::{Bundle, Configurations, Published, WAITS, report};
 use crate::runtime::{failure, health::Health, trouble::Trouble};
 
 /// How often the authorities are read again and compared with those that the API server trusts.

@@ -15,7 +15,7 @@ use kube::{
 };
 use tokio::sync::watch::Sender;
 
-use super::WAITS;
+use super::configurations::WAITS;
 use crate::runtime::{
     failure,
     health::Health,

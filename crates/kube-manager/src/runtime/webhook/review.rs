@@ -12,10 +12,11 @@ use serde::{
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    Defaulter, Validator, patch,
+    admission::{Defaulter, Validator},
+    endpoint::{Failure, Respond},
+    patch,
     request::{Asked, Change, Operation, Request},
     room::{Place, memory},
-    server::Respond,
     verdict::{FieldError, Verdict},
 };
 
@@ -27,20 +28,6 @@ const MOST_OF_OPTIONS: usize = 2 << 20;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
-
-/// Why a call has no answer. The API server treats it as a failed call.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
-    /// The body is not a review of version v1.
-    #[error("{0}")]
-    Malformed(String),
-    /// The webhook had an error.
-    #[error("{0:#}")]
-    Failed(anyhow::Error),
-    /// The webhook has a bug.
-    #[error("the webhook panicked: {0}")]
-    Panicked(String),
-}
 
 /// A defaulter or a validator of any kind.
 pub(super) trait Handler: Send + Sync {

@@ -1,8 +1,6 @@
 //! Serves the webhooks: all replicas run an HTTPS server, from the start until the API server no longer calls this Pod.
 
 use std::{
-    env,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -18,8 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
-use clap::builder::NonEmptyStringValueParser;
-use futures::{TryStreamExt, future::BoxFuture};
+use futures::TryStreamExt;
 use prometheus::{
     HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry, exponential_buckets,
     register_histogram_vec_with_registry as histogram,
@@ -30,11 +27,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    by_url,
-    review::Failure,
+    endpoint::{Endpoint, Failure},
     room::{Place, Room},
 };
-use crate::runtime::options::{Address, duration};
+use crate::runtime::flags::duration;
 
 /// The timeout of a call without one in its query. It is the API server's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,137 +44,6 @@ const MARGIN: Duration = Duration::from_secs(1);
 
 /// The code in the metrics of a call whose client has not waited for the answer. Proxies use it for the same case.
 const CLIENT_GONE: &str = "499";
-
-/// The flags of webhooks.
-#[derive(Clone, Debug, clap::Args)]
-#[group(skip)]
-pub struct Options {
-    /// Whether webhooks are served; $ENABLE_WEBHOOKS set to `false` switches them off too
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOKS", default_value = "true")]
-    #[arg(action = clap::ArgAction::Set, value_name = "BOOL")]
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub(super) webhooks: bool,
-
-    /// Address to serve webhooks on, such as `:9443`; `0` for none
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_BIND_ADDRESS")]
-    #[arg(default_value = ":9443", value_name = "ADDRESS")]
-    pub(super) webhook_bind_address: Address,
-
-    /// Folder of tls.crt and tls.key for webhooks, read again when they change. The API server is made to
-    /// trust ca.crt, if that is there too [default: none, the operator makes certificates itself]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_PATH", value_name = "FOLDER")]
-    pub(super) webhook_cert_path: Option<PathBuf>,
-
-    /// Secret of tls.crt and tls.key for webhooks in the operator's namespace, which others keep, such as
-    /// cert-manager [default: none, the operator makes certificates itself]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_SECRET", value_name = "SECRET")]
-    #[arg(conflicts_with = "webhook_cert_path", value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_cert_secret: Option<String>,
-
-    /// Secret that has, or is to have, the authority of the certificates that the operator makes
-    /// [default: name of the operator, and `-webhook-ca`]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_SECRET", value_name = "SECRET")]
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_ca_secret: Option<String>,
-
-    /// Service of the webhooks, for which the operator makes certificates [default: name of the
-    /// operator, and `-webhook-service`]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SERVICE", value_name = "SERVICE")]
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_service: Option<String>,
-
-    /// MutatingWebhookConfiguration that is to trust the certificates [default: name of the operator,
-    /// and `-mutating-webhook-configuration`]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_MUTATING_CONFIGURATION")]
-    #[arg(value_name = "CONFIGURATION", value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_mutating_configuration: Option<String>,
-
-    /// ValidatingWebhookConfiguration that is to trust the certificates [default: name of the operator,
-    /// and `-validating-webhook-configuration`]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_VALIDATING_CONFIGURATION")]
-    #[arg(value_name = "CONFIGURATION", value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_validating_configuration: Option<String>,
-
-    /// URL that the API server calls webhooks at, such as `https://192.168.1.2:9443`, for an operator
-    /// outside of the cluster; `auto` finds an address of this machine. The operator makes the certificate
-    /// [default: none, it calls the Service]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_URL", value_name = "URL")]
-    #[arg(conflicts_with = "webhook_cert_path")]
-    pub(super) webhook_url: Option<by_url::Place>,
-
-    /// Name or address that the API server may call webhooks at, besides those of the Service; can be
-    /// repeated
-    #[arg(long = "webhook-host", env = "KUBE_MANAGER_WEBHOOK_HOST")]
-    #[arg(value_name = "HOST", value_delimiter = ',')]
-    pub(super) webhook_hosts: Vec<String>,
-
-    /// How long a certificate that the operator makes for a replica lasts; half of it is used
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_LIFETIME")]
-    #[arg(default_value = "720h", value_parser = duration, value_name = "TIME")]
-    pub(super) webhook_cert_lifetime: Duration,
-
-    /// How long an authority that the operator makes lasts; half of it is used
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_LIFETIME")]
-    #[arg(default_value = "8760h", value_parser = duration, value_name = "TIME")]
-    pub(super) webhook_ca_lifetime: Duration,
-
-    /// How long it may take until all API servers have heard of a new authority
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_DELAY")]
-    #[arg(default_value = "5m", value_parser = duration, value_name = "TIME")]
-    pub(super) webhook_ca_delay: Duration,
-
-    /// How many calls may run at once; the API server repeats others for as long as they may take
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_MAX_CALLS")]
-    #[arg(default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..))]
-    #[arg(value_name = "NUMBER")]
-    pub(super) webhook_max_calls: u16,
-
-    /// How long webhooks are served after SIGTERM, until the API server asks other replicas
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SHUTDOWN_DELAY")]
-    #[arg(default_value = "5s", value_parser = duration, value_name = "TIME")]
-    pub(in crate::runtime) webhook_shutdown_delay: Duration,
-}
-
-impl Options {
-    /// The name of the MutatingWebhookConfiguration of `operator`.
-    pub(super) fn mutating_configuration(&self, operator: &str) -> String {
-        let name = self.webhook_mutating_configuration.clone();
-        name.unwrap_or_else(|| format!("{operator}-mutating-webhook-configuration"))
-    }
-
-    /// The name of the ValidatingWebhookConfiguration of `operator`.
-    pub(super) fn validating_configuration(&self, operator: &str) -> String {
-        let name = self.webhook_validating_configuration.clone();
-        name.unwrap_or_else(|| format!("{operator}-validating-webhook-configuration"))
-    }
-
-    /// The name of the Service of `operator`.
-    pub(super) fn service(&self, operator: &str) -> String {
-        let name = self.webhook_service.clone();
-        name.unwrap_or_else(|| format!("{operator}-webhook-service"))
-    }
-
-    /// The name of the Secret in which `operator` keeps its authority.
-    pub(super) fn ca_secret(&self, operator: &str) -> String {
-        let name = self.webhook_ca_secret.clone();
-        name.unwrap_or_else(|| format!("{operator}-webhook-ca"))
-    }
-
-    /// The reason why no webhooks are served; `None` if they are served.
-    pub(super) fn off(&self) -> Option<&'static str> {
-        // Operators in Go read this variable.
-        let variable = env::var("ENABLE_WEBHOOKS");
-        if variable.is_ok_and(|value| value == "false") {
-            Some("`ENABLE_WEBHOOKS` is `false`")
-        } else if !self.webhooks {
-            Some("`--webhooks` is `false`")
-        } else if self.webhook_bind_address.is_none() {
-            Some("`--webhook-bind-address` is `0`")
-        } else {
-            None
-        }
-    }
-}
 
 /// The metrics of webhooks. Names and labels are those of controller-runtime; `webhook` is the path.
 #[derive(Clone)]
@@ -202,21 +67,6 @@ impl Metrics {
             in_flight: gauge!("controller_runtime_webhook_requests_in_flight", "Calls of webhooks that run now", of, to)?,
         })
     }
-}
-
-/// Answers the reviews of an endpoint.
-pub(super) trait Respond: Send + Sync {
-    /// The maximum size of a review in bytes.
-    fn most(&self) -> usize;
-
-    /// The answer to the review in `body`. Work that continues without the returned future must keep `place`.
-    fn respond(&self, body: Vec<u8>, place: Place) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
-}
-
-/// A webhook and its path.
-pub(super) struct Endpoint {
-    pub path: String,
-    pub handler: Box<dyn Respond>,
 }
 
 /// The state of a route.

@@ -7,10 +7,10 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
-use super::TYPE_AND_METADATA;
+use super::version::TYPE_AND_METADATA;
 
 /// Objects of a version with this schema: their type, a name, and all other fields.
-pub(super) fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<Value> {
+pub fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<Value> {
     let head = json!({
         "apiVersion": api_version,
         "kind": kind,
@@ -31,7 +31,7 @@ pub(super) fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStr
 }
 
 /// Values that fit `schema`. Its CEL rules are left out.
-pub(super) fn values(schema: &Value) -> BoxedStrategy<Value> {
+pub fn values(schema: &Value) -> BoxedStrategy<Value> {
     let plain = plain(schema);
     if schema["nullable"] == true {
         prop_oneof![9 => plain, 1 => Just(Value::Null)].boxed()

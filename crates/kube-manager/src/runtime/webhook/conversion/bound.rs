@@ -5,9 +5,19 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use anyhow::Result;
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
+use serde_json::{Map, Value};
+
 use super::{
-    Conversion, Header, Lost, change, kept, too_many_values, version,
-    worker::{Call, Worker},
+    change,
+    header::Header,
+    hop::Lost,
+    kept,
+    kind::Conversion,
+    version::version,
+    worker::{Call, Worker, too_many_values},
 };
 use crate::runtime::webhook::{
     hook::Webhook,
@@ -16,13 +26,9 @@ use crate::runtime::webhook::{
     room::{Place, memory},
     verdict::{FieldError, Verdict},
 };
-use anyhow::Result;
-use futures::{FutureExt, future::BoxFuture};
-use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
-use serde_json::{Map, Value};
 
 /// The webhook for each version of a kind.
-pub(super) struct Bound {
+pub struct Bound {
     pub conversion: Arc<Conversion>,
     pub worker: Worker,
 }

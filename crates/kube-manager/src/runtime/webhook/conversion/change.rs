@@ -6,12 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// The key fields of a list item, with their values.
-pub(super) type Keys = Map<String, Value>;
+pub type Keys = Map<String, Value>;
 
 /// A step from a value to a part of it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
-pub(super) enum Step {
+pub enum Step {
     /// To a field of an object.
     Field(String),
     /// To the item of a list that has these keys.
@@ -19,7 +19,7 @@ pub(super) enum Step {
 }
 
 /// A place as clients know it, such as `spec.chapters[one].note`.
-pub(super) fn display(path: &[Step]) -> String {
+pub fn display(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
@@ -40,7 +40,7 @@ pub(super) fn display(path: &[Step]) -> String {
 
 /// A difference at one place.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(super) struct Change {
+pub struct Change {
     /// Where it is.
     pub path: Vec<Step>,
     /// The value after the conversion back; `None` if it is missing there.
@@ -64,7 +64,7 @@ pub(super) struct Change {
 
 /// The position of an item in its list.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(super) struct Place {
+pub struct Place {
     /// The index.
     at: usize,
     /// The previous item; `None` for the first one.
@@ -79,7 +79,7 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::
 
 /// The changes that turn `back` into `was`. Both values have the same `schema`. The items of a list of type `map` are
 /// compared by their keys; any other list is compared as a whole.
-pub(super) fn between(schema: &Value, back: &Value, was: &Value) -> Vec<Change> {
+pub fn between(schema: &Value, back: &Value, was: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     compare(schema, back, was, &mut Vec::new(), &mut changes);
     changes
@@ -131,7 +131,7 @@ fn whole(path: &[Step], back: &[Value], was: &[Value]) -> Change {
 }
 
 /// The schema of a field of an object, or of a value of a map.
-pub(super) fn field<'a>(schema: &'a Value, name: &str) -> &'a Value {
+pub fn field<'a>(schema: &'a Value, name: &str) -> &'a Value {
     match &schema["properties"][name] {
         Value::Null => &schema["additionalProperties"],
         schema => schema,

@@ -8,7 +8,11 @@ use proptest::{
 };
 use serde_json::Value;
 
-use super::{Conversion, Hub, Versioned, arbitrary::objects};
+use super::{
+    arbitrary::objects,
+    hub::{Hub, Versioned},
+    kind::Conversion,
+};
 
 /// The maximal number of versions through which an object goes before it comes back.
 const STOPS: usize = 4;

@@ -5,10 +5,13 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::{Parts, Version, change::field};
+use super::{
+    change::field,
+    version::{Parts, Version},
+};
 
 /// How many times an incomplete object is converted, each time with other placeholders.
-pub(super) const TRIES: usize = TEXTS.len();
+pub const TRIES: usize = TEXTS.len();
 
 /// Placeholders for strings. Some Rust types accept only some of them, such as a time.
 const TEXTS: [&str; 8] = [
@@ -24,7 +27,7 @@ const TEXTS: [&str; 8] = [
 
 /// Fills each missing field that the schema of `version` requires in `parts` with a placeholder; returns whether there
 /// was any. Each `number` below [`TRIES`] gives other placeholders.
-pub(super) fn complete(version: &Version, parts: &mut Parts<'_>, number: usize) -> bool {
+pub fn complete(version: &Version, parts: &mut Parts<'_>, number: usize) -> bool {
     let schema = &version.schema;
     let spec = if version.has_spec {
         field(schema, "spec")
@@ -92,7 +95,7 @@ fn stand_in(schema: &Value, number: usize) -> Value {
 }
 
 /// What two objects have in common. Each part that both have stays, though it may be empty.
-pub(super) fn common<'a>(a: Parts<'a>, b: &Parts<'a>) -> Parts<'a> {
+pub fn common<'a>(a: Parts<'a>, b: &Parts<'a>) -> Parts<'a> {
     let common = |a: Option<Cow<'a, Value>>, b: &Option<Cow<'a, Value>>| {
         let empty = || Value::Object(Map::new());
         let shared = shared(a?.into_owned(), b.as_ref()?);

@@ -12,10 +12,10 @@ use super::change::{Change, Step};
 use crate::runtime::context::digest;
 
 /// The annotations of an object.
-pub(super) type Annotations = Map<String, Value>;
+pub type Annotations = Map<String, Value>;
 
 /// How long the annotations of an object may be together, from the API server: names and values, in bytes.
-pub(super) const MOST: usize = 256 << 10;
+pub const MOST: usize = 256 << 10;
 
 /// The format that this release writes, and the only one that it can read.
 const FORMAT: u8 = 1;
@@ -34,7 +34,7 @@ struct Kept {
 }
 
 /// More changes than the annotations of an object can keep.
-pub(super) struct TooLarge {
+pub struct TooLarge {
     /// How long all annotations would be together.
     pub size: usize,
     /// The place of the largest change, or of the other annotations if they are larger.
@@ -42,7 +42,7 @@ pub(super) struct TooLarge {
 }
 
 /// The changes that an object keeps for a version.
-pub(super) struct Changes {
+pub struct Changes {
     /// In the order in which they must be applied.
     pub changes: Vec<Change>,
     /// Whether the object is unchanged since then.
@@ -50,7 +50,7 @@ pub(super) struct Changes {
 }
 
 /// The annotations for a version of a group.
-pub(super) struct Kind<'a> {
+pub struct Kind<'a> {
     pub version: &'a str,
     pub group: &'a str,
 }
@@ -131,7 +131,7 @@ impl Kind<'_> {
 }
 
 /// How long `annotations` are together, as the API server counts.
-pub(super) fn size(annotations: &Annotations) -> usize {
+pub fn size(annotations: &Annotations) -> usize {
     let sizes = annotations.iter();
     let sizes = sizes.map(|(name, value)| name.len() + value.as_str().unwrap_or_default().len());
     sizes.sum()

@@ -2,7 +2,7 @@ use std::{
     env,
     process::Command,
     sync::{
-        LazyLock,
+        Arc, LazyLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -12,19 +12,31 @@ use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode, header::CONTENT_TYPE},
 };
+use kube::CustomResourceExt;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::{
-    super::{
+    arbitrary::objects,
+    bound::Bound,
+    conversions::{Conversions, PATH, SMALL},
+    hub::Hub,
+    kept,
+    kind::Conversion,
+    version::version,
+    worker::{MOST_OF_VALUES, Worker},
+};
+use crate::runtime::{
+    context::digest,
+    webhook::{
+        endpoint::Failure,
+        review,
         room::{MOST_OF_ALL, Place},
         server,
+        webhooks::Webhooks,
     },
-    arbitrary::objects,
-    *,
 };
-use crate::runtime::context::digest;
 
 mod without_spec;
 
@@ -785,7 +797,7 @@ fn a_kind_without_status_is_converted_too() {
 
 #[test]
 fn a_crd_has_the_conversion() {
-    let mut webhooks = super::super::Webhooks::default();
+    let mut webhooks = Webhooks::default();
     let hub = Hub::<v1::Book>::new().spoke::<v1alpha1::Book>();
     webhooks.add_conversion(hub);
     let crds = |others: Vec<_>| kube::core::crd::merge_crds(others, "v1").expect("a CRD");

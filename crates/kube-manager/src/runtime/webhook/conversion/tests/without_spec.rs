@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Conversion, Hub};
+use super::super::{hub::Hub, kind::Conversion};
 
 /// The hub: fields of the object, and a status.
 mod v1 {
