@@ -349,7 +349,11 @@ mod tests {
         for name in features {
             let switched = feature(&vendored, name);
             assert_eq!(switched, feature(&published, name));
-            named.extend(switched.into_iter().filter(|it| it.starts_with("dep:")));
+            named.extend(
+                switched
+                    .into_iter()
+                    .filter(|feature| feature.starts_with("dep:")),
+            );
         }
         named.sort();
         assert_eq!(named, optional);
@@ -361,7 +365,7 @@ mod tests {
         let (_, licence) = FILES
             .iter()
             .find(|(path, _)| *path == "LICENSE")
-            .expect("it");
+            .expect("a license");
         assert_eq!(repository.expect("a file"), *licence);
     }
 }

@@ -144,8 +144,7 @@ where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
         K::Scope: MayOwn<<C as Resource>::Scope>,
     {
-        let names = names.into_iter().map(Into::into).collect();
-        self.owns_kind(Kind::of::<C>(), names)
+        self.owns_kind(Kind::of::<C>(), names.into_iter().map(Into::into).collect())
     }
 
     /// Like [`owns`](Self::owns), for a kind that is known only at run time, such as one that
@@ -299,9 +298,9 @@ where
     /// all namespaces. It holds for the controller's own kind and for the kinds that it owns and watches, unless they
     /// are cluster-scoped. The operator's role must have the permissions there.
     pub fn namespaces(&mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) {
-        let namespaces = namespaces.into_iter().map(Into::into);
         // Removes duplicates.
-        self.namespaces = Vec::from_iter(namespaces.collect::<BTreeSet<_>>());
+        let unique: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
+        self.namespaces = Vec::from_iter(unique);
     }
 
     /// Limits the watch of the controller's own kind to objects with these labels, such as

@@ -103,6 +103,12 @@ pub enum Unfit {
     Value(serde_json::Error),
 }
 
+impl Unfit {
+    fn at(path: &[&str]) -> Self {
+        Self::Path(path.join("."))
+    }
+}
+
 impl<C> Child<C>
 where
     C: Resource + Clone + Serialize + DeserializeOwned,
@@ -117,15 +123,14 @@ where
         }
         let mut fields = json!(self.object);
         let mut changes = is_secret && store_string_data(&mut fields);
-        for path in kept {
-            let mut path: Vec<_> = path.iter().map(String::as_str).collect();
+        for names in kept {
+            let mut path: Vec<_> = names.iter().map(String::as_str).collect();
             if is_secret && path.first() == Some(&"stringData") {
                 path[0] = "data";
             }
             let kept = live.map_or(Ok(None), |live| field(live, &path));
-            let unfit = || Unfit::Path(path.join("."));
-            if let Some(value) = kept.map_err(|NoField| unfit())? {
-                set(&mut fields, &path, value.clone()).map_err(|NoField| unfit())?;
+            if let Some(value) = kept.map_err(|NoField| Unfit::at(&path))? {
+                set(&mut fields, &path, value.clone()).map_err(|NoField| Unfit::at(&path))?;
                 changes = true;
             }
         }
@@ -140,7 +145,7 @@ where
 fn store_string_data(secret: &mut Value) -> bool {
     let texts = secret
         .as_object_mut()
-        .and_then(|it| it.remove("stringData"));
+        .and_then(|object| object.remove("stringData"));
     let Some(Value::Object(texts)) = texts else {
         return false;
     };

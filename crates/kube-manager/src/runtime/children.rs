@@ -189,12 +189,12 @@ where
         }
         let wanted: HashSet<_> = applied.iter().map(|child| &child.meta().uid).collect();
         for child in self.known(owner) {
-            let wanted = wanted.contains(&child.meta().uid);
+            let is_wanted = wanted.contains(&child.meta().uid);
             let going = child.meta().deletion_timestamp.is_some();
             // The reconciler may not know a child that has just appeared. Its watch event wakes the owner.
             let is_news = matches!(self.seen(owner, &child), Seen::Absent);
             // Another controller may create children for the same owner.
-            if child.labels().contains_key(&self.mark()) && !wanted && !going && !is_news {
+            if child.labels().contains_key(&self.mark()) && !is_wanted && !going && !is_news {
                 self.delete_if(&child, unchanged(&*child)).await?;
             }
         }
@@ -212,7 +212,7 @@ where
     ///
     /// See [`apply`](Self::apply).
     pub async fn apply_one(&self, owner: &K, child: impl Into<Child<C>>) -> Result<Arc<C>, Error> {
-        let mut child = child.into();
+        let mut child: Child<C> = child.into();
         set_namespace(&mut child.object, &self.kind, owner)?;
         if !self.names.is_empty() && !self.names.contains(&child.object.name_any()) {
             return Err(Error::OtherName(describe(&self.kind, &child.object)));
@@ -333,8 +333,7 @@ where
             metadata["labels"] = json!({LABEL: operator});
         }
         if claim(&live, owner, &self.mark()) != Claim::Ours || !self.tie.holds(live.meta()) {
-            let owner = owner.controller_owner_ref(&());
-            let tied = self.tie.patch(live.meta(), owner);
+            let tied = self.tie.patch(live.meta(), owner.controller_owner_ref(&()));
             for (field, value) in tied.as_object().into_iter().flatten() {
                 metadata[field] = value.clone();
             }
@@ -399,11 +398,11 @@ where
         desired: &C,
         field: &str,
     ) -> Result<Arc<C>, Error> {
-        let mark = self.mark();
-        let shape = |child: &C| Some(child.labels().get(&mark)?.split_once('-')?.1.to_owned());
         // If the set of fields has not changed, the apply has no field to remove, and the owner of each field does not
         // matter.
-        let same_fields = shape(known).is_some_and(|known| shape(desired) == Some(known));
+        let mark = self.mark();
+        let known_fields = hash_of_fields(&**known, &mark);
+        let same_fields = known_fields.is_some() && known_fields == hash_of_fields(desired, &mark);
         let mut fresh = same_fields.then(|| C::clone(known));
         for _ in 0..TRIES {
             let live = match fresh.take() {
@@ -465,16 +464,14 @@ where
     /// field manager, so their values stay.
     async fn move_fields(&self, api: &Api<C>, live: &C) -> kube::Result<Option<C>> {
         let manager = self.context.field_manager();
-        let own = |fields: &ManagedFieldsEntry, operation: &str| {
-            fields.manager.as_ref() == Some(&manager)
-                && fields.operation.as_deref() == Some(operation)
-                && fields.subresource.is_none()
-        };
         let mut fields = live.managed_fields().to_vec();
-        let Some(updated) = fields.iter().position(|entry| own(entry, "Update")) else {
+        let Some(updated) = fields
+            .iter()
+            .position(|entry| is_by(entry, &manager, "Update"))
+        else {
             return Ok(None);
         };
-        if fields.iter().any(|entry| own(entry, "Apply")) {
+        if fields.iter().any(|entry| is_by(entry, &manager, "Apply")) {
             // An apply always had all fields, so the Apply owns these fields, too.
             fields.remove(updated);
         } else {
@@ -531,8 +528,11 @@ where
                 });
             }
         };
-        let params = params.preconditions(unchanged(live));
-        let deleted = self.api(live).delete(&live.name_any(), &params).await;
+        let unchanged_params = params.preconditions(unchanged(live));
+        let deleted = self
+            .api(live)
+            .delete(&live.name_any(), &unchanged_params)
+            .await;
         let deleted =
             unless_changed(deleted).map_err(|source| self.failed("delete", live, source))?;
         let Some(deleted) = deleted else {
@@ -558,13 +558,14 @@ where
     fn command(&self, child: &C) -> String {
         let dyntype = &self.kind.dyntype;
         let resource = format!("{}.{}", C::plural(dyntype), C::group(dyntype));
-        let resource = resource.trim_end_matches('.');
-        let namespace = child.namespace();
-        let namespace = namespace.map(|namespace| format!(" --namespace {namespace}"));
+        let flag = match child.namespace() {
+            Some(namespace) => format!(" --namespace {namespace}"),
+            None => String::new(),
+        };
         format!(
-            "kubectl delete {resource} {}{} --cascade=orphan",
-            child.name_any(),
-            namespace.unwrap_or_default()
+            "kubectl delete {} {}{flag} --cascade=orphan",
+            resource.trim_end_matches('.'),
+            child.name_any()
         )
     }
 
@@ -585,8 +586,8 @@ where
             ..PatchParams::default()
         };
         let (api, name) = (self.api(child), child.name_any());
-        let patched = unless_changed(api.patch(&name, &params, &patch).await);
-        let patched = patched.map_err(|source| self.failed("patch", child, source))?;
+        let patched = unless_changed(api.patch(&name, &params, &patch).await)
+            .map_err(|source| self.failed("patch", child, source))?;
         Ok(patched.map(|patched| self.wrote(patched)).is_some())
     }
 
@@ -634,9 +635,11 @@ where
         // A list, because a controller needs no permission to get its objects.
         let name = format!("metadata.name={}", owner.name_any());
         let params = ListParams::default().fields(&name);
-        let found = api.list_metadata(&params).await;
-        let found = found.map_err(|source| self.failed("find the owner of", child, source))?;
-        let uids = found.items.iter().map(|it| &it.metadata.uid);
+        let found = api
+            .list_metadata(&params)
+            .await
+            .map_err(|source| self.failed("find the owner of", child, source))?;
+        let uids = found.items.iter().map(|object| &object.metadata.uid);
         Ok(uids.eq([&owner.meta().uid]))
     }
 
@@ -712,8 +715,8 @@ where
 /// The field manager of patches of single fields: at most 128 characters.
 fn patch_manager(manager: &str) -> String {
     const SUFFIX: &str = "-patch";
-    let manager: String = manager.chars().take(128 - SUFFIX.len()).collect();
-    manager + SUFFIX
+    let start: String = manager.chars().take(128 - SUFFIX.len()).collect();
+    start + SUFFIX
 }
 
 /// The answer to a request, or `None` if the object is deleted, or has changed since it was read.
@@ -735,21 +738,36 @@ fn unchanged<C: Resource>(child: &C) -> Preconditions {
 
 /// Whether two versions of an object differ at most in what other programs report about it.
 fn is_same<C: Resource + Serialize>(one: &C, other: &C) -> bool {
-    let content = |object: &C| {
-        let mut content = json!(object);
-        if let Some(fields) = content.as_object_mut() {
-            fields.remove("status");
-        }
-        if let Some(metadata) = content["metadata"].as_object_mut() {
-            for field in ["generation", "managedFields", "resourceVersion"] {
-                metadata.remove(field);
-            }
-        }
-        content
-    };
     let (version, other_version) = (&one.meta().resource_version, &other.meta().resource_version);
     one.meta().uid == other.meta().uid
         && (version == other_version || content(one) == content(other))
+}
+
+/// `object` without what other programs report about it.
+fn content(object: &impl Serialize) -> Value {
+    let mut content = json!(object);
+    if let Some(fields) = content.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = content["metadata"].as_object_mut() {
+        for field in ["generation", "managedFields", "resourceVersion"] {
+            metadata.remove(field);
+        }
+    }
+    content
+}
+
+/// The hash of the set of fields in the label `mark` of `child`.
+fn hash_of_fields<'a>(child: &'a impl ResourceExt, mark: &str) -> Option<&'a str> {
+    let (_, hash) = child.labels().get(mark)?.split_once('-')?;
+    Some(hash)
+}
+
+/// Whether `entry` has the fields that `manager` owns by `operation`.
+fn is_by(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
+    entry.manager.as_deref() == Some(manager)
+        && entry.operation.as_deref() == Some(operation)
+        && entry.subresource.is_none()
 }
 
 /// To whom `live`, which has the name of a child of `owner`, belongs.
@@ -821,17 +839,16 @@ where
     C: Watchable + Serialize,
     K: Resource<DynamicType = ()>,
 {
-    let name = || describe(kind, &child.object);
     let mut object = match child.over(live, &kind.dyntype) {
         Ok(object) => object,
         Err(Unfit::Path(field)) => {
-            let child = name();
+            let child = describe(kind, &child.object);
             return Err(Error::CannotKeep { child, field });
         }
         Err(Unfit::Value(error)) => {
             return Err(Error::Request {
                 verb: "keep the values of",
-                child: name(),
+                child: describe(kind, &child.object),
                 source: kube::Error::SerdeError(error),
             });
         }
@@ -853,7 +870,7 @@ where
     // live object cannot show, because other programs may set fields too. The second hash covers only which fields are
     // set.
     let desired = fields_of(&object);
-    let [all, fields] = [&desired, &fields(&desired)].map(|it| digest(&it.to_string()));
+    let [all, fields] = [&desired, &fields(&desired)].map(|value| digest(&value.to_string()));
     object.meta_mut().namespace = namespace;
     tie.set(object.meta_mut(), owner.controller_owner_ref(&()));
     let labels = object.labels_mut();
@@ -876,9 +893,10 @@ fn fields_of<C: Serialize>(desired: &C) -> Value {
 fn fields(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
-            let inner = object.iter();
-            let inner = inner.map(|(name, value)| (name.clone(), fields(value)));
-            Value::Object(inner.collect())
+            let shapes = object
+                .iter()
+                .map(|(name, value)| (name.clone(), fields(value)));
+            Value::Object(shapes.collect())
         }
         Value::Array(_) => value.clone(),
         _ => Value::Null,

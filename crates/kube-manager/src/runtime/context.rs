@@ -168,7 +168,7 @@ impl Context {
                     && error
                         .details
                         .as_ref()
-                        .is_some_and(|it| it.name == object.name_any()) =>
+                        .is_some_and(|details| details.name == object.name_any()) =>
             {
                 Ok(false)
             }
@@ -188,12 +188,12 @@ impl Context {
         K: Resource<DynamicType = ()> + HasStatus<Status: Clone>,
         K: Clone + Debug + DeserializeOwned + Serialize,
     {
-        let mut object = object.clone();
-        *object.status_mut() = Some(status.clone());
+        let mut desired = object.clone();
+        *desired.status_mut() = Some(status.clone());
         // The watch has removed entries of the managedFields, so they must not be sent.
-        object.meta_mut().managed_fields = None;
+        desired.meta_mut().managed_fields = None;
         let params = self.post_params();
-        api.replace_status(&object.name_any(), &params, &object)
+        api.replace_status(&desired.name_any(), &params, &desired)
             .await
     }
 

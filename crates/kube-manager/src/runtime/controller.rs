@@ -270,9 +270,8 @@ async fn reconcile_changed<R: Reconciler>(part: &Arc<Part<R>>) {
             // The slot comes first, so that it is for the object that is the most urgent one then.
             let slot = slot(&worker.slots).await;
             if let Some(turn) = part.queue.begin() {
-                let part = part.clone();
-                let reconcile = async move { part.reconcile(&turn, slot).await };
-                reconciles.spawn(reconcile);
+                let reconciling = part.clone();
+                reconciles.spawn(async move { reconciling.reconcile(&turn, slot).await });
             }
             while let Some(ended) = reconciles.try_join_next() {
                 propagate_panic(ended);
@@ -465,8 +464,10 @@ impl<R: Reconciler> Part<R> {
 
 /// The name of the controller's finalizer.
 fn finalizer_name<R: Reconciler>() -> String {
-    let usual = || format!("{}/finalizer", R::NAME);
-    R::FINALIZER_NAME.map_or_else(usual, str::to_owned)
+    match R::FINALIZER_NAME {
+        Some(name) => name.to_owned(),
+        None => format!("{}/finalizer", R::NAME),
+    }
 }
 
 impl<R: Reconciler> Worker<R> {

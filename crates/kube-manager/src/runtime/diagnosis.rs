@@ -33,10 +33,9 @@ pub(super) fn reason(error: &(dyn Error + 'static)) -> &'static str {
             _ => "api_server",
         };
     }
-    let is_request = |error: &(dyn Error + 'static)| {
-        as_a::<kube::Error>(error).is_some() || as_a::<legacy::Error>(error).is_some()
-    };
-    if chain(error).any(is_request) {
+    if chain(error)
+        .any(|error| as_a::<kube::Error>(error).is_some() || as_a::<legacy::Error>(error).is_some())
+    {
         "connection"
     } else if chain(error).any(|error| error.is::<watcher::Error>()) {
         "api_server"
@@ -74,8 +73,8 @@ fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
         Some((plural, subresource)) => (plural, Some(subresource)),
         None => (resource, None),
     };
-    let kind = rules.iter().find_map(|rule| rule.kind_of(group, plural));
-    let kind = kind.as_deref().unwrap_or("_");
+    let known_kind = rules.iter().find_map(|rule| rule.kind_of(group, plural));
+    let kind = known_kind.as_deref().unwrap_or("_");
     let (initial, rest) = verb.split_at_checked(1)?;
     let verb = format!("&[Verb::{}{rest}]", initial.to_uppercase());
     let rule = match subresource {

@@ -295,16 +295,20 @@ impl<'a> Comparison<'a> {
                         Some(live) => self.compare(live, element),
                         None => vec![Difference::between(&Value::Null, element)],
                     };
-                    let with_value = |name: &&str| format!("{name}={}", key(element, name));
-                    let place: Vec<_> = keys.iter().map(with_value).collect();
+                    let place: Vec<_> = keys
+                        .iter()
+                        .map(|name| format!("{name}={}", key(element, name)))
+                        .collect();
                     found.extend(within(&format!("[{}]", place.join(",")), inside));
                 }
             }
             List::Set => {
                 let mut others: Vec<_> = live.iter().collect();
                 for element in desired.iter().filter(|element| !element.is_null()) {
-                    let is_same = |other: &&Value| self.compare(other, element).is_empty();
-                    match others.iter().position(is_same) {
+                    match others
+                        .iter()
+                        .position(|other| self.compare(other, element).is_empty())
+                    {
                         Some(index) => drop(others.remove(index)),
                         None => found.push(Difference::between(&Value::Null, element)),
                     }
@@ -594,10 +598,10 @@ fn quantity(value: &Value) -> Option<i128> {
 /// Whether two times are the same. The API server stores seconds, or millionths of a second.
 fn is_same_time(live: &str, desired: &str) -> Option<bool> {
     let is_in_seconds = !live.contains('.');
-    let live: Timestamp = live.parse().ok()?;
-    let desired: Timestamp = desired.parse().ok()?;
-    let is_same_fraction = live.as_microsecond() == desired.as_microsecond();
-    Some(is_same_fraction || is_in_seconds && live.as_second() == desired.as_second())
+    let stored: Timestamp = live.parse().ok()?;
+    let sent: Timestamp = desired.parse().ok()?;
+    let is_same_fraction = stored.as_microsecond() == sent.as_microsecond();
+    Some(is_same_fraction || is_in_seconds && stored.as_second() == sent.as_second())
 }
 
 #[cfg(test)]

@@ -55,8 +55,9 @@ fn shortened(sentence: String) -> String {
 
 /// `text` in one line.
 fn in_one_line(text: &str) -> String {
-    let is_space = |char: char| char.is_whitespace() || char.is_control();
-    let words = text.split(is_space).filter(|word| !word.is_empty());
+    let words = text
+        .split(|char: char| char.is_whitespace() || char.is_control())
+        .filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -83,9 +84,13 @@ fn said(error: &(dyn Error + 'static)) -> String {
         .iter()
         .find(|shown| !shown.is_empty() && text.contains(*shown));
     if let Some(shown) = shown {
-        let text = text.replace(shown, &inner);
-        let text = text.strip_prefix("ServiceError: ").unwrap_or(&text);
-        return in_one_line(text.strip_prefix("HyperError: ").unwrap_or(text));
+        let said = text.replace(shown, &inner);
+        let of_service = said.strip_prefix("ServiceError: ").unwrap_or(&said);
+        return in_one_line(
+            of_service
+                .strip_prefix("HyperError: ")
+                .unwrap_or(of_service),
+        );
     }
     let text = in_one_line(&text);
     // An error may have its cause's message by this function.
@@ -181,8 +186,10 @@ fn because(what: &str, cause: Option<&(dyn Error + 'static)>) -> String {
 
 /// The message of the API server, with the causes that it does not contain.
 fn said_by_server(status: &Status) -> String {
-    let code = StatusCode::from_u16(status.code).map(|code| code.to_string());
-    let code = code.unwrap_or_else(|_| "an error without a code".to_owned());
+    let code = match StatusCode::from_u16(status.code) {
+        Ok(code) => code.to_string(),
+        Err(_) => "an error without a code".to_owned(),
+    };
     let message = status.message.trim();
     if status.reason == NO_STATUS && message.starts_with('<') {
         return format!("a web page arrived instead of the API server's answer: {code}");
@@ -218,8 +225,10 @@ pub(super) fn chain<'a>(
 
 /// `error` as an `E`, also in a box.
 pub(super) fn as_a<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
-    let boxed = || Some(&**error.downcast_ref::<Box<E>>()?);
-    error.downcast_ref().or_else(boxed)
+    match error.downcast_ref::<Box<E>>() {
+        Some(boxed) => Some(boxed),
+        None => error.downcast_ref(),
+    }
 }
 
 /// The answer of the API server, if `error` is one.

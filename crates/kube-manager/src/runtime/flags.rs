@@ -53,21 +53,24 @@ impl Address {
     /// Listens on the address, and logs it with `what`, the name of the service. Falls back to IPv4, because some
     /// systems have no IPv6.
     pub(super) fn listen(&self, what: &str) -> anyhow::Result<Option<TcpListener>> {
-        let listen = || -> io::Result<TcpListener> {
-            let listener = match self.0.strip_prefix(':') {
-                Some(port) => TcpListener::bind(format!("[::]:{port}"))
-                    .or_else(|_| TcpListener::bind(format!("0.0.0.0:{port}")))?,
-                None => TcpListener::bind(&self.0)?,
-            };
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        };
         if self.0 == "0" {
             return Ok(None);
         }
-        let listener = listen().with_context(|| format!("cannot listen on `{}`", self.0))?;
+        let listener = self
+            .bind()
+            .with_context(|| format!("cannot listen on `{}`", self.0))?;
         tracing::info!(address = %listener.local_addr()?, "serves {what}");
         Ok(Some(listener))
+    }
+
+    fn bind(&self) -> io::Result<TcpListener> {
+        let listener = match self.0.strip_prefix(':') {
+            Some(port) => TcpListener::bind(format!("[::]:{port}"))
+                .or_else(|_| TcpListener::bind(format!("0.0.0.0:{port}")))?,
+            None => TcpListener::bind(&self.0)?,
+        };
+        listener.set_nonblocking(true)?;
+        Ok(listener)
     }
 }
 
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_duration_is_that_of_go() {
-        let seconds = |text: &str| duration(text).ok().map(|it| it.as_secs());
+        let seconds = |text: &str| duration(text).ok().map(|time| time.as_secs());
         assert_eq!(seconds("1m30s"), Some(90));
         assert_eq!(seconds(LONGEST_TIME), Some(LONGEST.as_secs()));
         for bad in [

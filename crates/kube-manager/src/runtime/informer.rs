@@ -60,8 +60,8 @@ impl Informers {
         extent: Extent,
         handler: Handler<K>,
     ) -> Arc<SetOnce<()>> {
-        for informer in &mut self.0 {
-            let informer: &mut dyn Any = informer.as_mut();
+        for started in &mut self.0 {
+            let informer: &mut dyn Any = started.as_mut();
             if let Some(informer) = informer.downcast_mut::<Informer<K>>()
                 && informer.kind == *kind
                 && informer.extent == extent
@@ -97,20 +97,23 @@ impl Informers {
         } else {
             &everywhere
         };
-        let follow_in = |namespace: &Option<String>| {
+        let mut synced = Vec::new();
+        for namespace in namespaces {
             let extent = Extent {
                 namespace: namespace.clone(),
                 selector: selector.clone(),
             };
             let (take, wake, within) = (take.clone(), wake.clone(), namespace.clone());
-            let take = move |shown| take(shown, within.as_ref());
-            let handler = follow(take, move |key| wake(key));
-            Synced {
+            let handler = follow(
+                move |shown| take(shown, within.as_ref()),
+                move |key| wake(key),
+            );
+            synced.push(Synced {
                 namespace: namespace.clone(),
                 begun: self.add::<K>(watcher, kind, extent, handler),
-            }
-        };
-        namespaces.iter().map(follow_in).collect()
+            });
+        }
+        synced
     }
 
     /// Spawns all informers in `tasks`. They end when the manager stops.
@@ -124,7 +127,7 @@ impl Informers {
 impl<K: Watchable> Informer<K> {
     fn add(&mut self, watcher: Watcher, handler: Handler<K>) -> Arc<SetOnce<()>> {
         let mut same = self.watchers.iter_mut();
-        match same.find(|it| it.controller == watcher.controller) {
+        match same.find(|known| known.controller == watcher.controller) {
             Some(same) => same.keeps_status_fields |= watcher.keeps_status_fields,
             None => self.watchers.push(watcher),
         }

@@ -167,9 +167,9 @@ impl Leadership {
 
     /// Waits until this process leads.
     pub async fn acquired(&self) {
-        let leads = |term: &Term| *term != Term::Standby;
+        let mut term = self.term.subscribe();
         // This cannot fail, because `self` holds the sender.
-        let _ = self.term.subscribe().wait_for(leads).await;
+        let _ = term.wait_for(|term| *term != Term::Standby).await;
     }
 
     /// Ends the process if work still runs longer than twice `margin` after the end of its term. It needs its own
@@ -239,10 +239,12 @@ impl Candidate {
     ) -> Self {
         let client = host.client.clone();
         let name = election.leader_elect_resource_name.clone();
-        let namespace = election.leader_elect_resource_namespace.clone();
-        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let leases = match &election.leader_elect_resource_namespace {
+            Some(namespace) => Api::namespaced(client, namespace),
+            None => Api::default_namespaced(client),
+        };
         Self {
-            leases: Api::namespaced(client, &namespace),
+            leases,
             lease: name.unwrap_or_else(|| host.operator.lease_name()),
             identity: identity(),
             election,
@@ -461,10 +463,10 @@ impl Candidate {
     }
 
     /// The Lease with this process as its holder.
-    fn claim(&self, old: Option<LeaseSpec>) -> LeaseSpec {
+    fn claim(&self, found: Option<LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime(Timestamp::now()));
-        let changes_hands = old.is_some();
-        let old = old.unwrap_or_default();
+        let changes_hands = found.is_some();
+        let old = found.unwrap_or_default();
         let renews = old.holder_identity.as_deref() == Some(&self.identity);
         // In whole seconds, rounded up, so that the Lease does not expire before this process gives up.
         let duration = self.election.leader_elect_lease_duration.as_millis();

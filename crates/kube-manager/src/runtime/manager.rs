@@ -329,8 +329,8 @@ impl Manager {
                     else => None,
                 }
             } => {
-                let ended = ended.context("a server failed");
-                ended.flatten().and(Err(anyhow!("a server ended by itself")))
+                let served = ended.context("a server failed").flatten();
+                served.and(Err(anyhow!("a server ended by itself")))
             }
         };
 

@@ -106,11 +106,14 @@ impl Options {
     pub(super) async fn cluster(&self) -> anyhow::Result<Config> {
         let mut config = match (&self.kubeconfig, &self.master) {
             (Some(path), _) => {
-                let context = || format!("cannot use the kubeconfig `{}`", path.display());
-                let kubeconfig = Kubeconfig::read_from(path).with_context(context)?;
-                Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-                    .await
-                    .with_context(context)?
+                let config = match Kubeconfig::read_from(path) {
+                    Ok(kubeconfig) => {
+                        let defaults = KubeConfigOptions::default();
+                        Config::from_custom_kubeconfig(kubeconfig, &defaults).await
+                    }
+                    Err(error) => Err(error),
+                };
+                config.with_context(|| format!("cannot use the kubeconfig `{}`", path.display()))?
             }
             (None, Some(master)) => Config::infer()
                 .await
@@ -199,7 +202,7 @@ mod tests {
                     let first = error.lines().next().unwrap_or_default();
                     let names_the_flag = first.contains(&format!("--{flag} <TIME>"));
                     let says_what_is_valid = ["it must", "expected one of", "invalid float"];
-                    let says_what_is_valid = says_what_is_valid.iter().any(|it| first.contains(it));
+                    let says_what_is_valid = says_what_is_valid.iter().any(|words| first.contains(words));
                     // clap itself refuses an empty value.
                     prop_assert!(names_the_flag && (says_what_is_valid || text.is_empty()), "{error}");
                 }

@@ -151,9 +151,14 @@ impl<C: Resource + Clone> Owned<C> {
     ) -> Vec<Owner> {
         let mut index = self.index.lock();
         let listed: HashSet<_> = list.iter().map(key).collect();
-        let selected = |key: &&Key| is_in(key, namespace) && name.is_none_or(|name| key.1 == *name);
-        let gone = index.owners.keys().filter(selected);
-        let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
+        let covered = index
+            .owners
+            .keys()
+            .filter(|key| is_in(key, namespace) && name.is_none_or(|name| key.1 == *name));
+        let gone: Vec<_> = covered
+            .filter(|key| !listed.contains(*key))
+            .cloned()
+            .collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
         for child in list {
             if index.has(&child) {
@@ -198,9 +203,9 @@ impl<C: Resource + Clone> Index<C> {
             // A child that does not fit its type is added once a change makes it fit.
             if let Ok(child) = child.0 {
                 let uid = Arc::<str>::from(owner.uid);
-                let children = self.children.entry(uid.clone());
+                let entry = self.children.entry(uid.clone());
                 // Most owners have one child of a kind.
-                let children = children.or_insert_with(|| Vec::with_capacity(1));
+                let children = entry.or_insert_with(|| Vec::with_capacity(1));
                 // The child was removed above, so the search finds no entry.
                 let (Ok(position) | Err(position)) = position(children, &key);
                 children.insert(position, child);

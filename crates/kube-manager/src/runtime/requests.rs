@@ -92,13 +92,14 @@ pub fn connect(config: &Config) -> anyhow::Result<Client> {
     tcp.set_keepalive_retries(Some(KEEPALIVE_PROBES));
     #[cfg(target_os = "linux")]
     tcp.set_tcp_user_timeout(Some(DEAD));
-    let Some(proxy) = &config.proxy_url else {
+    let Some(proxy_url) = &config.proxy_url else {
         return connect_by(tcp, config);
     };
     // The matcher splits the user and the password from the URL.
-    let proxy = Matcher::builder().all(proxy.to_string()).build();
-    let proxy = proxy.intercept(&config.cluster_url);
-    let proxy = proxy.context("cannot use a proxy of this protocol")?;
+    let matcher = Matcher::builder().all(proxy_url.to_string()).build();
+    let proxy = matcher
+        .intercept(&config.cluster_url)
+        .context("cannot use a proxy of this protocol")?;
     let url = proxy.uri().clone();
     match url.scheme_str() {
         Some("http") => connect_by(tunnel(&proxy, tcp), config),
@@ -196,8 +197,8 @@ impl Requests {
             Ok(answer) => answer,
             Err(late) => Err(Error::Service(late.into())),
         };
-        let code = answer.as_ref().map(Response::status);
-        let code = code.as_ref().map_or("<error>", |code| code.as_str());
+        let status = answer.as_ref().map(Response::status);
+        let code = status.as_ref().map_or("<error>", StatusCode::as_str);
         let (method, duration) = (method.as_str(), start.elapsed());
         tracing::debug!(method, %path, status = code, ?duration, "request");
         self.metrics
@@ -225,13 +226,13 @@ impl<E> Policy<Request<Body>, Response<Body>, E> for Repeat {
         request: &mut Request<Body>,
         answer: &mut Result<Response<Body>, E>,
     ) -> Option<Sleep> {
-        let answer = answer.as_ref().ok()?;
-        if self.repeats == REPEATS || !may_repeat(request, answer.status()) {
+        let response = answer.as_ref().ok()?;
+        if self.repeats == REPEATS || !may_repeat(request, response.status()) {
             return None;
         }
         let pause = growing(PAUSE).build().nth(self.repeats)?;
         self.repeats += 1;
-        Some(sleep(pause.max(asked_pause(answer.headers()))))
+        Some(sleep(pause.max(asked_pause(response.headers()))))
     }
 
     fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
@@ -252,8 +253,10 @@ fn may_repeat(request: &Request<Body>, answer: StatusCode) -> bool {
         StatusCode::TOO_MANY_REQUESTS => true,
         // The API server, or a proxy before it, does not say whether the request was processed.
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
-            let media_type = request.headers().get(CONTENT_TYPE);
-            let media_type = media_type.map_or(&b""[..], |value| value.as_bytes());
+            let media_type = match request.headers().get(CONTENT_TYPE) {
+                Some(value) => value.as_bytes(),
+                None => b"",
+            };
             let body = request.body().try_clone().map(Body::collect_bytes);
             let Some(Some(Ok(body))) = body.map(FutureExt::now_or_never) else {
                 return false;
@@ -266,32 +269,35 @@ fn may_repeat(request: &Request<Body>, answer: StatusCode) -> bool {
 
 /// Whether it makes no difference if the API server processes a request a second time.
 fn is_idempotent(method: &Method, media_type: &[u8], body: &[u8]) -> bool {
-    let has = |pointer| {
-        let body = serde_json::from_slice::<Value>(body);
-        body.is_ok_and(|body| body.pointer(pointer).is_some_and(Value::is_string))
-    };
     match *method {
         Method::GET | Method::HEAD => true,
         // Otherwise, the second request could undo a change that another client made in between.
-        Method::PUT => has("/metadata/resourceVersion"),
+        Method::PUT => has_text(body, "/metadata/resourceVersion"),
         // An apply or a merge sets the same values. A JSON patch can add to a list twice, and its tests fail if the
         // first request was processed.
         Method::PATCH => media_type != b"application/json-patch+json",
         // Otherwise, the second request could delete a new object with the same name.
-        Method::DELETE => has("/preconditions/uid") || has("/preconditions/resourceVersion"),
+        Method::DELETE => {
+            has_text(body, "/preconditions/uid") || has_text(body, "/preconditions/resourceVersion")
+        }
         // With `generateName`, a second POST creates a second object. With a name, it fails, and the object looks like
         // that of another program.
         _ => false,
     }
 }
 
+/// Whether `body` is JSON with a text at `pointer`.
+fn has_text(body: &[u8], pointer: &str) -> bool {
+    let parsed = serde_json::from_slice::<Value>(body);
+    parsed.is_ok_and(|value| value.pointer(pointer).is_some_and(Value::is_string))
+}
+
 /// The pause that an answer asks for: zero if it asks for none, and at most [`LONGEST_PAUSE`].
 fn asked_pause(headers: &HeaderMap) -> Duration {
-    let seconds = headers
+    let asked = headers
         .get(RETRY_AFTER)
-        .and_then(|value| value.to_str().ok());
-    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
-    Duration::from_secs(seconds.unwrap_or_default()).min(LONGEST_PAUSE)
+        .and_then(|value| value.to_str().ok()?.parse().ok());
+    Duration::from_secs(asked.unwrap_or(0)).min(LONGEST_PAUSE)
 }
 
 fn is_watch(request: &Request<Body>) -> bool {

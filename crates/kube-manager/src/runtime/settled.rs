@@ -23,8 +23,8 @@ impl Settled {
     /// The first field in which `live` differs from `desired`, apart from the differences that are settled.
     pub fn difference(&self, live: &Value, desired: &Value) -> Option<String> {
         let settled = self.0.lock();
-        let mut open = differences(live, desired).into_iter();
-        let open = open.find(|difference| !settled.contains(&hash(live, difference)));
+        let mut differences = differences(live, desired).into_iter();
+        let open = differences.find(|difference| !settled.contains(&hash(live, difference)));
         open.map(|difference| difference.field)
     }
 

@@ -112,15 +112,17 @@ fn part_of(
         (before, Value::Null) => (before.is_null() || owned.can_go()).then_some(None),
         (Value::Object(_) | Value::Null, Value::Object(after)) if !is_atomic(schema) => {
             let nothing = Map::new();
-            let before = before.as_object().unwrap_or(&nothing);
+            let fields = before.as_object().unwrap_or(&nothing);
             let mut all = Map::new();
-            for key in before
+            for key in fields
                 .keys()
-                .chain(after.keys().filter(|key| !before.contains_key(*key)))
+                .chain(after.keys().filter(|key| !fields.contains_key(*key)))
             {
-                let value = |of: &Map<String, Value>| of.get(key).cloned().unwrap_or_default();
                 let owned = &owned.of(&format!("f:{key}"));
-                let values = (&value(before), &value(after));
+                let values = (
+                    fields.get(key).unwrap_or(&Value::Null),
+                    after.get(key).unwrap_or(&Value::Null),
+                );
                 if let Some(part) = part_of(owned, property(schema, key), values)? {
                     all.insert(key.clone(), part);
                 }
@@ -142,32 +144,38 @@ fn part_of_list(
     (before, after): (&Value, &[Value]),
 ) -> Option<Option<Value>> {
     let no_list = Vec::new();
-    let before = before.as_array().unwrap_or(&no_list);
-    let key = |element: &Value| -> Value {
-        let key = keys.iter().map(|key| (key.clone(), element[key].clone()));
-        Value::Object(key.collect())
-    };
-    let find = |list: &[Value], element: &Value| {
-        let found = list.iter().find(|it| key(it) == key(element));
-        found.cloned().unwrap_or_default()
-    };
-    // The key in `fieldsV1`, such as `k:{"type":"Ready"}`.
-    let owned_of = |element: &Value| owned.of(&format!("k:{}", key(element)));
-    let gone = before.iter().filter(|it| find(after, it).is_null());
-    for element in gone {
-        part_of(&owned_of(element), None, (element, &Value::Null))?;
+    let known = before.as_array().unwrap_or(&no_list);
+    for element in known {
+        if same_key(after, element, keys).is_null() {
+            let part = owned.of(&list_key(element, keys));
+            part_of(&part, None, (element, &Value::Null))?;
+        }
     }
     let mut all = Vec::new();
     for element in after {
-        let values = (&find(before, element), element);
-        if let Some(mut part) = part_of(&owned_of(element), schema.and_then(items), values)? {
+        let part = owned.of(&list_key(element, keys));
+        let values = (same_key(known, element, keys), element);
+        if let Some(mut changed) = part_of(&part, schema.and_then(items), values)? {
             for key in keys {
-                part[key] = element[key].clone();
+                changed[key] = element[key].clone();
             }
-            all.push(part);
+            all.push(changed);
         }
     }
     Some((!all.is_empty()).then_some(Value::Array(all)))
+}
+
+/// The key of a list element in `fieldsV1`, such as `k:{"type":"Ready"}`.
+fn list_key(element: &Value, keys: &[String]) -> String {
+    let fields = keys.iter().map(|key| (key.clone(), element[key].clone()));
+    format!("k:{}", Value::Object(fields.collect()))
+}
+
+/// The element of `list` that has the keys of `element`; `null` if there is none.
+fn same_key<'a>(list: &'a [Value], element: &Value, keys: &[String]) -> &'a Value {
+    let mut elements = list.iter();
+    let found = elements.find(|other| keys.iter().all(|key| other[key] == element[key]));
+    found.unwrap_or(&Value::Null)
 }
 
 /// Whether an object can be owned only as a whole.

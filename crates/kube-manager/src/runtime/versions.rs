@@ -20,7 +20,11 @@ const DOCUMENTATION: [&str; 4] = ["description", "example", "externalDocs", "tit
 pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let (name, value) = CONVERSION;
     let annotations = crd.metadata.annotations.as_ref();
-    if annotations.is_some_and(|it| it.get(name).is_some_and(|it| it == value)) {
+    if annotations.is_some_and(|annotations| {
+        annotations
+            .get(name)
+            .is_some_and(|annotations| annotations == value)
+    }) {
         return Ok(());
     }
     check_beside_stored(crd, |other| other.served)
@@ -30,9 +34,10 @@ pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
 /// because a migration writes all objects and must not lose any field.
 pub(super) fn check_stored(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let status = crd.status.as_ref();
-    let stored = status.and_then(|it| it.stored_versions.as_deref());
-    let stored = stored.unwrap_or_default();
-    check_beside_stored(crd, |other| stored.contains(&other.name))
+    let stored = status.and_then(|status| status.stored_versions.as_ref());
+    check_beside_stored(crd, |other| {
+        stored.is_some_and(|versions| versions.contains(&other.name))
+    })
 }
 
 /// Returns an error if a version that `is_used` has another schema than the stored version.
@@ -41,14 +46,17 @@ fn check_beside_stored(
     is_used: impl Fn(&CustomResourceDefinitionVersion) -> bool,
 ) -> anyhow::Result<()> {
     let conversion = crd.spec.conversion.as_ref();
-    if conversion.is_some_and(|it| it.strategy != "None") {
+    if conversion.is_some_and(|conversion| conversion.strategy != "None") {
         return Ok(());
     }
     let versions = &crd.spec.versions;
-    let Some(stored) = versions.iter().find(|it| it.storage) else {
+    let Some(stored) = versions.iter().find(|version| version.storage) else {
         return Ok(());
     };
-    for other in versions.iter().filter(|it| is_used(it) && !it.storage) {
+    for other in versions
+        .iter()
+        .filter(|version| is_used(version) && !version.storage)
+    {
         let [stored_schema, other_schema] = [schema(stored)?, schema(other)?];
         let difference = difference(&stored_schema, &other_schema, "");
         ensure!(
@@ -67,7 +75,7 @@ fn check_beside_stored(
 
 fn schema(version: &CustomResourceDefinitionVersion) -> serde_json::Result<Value> {
     let schema = version.schema.as_ref();
-    serde_json::to_value(schema.and_then(|it| it.open_api_v3_schema.as_ref()))
+    serde_json::to_value(schema.and_then(|schema| schema.open_api_v3_schema.as_ref()))
 }
 
 /// The first field in which two schemas differ, such as `` `.spec.title` ``. If both have the field, the differing
@@ -79,7 +87,6 @@ fn difference(a: &Value, b: &Value, field: &str) -> Option<String> {
     let mut keywords = keys(a, b);
     keywords.retain(|keyword| !DOCUMENTATION.contains(keyword));
     keywords.into_iter().find_map(|keyword| {
-        let differs = || Some(format!("`{keyword}` of {}", place(field)));
         match (keyword, a.get(keyword), b.get(keyword)) {
             ("properties", Some(Value::Object(a)), Some(Value::Object(b))) => {
                 keys(a, b).into_iter().find_map(|name| {
@@ -94,17 +101,21 @@ fn difference(a: &Value, b: &Value, field: &str) -> Option<String> {
             ("additionalProperties", Some(a), Some(b)) => difference(a, b, &format!("{field}.*")),
             // The order of these lists has no meaning.
             ("required" | "enum", Some(Value::Array(a)), Some(Value::Array(b))) => {
-                let is_same = a.len() == b.len() && a.iter().all(|it| b.contains(it));
-                if is_same { None } else { differs() }
+                let is_same = a.len() == b.len() && a.iter().all(|item| b.contains(item));
+                (!is_same).then(|| keyword_of(keyword, field))
             }
             (_, a, b) if a == b => None,
-            _ => differs(),
+            _ => Some(keyword_of(keyword, field)),
         }
     })
 }
 
 fn keys<'a>(a: &'a Map<String, Value>, b: &'a Map<String, Value>) -> BTreeSet<&'a str> {
     a.keys().chain(b.keys()).map(String::as_str).collect()
+}
+
+fn keyword_of(keyword: &str, field: &str) -> String {
+    format!("`{keyword}` of {}", place(field))
 }
 
 fn place(field: &str) -> String {

@@ -115,8 +115,14 @@ fn describe<K: Watchable>(dyntype: &K::DynamicType, extent: &Extent) -> String {
         text.insert_str(0, "metadata of ");
     }
     let parts = [
-        (" with labels ", Some(labels).filter(|it| !it.is_empty())),
-        (" with fields ", Some(fields).filter(|it| !it.is_empty())),
+        (
+            " with labels ",
+            Some(labels).filter(|labels| !labels.is_empty()),
+        ),
+        (
+            " with fields ",
+            Some(fields).filter(|fields| !fields.is_empty()),
+        ),
         (" in ", extent.namespace.as_ref()),
     ];
     for (word, value) in parts {
@@ -172,8 +178,11 @@ pub fn watch<K: Watchable>(
             let _ = synced.set(());
         }
     };
-    let keep = watchers.iter().filter(|it| it.keeps_status_fields);
-    let keep: Vec<_> = keep.map(Watcher::field_manager).collect();
+    let keep: Vec<_> = watchers
+        .iter()
+        .filter(|watcher| watcher.keeps_status_fields)
+        .map(Watcher::field_manager)
+        .collect();
     let client = watching(services.client.clone(), begun);
     let api = kind.api::<Guarded<K>>(client, namespace.as_deref());
     let mut config = watcher::Config::default().timeout(length());
@@ -192,7 +201,7 @@ pub fn watch<K: Watchable>(
             let fields = &mut object.meta_mut().managed_fields;
             match fields {
                 Some(fields) if !keep.is_empty() => {
-                    fields.retain(|entry| keep.iter().any(|it| status::is_of(entry, it)));
+                    fields.retain(|entry| keep.iter().any(|manager| status::is_of(entry, manager)));
                     fields.shrink_to_fit();
                 }
                 _ => *fields = None,
@@ -248,8 +257,8 @@ fn is_silence(error: &watcher::Error) -> bool {
         cause.source()
     });
     let is_timeout = causes.any(|cause| {
-        let cause = cause.downcast_ref::<io::Error>();
-        cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
+        let io_error = cause.downcast_ref::<io::Error>();
+        io_error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
     });
     is_timeout && matches!(error, watcher::Error::WatchFailed(_))
 }

@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
     Resource, ResourceExt,
     runtime::{reflector::ObjectRef, watcher::Event},
@@ -106,8 +105,8 @@ where
             let Ok(typed) = &object.0 else {
                 return HashSet::new();
             };
-            let to = closures.call("references", &key(object), || references(typed));
-            to.iter().flatten().map(key_of).collect()
+            let named = closures.call("references", &key(object), || references(typed));
+            named.iter().flatten().map(key_of).collect()
         };
         self.declared.observers.push(Box::new(move |namespace| {
             let (index, to) = (observed.clone(), to.clone());
@@ -150,16 +149,15 @@ where
     pub fn requeues_owner(self) -> Watched<S> {
         self.follow(|object| {
             let owner = controlled_by(object).filter(|owner| refers_to::<K>(owner));
-            let key = |owner: OwnerReference| (object.namespace(), owner.name);
-            owner.map(key).into_iter().collect()
+            Vec::from_iter(owner.map(|owner| (object.namespace(), owner.name)))
         })
     }
 
     /// Limits the watch to these namespaces, instead of the namespaces of the controller; an empty list means all
     /// namespaces. Ignored for a cluster-scoped kind. The operator's role must have the permissions there.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let namespaces: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
-        self.namespaces = Some(namespaces.into_iter().collect());
+        let unique: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
+        self.namespaces = Some(Vec::from_iter(unique));
         self
     }
 
@@ -304,8 +302,12 @@ impl References {
 
     /// Forgets the objects in `namespace`, or in all namespaces, that are not `listed`.
     fn retain(&mut self, namespace: Option<&String>, listed: &HashSet<Key>) {
-        let gone = self.from.keys().filter(|key| is_in(key, namespace));
-        let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
+        let gone: Vec<_> = self
+            .from
+            .keys()
+            .filter(|key| is_in(key, namespace) && !listed.contains(*key))
+            .cloned()
+            .collect();
         for from in gone {
             self.set(from, HashSet::new());
         }

@@ -103,16 +103,20 @@ pub(super) struct Leaf {
 impl Authorities {
     /// The bundle that the API server must trust, in PEM.
     pub fn bundle(&self) -> String {
-        self.0.iter().map(|it| it.certificate.as_str()).collect()
+        self.0
+            .iter()
+            .map(|authority| authority.certificate.as_str())
+            .collect()
     }
 
     /// The authority that signs; `None` if there are no authorities.
     pub fn signer(&self, now: Timestamp, lifetimes: &Lifetimes) -> Option<&Authority> {
-        let signs = |it: &&Authority| it.signs(now, lifetimes);
-        let newest = self.0.iter().rev().find(signs);
-        // No authority is trusted yet. Prefer one that is valid.
-        let valid = || self.0.iter().find(|it| it.has_begun(now));
-        newest.or_else(valid).or(self.0.first())
+        let mut newest_first = self.0.iter().rev();
+        let newest = newest_first.find(|authority| authority.signs(now, lifetimes));
+        // If no authority is trusted yet, prefer one that is valid.
+        newest
+            .or_else(|| self.0.iter().find(|authority| authority.has_begun(now)))
+            .or(self.0.first())
     }
 
     /// A new leaf, if `old` must be replaced now.
@@ -123,8 +127,9 @@ impl Authorities {
         now: Timestamp,
         lifetimes: &Lifetimes,
     ) -> Result<Option<Leaf>> {
-        let signer = self.signer(now, lifetimes);
-        let signer = signer.context("there is no authority")?;
+        let signer = self
+            .signer(now, lifetimes)
+            .context("there is no authority")?;
         let is_new = old.is_none_or(|leaf| leaf.is_old(signer, now, lifetimes));
         is_new
             .then(|| signer.sign(hosts, now, lifetimes))
@@ -134,17 +139,21 @@ impl Authorities {
     /// The next state of the authorities, if it must change now.
     pub fn next(&self, now: Timestamp, lifetimes: &Lifetimes) -> Result<Option<Self>> {
         let mut next = self.clone();
-        next.0.retain(|it| now < it.expires);
+        next.0.retain(|authority| now < authority.expires);
         // When the newer authority started to sign, replicas stopped signing leaves with the older one. These leaves
         // have expired.
         let earlier = before(before(now, lifetimes.leaf), lifetimes.delay);
-        let last = |it: &Authority| it.signs(earlier, lifetimes);
-        if let Some(newer) = next.0.iter().rposition(last) {
+        let signed_earlier = next
+            .0
+            .iter()
+            .rposition(|authority| authority.signs(earlier, lifetimes));
+        if let Some(newer) = signed_earlier {
             next.0.drain(..newer);
         }
-        let is_old =
-            |it: &Authority| after(it.made, lifetimes.authority / 2) <= now || !it.has_begun(now);
-        if next.0.last().is_none_or(is_old) {
+        let needs_successor = next.0.last().is_none_or(|authority| {
+            after(authority.made, lifetimes.authority / 2) <= now || !authority.has_begun(now)
+        });
+        if needs_successor {
             next.0.push(Authority::new(now, lifetimes)?);
         }
         Ok((next != *self).then_some(next))
@@ -176,12 +185,15 @@ fn params(made: Timestamp) -> CertificateParams {
 }
 
 fn validity(params: &mut CertificateParams, from: Timestamp, until: Timestamp) {
-    let at = |time: Timestamp| {
-        let since = Duration::try_from(time.duration_since(Timestamp::UNIX_EPOCH));
-        date_time_ymd(1970, 1, 1) + since.unwrap_or_default()
-    };
-    params.not_before = at(before(from, BACKDATED));
-    params.not_after = at(until);
+    let epoch = date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + since_epoch(before(from, BACKDATED));
+    params.not_after = epoch + since_epoch(until);
+}
+
+/// The time from 1970 to `time`; zero for an earlier time.
+fn since_epoch(time: Timestamp) -> Duration {
+    let since = Duration::try_from(time.duration_since(Timestamp::UNIX_EPOCH));
+    since.unwrap_or(Duration::ZERO)
 }
 
 impl Authority {
@@ -352,7 +364,9 @@ mod tests {
         let second = next(&first, at(5000));
         assert_eq!(second.0.len(), 1);
         assert_eq!(
-            second.signer(at(5000), &LIFETIMES).map(|it| it.made),
+            second
+                .signer(at(5000), &LIFETIMES)
+                .map(|authority| authority.made),
             Some(at(5000))
         );
     }
@@ -469,7 +483,7 @@ mod tests {
                     }
                     secret = next(&secret, now);
                     let signer = secret.signer(now, &LIFETIMES).expect("a signer");
-                    if leaf.as_ref().is_none_or(|it| it.is_old(signer, now, &LIFETIMES)) {
+                    if leaf.as_ref().is_none_or(|leaf| leaf.is_old(signer, now, &LIFETIMES)) {
                         *leaf = Some(signer.sign(&hosts, now, &LIFETIMES).expect("a leaf"));
                     }
                     // During an outage, configurations cannot be written.

@@ -135,7 +135,11 @@ fn candidates(mut addresses: Vec<IpAddr>, server: &Uri, bound: SocketAddr) -> Ve
     }
     let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
     let resolved = (host, server.port_u16().unwrap_or(443)).to_socket_addrs();
-    let resolved: Vec<_> = resolved.into_iter().flatten().map(|it| it.ip()).collect();
+    let resolved: Vec<_> = resolved
+        .into_iter()
+        .flatten()
+        .map(|address| address.ip())
+        .collect();
     let is_local = resolved.iter().any(IpAddr::is_loopback);
     addresses.extend(resolved);
     let mut urls = Vec::new();
@@ -165,6 +169,15 @@ impl Handler for Allows {
     }
 }
 
+async fn answer_test(State(called): State<Arc<AtomicBool>>, body: Bytes) -> Response {
+    called.store(true, Ordering::Relaxed);
+    let place = Arc::new(room::Place::alone());
+    match review::answer(&Allows, &body, &place).await {
+        Ok(answer) => json(answer),
+        Err(_) => StatusCode::BAD_REQUEST.into_response(),
+    }
+}
+
 fn json(answer: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, "application/json")], answer).into_response()
 }
@@ -172,10 +185,11 @@ fn json(answer: Vec<u8>) -> Response {
 /// Refuses requests if a webhook with the policy `Fail` does not answer. The API server would accept them, because the
 /// configurations have the policy `Ignore`.
 pub(super) fn refusing(routes: Router, webhooks: &[Webhook]) -> Router {
-    let strict = webhooks
+    let strict: BTreeSet<_> = webhooks
         .iter()
-        .filter(|it| it.failure_policy() == FailurePolicy::Fail);
-    let strict: BTreeSet<_> = strict.map(|it| it.path().to_owned()).collect();
+        .filter(|webhook| webhook.failure_policy() == FailurePolicy::Fail)
+        .map(|webhook| webhook.path().to_owned())
+        .collect();
     routes.layer(middleware::from_fn_with_state(
         Arc::new(strict),
         refuse_failures,
@@ -358,14 +372,7 @@ impl ByUrl {
 
     /// The route of the test webhook, which the API server calls if it can reach this machine.
     fn test_route(&self) -> Router {
-        let called = self.called.clone();
-        let answer = async move |body: Bytes| {
-            called.store(true, Ordering::Relaxed);
-            let place = Arc::new(room::Place::alone());
-            let answer = review::answer(&Allows, &body, &place).await;
-            answer.map_or_else(|_| StatusCode::BAD_REQUEST.into_response(), json)
-        };
-        Router::new().route(TEST_PATH, post(answer))
+        Router::new().route(TEST_PATH, post(answer_test).with_state(self.called.clone()))
     }
 
     /// Maintains the configurations and the conversions until the operator stops, and sends each new leaf to `leaves`.
@@ -524,10 +531,12 @@ impl ByUrl {
                 let endpoints = slices
                     .items
                     .into_iter()
-                    .filter_map(|it| it.endpoints)
+                    .filter_map(|slice| slice.endpoints)
                     .flatten();
-                let addresses = endpoints.flat_map(|it| it.addresses);
-                addresses.filter_map(|it| it.parse().ok()).collect()
+                let addresses = endpoints.flat_map(|endpoint| endpoint.addresses);
+                addresses
+                    .filter_map(|address| address.parse().ok())
+                    .collect()
             }
             Err(error) => {
                 let error = failure::message(&error);
@@ -619,25 +628,26 @@ impl ByUrl {
     /// Makes the API server call all webhooks at `url`, and trust `bundle`. `is_new` is true if the bundle has changed.
     /// Returns `false` if the configurations belong to another process.
     async fn publish(&self, url: &str, bundle: &str, is_new: bool) -> Result<bool> {
-        let client = |path: &str| client(url, path, bundle);
         let namespaces = Namespaces {
             own: self.client.default_namespace(),
             only: &self.only,
         };
         let (mut mutating, mut validating) =
-            hook::configurations(&self.webhooks, &namespaces, client);
-        // The docs of this module explain why.
-        let ignore = || Some("Ignore".to_owned());
+            hook::configurations(&self.webhooks, &namespaces, |path| {
+                client(url, path, bundle)
+            });
         if let Some(configuration) = &mut mutating {
             configuration.metadata = self.here.configurations.metadata(MUTATING);
             for webhook in configuration.webhooks.iter_mut().flatten() {
-                webhook.failure_policy = ignore();
+                // The docs of this module explain why.
+                webhook.failure_policy = Some("Ignore".to_owned());
             }
         }
         if let Some(configuration) = &mut validating {
             configuration.metadata = self.here.configurations.metadata(VALIDATING);
             for webhook in configuration.webhooks.iter_mut().flatten() {
-                webhook.failure_policy = ignore();
+                // The docs of this module explain why.
+                webhook.failure_policy = Some("Ignore".to_owned());
             }
         }
         let mutating = self.publish_one(MUTATING, mutating, is_new).await;
@@ -667,8 +677,10 @@ impl ByUrl {
         };
         let what = format!("{} `{}`", K::kind(&()), wanted.name_any());
         let api = Api::<K>::all(self.client.clone());
-        let there = api.get_metadata_opt(&wanted.name_any()).await;
-        let there = there.with_context(|| format!("cannot read the {what}"))?;
+        let there = api
+            .get_metadata_opt(&wanted.name_any())
+            .await
+            .with_context(|| format!("cannot read the {what}"))?;
         match there {
             Some(there) if !is_new => {
                 return Ok(self.here.configurations.is_own(there.annotations()));
@@ -684,9 +696,8 @@ impl ByUrl {
     /// Logs a warning if an operator in the cluster is called as well.
     async fn warn_of_deployed(&self) -> kube::Result<()> {
         let (mutating, validating) = (&self.deployed_mutating, &self.deployed_validating);
-        let client = || self.client.clone();
-        let mutates = Api::<MutatingWebhookConfiguration>::all(client());
-        let validates = Api::<ValidatingWebhookConfiguration>::all(client());
+        let mutates = Api::<MutatingWebhookConfiguration>::all(self.client.clone());
+        let validates = Api::<ValidatingWebhookConfiguration>::all(self.client.clone());
         if mutates.get_metadata_opt(mutating).await?.is_some()
             || validates.get_metadata_opt(validating).await?.is_some()
         {
@@ -751,11 +762,16 @@ impl Configurations {
 
     async fn delete<K: Configuration>(&self, end: &str, whose: Whose) -> Result<()> {
         let name = self.name(end);
-        let context = || format!("cannot delete the {} `{name}`", K::kind(&()));
+        let deleted = self.delete_named::<K>(&name, whose).await;
+        deleted.with_context(|| format!("cannot delete the {} `{name}`", K::kind(&())))
+    }
+
+    async fn delete_named<K: Configuration>(&self, name: &str, whose: Whose) -> kube::Result<()> {
         let api = Api::<K>::all(self.client.clone());
         loop {
-            let there = api.get_metadata_opt(&name).await.with_context(context)?;
-            let Some(there) = there else { return Ok(()) };
+            let Some(there) = api.get_metadata_opt(name).await? else {
+                return Ok(());
+            };
             if whose == Whose::Own && !self.is_own(there.annotations()) {
                 return Ok(());
             }
@@ -766,12 +782,12 @@ impl Configurations {
                 }),
                 ..DeleteParams::default()
             };
-            match api.delete(&name, &params).await {
+            match api.delete(name, &params).await {
                 Ok(_) => return Ok(()),
                 Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
                 // The object has changed, and may belong to another process now.
                 Err(kube::Error::Api(status)) if status.is_conflict() => {}
-                Err(error) => return Err(error).with_context(context),
+                Err(error) => return Err(error),
             }
         }
     }

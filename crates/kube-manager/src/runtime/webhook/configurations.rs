@@ -139,18 +139,20 @@ impl Configurations {
         let mutating = self.publish_to::<MutatingWebhookConfiguration>(
             &self.mutating,
             |configuration| {
-                let webhooks = configuration.webhooks.unwrap_or_default();
-                let webhooks = webhooks.into_iter();
-                webhooks.map(|it| (it.name, it.client_config)).collect()
+                let webhooks = configuration.webhooks.into_iter().flatten();
+                webhooks
+                    .map(|webhook| (webhook.name, webhook.client_config))
+                    .collect()
             },
             bundle,
         );
         let validating = self.publish_to::<ValidatingWebhookConfiguration>(
             &self.validating,
             |configuration| {
-                let webhooks = configuration.webhooks.unwrap_or_default();
-                let webhooks = webhooks.into_iter();
-                webhooks.map(|it| (it.name, it.client_config)).collect()
+                let webhooks = configuration.webhooks.into_iter().flatten();
+                webhooks
+                    .map(|webhook| (webhook.name, webhook.client_config))
+                    .collect()
             },
             bundle,
         );
@@ -184,8 +186,11 @@ impl Configurations {
                 }
                 Err(error) => return Some(target.unreadable(&error)),
             };
-            let webhook = there.spec.conversion.and_then(|it| it.webhook);
-            let Some(client) = webhook.and_then(|it| it.client_config) else {
+            let webhook = there
+                .spec
+                .conversion
+                .and_then(|conversion| conversion.webhook);
+            let Some(client) = webhook.and_then(|webhook| webhook.client_config) else {
                 return Some(harmless(format!(
                     "the {what} has no conversion by a webhook: `make install` brings it up to date"
                 )));
@@ -250,28 +255,26 @@ impl Configurations {
             };
             let version = there.meta().resource_version.clone();
             let there = webhooks(there);
-            let is_missing = |name: &&String| there.iter().all(|it| it.0 != **name);
-            let missing = required.iter().filter(is_missing);
+            let missing = required
+                .iter()
+                .filter(|name| there.iter().all(|(webhook, _)| webhook != *name));
             problems.extend(missing.map(|missing| {
                 harmless(format!(
                     "the {what} has no `{missing}`: `make manifests` writes it"
                 ))
             }));
-            let trusted = |client: &WebhookClientConfig| {
-                let trusted = client.ca_bundle.as_ref();
-                trusted.map(|it| it.0.clone()).unwrap_or_default()
-            };
-            let is_own = |name: &String| required.contains(name) || optional.contains(name);
-            let stale = there
+            let own = there
                 .iter()
-                .filter(|(name, client)| is_own(name) && trusted(client) != bundle.all.as_bytes());
-            let stale: Vec<_> = stale.collect();
+                .filter(|(name, _)| required.contains(name) || optional.contains(name));
+            let stale: Vec<_> = own
+                .filter(|(_, client)| trusted_authorities(client) != bundle.all.as_bytes())
+                .collect();
             if stale.is_empty() {
                 return None;
             }
             let mut stale_and_required = stale.iter().filter(|(name, _)| required.contains(name));
-            let is_trusted =
-                stale_and_required.all(|(_, client)| bundle.is_trusted(&trusted(client)));
+            let is_trusted = stale_and_required
+                .all(|(_, client)| bundle.is_trusted(trusted_authorities(client)));
             let all = ByteString(bundle.all.as_bytes().to_vec());
             let changes = stale
                 .iter()
@@ -349,6 +352,14 @@ impl Target {
             let says = format!("the API server does not answer a request for the {what}");
             Some(self.problem(Effect::Unknown, says))
         })
+    }
+}
+
+/// The authorities that the API server trusts when it calls `client`.
+fn trusted_authorities(client: &WebhookClientConfig) -> &[u8] {
+    match &client.ca_bundle {
+        Some(ByteString(authorities)) => authorities,
+        None => &[],
     }
 }
 
@@ -465,7 +476,7 @@ mod tests {
         });
         let configuration = |name: &str, required: &[&str]| Configuration {
             name: name.to_owned(),
-            required: required.iter().map(|it| (*it).to_owned()).collect(),
+            required: required.iter().map(|name| (*name).to_owned()).collect(),
             optional: Vec::new(),
         };
         let configurations = Configurations {
@@ -507,7 +518,7 @@ mod tests {
             let bundle = Bundle { all: &all, signers: &own };
             let published = runtime.block_on(configurations.publish(bundle));
 
-            let good = answers.iter().filter(|it| **it == Well).count();
+            let good = answers.iter().filter(|answer| **answer == Well).count();
             prop_assert_eq!(written.lock().len(), good);
             prop_assert_eq!(published.is_complete(), good == answers.len());
             let names = ["`mutates`", "`validates`", "`books.example.com`", "`pens.example.com`"];
@@ -515,12 +526,12 @@ mod tests {
             for (answers, name) in answers.into_iter().zip(names) {
                 prop_assert_eq!(says.contains(name), answers != Well, "{}: {}", name, says);
             }
-            prop_assert_eq!(says.contains("a policy says no"), answers.iter().any(|it| matches!(it, Denied { .. })));
+            prop_assert_eq!(says.contains("a policy says no"), answers.iter().any(|answer| matches!(answer, Denied { .. })));
             prop_assert_eq!(says.contains("you may not read this"), answers.contains(&Hidden));
 
             // The API server cannot call what it knows, but does not trust.
-            let distrusts = answers.iter().any(|it| matches!(it, Denied { trusts: false } | Conflict));
-            let is_unknown = answers.iter().any(|it| matches!(it, Hidden | Never));
+            let distrusts = answers.iter().any(|answer| matches!(answer, Denied { trusts: false } | Conflict));
+            let is_unknown = answers.iter().any(|answer| matches!(answer, Hidden | Never));
             prop_assert_eq!(published.is_trusted(true), !distrusts);
             prop_assert_eq!(published.is_trusted(false), !distrusts && !is_unknown);
         }

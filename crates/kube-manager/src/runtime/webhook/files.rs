@@ -54,10 +54,12 @@ impl Files {
                 return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
             }
         };
-        let authorities = CertificateDer::pem_slice_iter(bundle.as_bytes());
-        let authorities = authorities.filter(Result::is_ok).count();
-        let path = path.display();
-        ensure!(authorities > 0, "there is no certificate in `{path}`");
+        let mut certificates = CertificateDer::pem_slice_iter(bundle.as_bytes());
+        ensure!(
+            certificates.any(|certificate| certificate.is_ok()),
+            "there is no certificate in `{}`",
+            path.display()
+        );
         // Any of them may have signed the certificate.
         let bundle = Bundle {
             all: &bundle,

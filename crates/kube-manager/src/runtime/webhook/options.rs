@@ -168,7 +168,7 @@ impl FromStr for Place {
         }
         let url = text.strip_suffix('/').unwrap_or(text);
         let is_base = url.parse::<Uri>().is_ok_and(|uri| {
-            let authority = uri.authority().map(|it| it.as_str());
+            let authority = uri.authority().map(|authority| authority.as_str());
             let base = authority.map(|authority| format!("https://{authority}"));
             base.as_deref() == Some(url) && !url.contains('@')
         });

@@ -188,16 +188,16 @@ impl Drop for InFlight {
 fn limit(query: &str) -> Duration {
     let mut fields = query.split('&');
     let asked = fields.find_map(|field| field.strip_prefix("timeout="));
-    let asked = asked.and_then(|text| duration(text).ok());
-    let waits = asked.unwrap_or(TIMEOUT).min(LONGEST);
+    let timeout = asked.and_then(|text| duration(text).ok());
+    let waits = timeout.unwrap_or(TIMEOUT).min(LONGEST);
     waits - (waits / 10).min(MARGIN)
 }
 
 async fn answer(route: &Route, request: Request, mut place: Place) -> Response {
     let json = "application/json";
-    let kind = request.headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next());
-    if kind.is_none_or(|kind| !kind.trim().eq_ignore_ascii_case(json)) {
+    let content_type = request.headers().get(CONTENT_TYPE);
+    let media_type = content_type.and_then(|value| value.to_str().ok()?.split(';').next());
+    if media_type.is_none_or(|name| !name.trim().eq_ignore_ascii_case(json)) {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return (status, "a review is application/json").into_response();
     }
@@ -330,8 +330,8 @@ mod tests {
         let families = registry.gather();
         let requests = families
             .iter()
-            .find(|it| it.name().ends_with("requests_total"));
-        let requests = requests.map(|it| it.get_metric()[0].get_counter().get_value());
+            .find(|family| family.name().ends_with("requests_total"));
+        let requests = requests.map(|family| family.get_metric()[0].get_counter().get_value());
         assert_eq!(requests, Some(1.0));
 
         // From now on, the API server is to call other replicas.
@@ -402,9 +402,15 @@ mod tests {
         let families = registry.gather();
         let counted = families
             .iter()
-            .find(|it| it.name().ends_with("requests_total"));
-        let counted = counted.map(|it| it.get_metric()[0].clone()).expect("one");
-        let labels: Vec<_> = counted.get_label().iter().map(|it| it.value()).collect();
+            .find(|family| family.name().ends_with("requests_total"));
+        let counted = counted
+            .map(|family| family.get_metric()[0].clone())
+            .expect("one");
+        let labels: Vec<_> = counted
+            .get_label()
+            .iter()
+            .map(|label| label.value())
+            .collect();
         assert_eq!(labels, ["429", "/allows"]);
         drop(running);
         let answered = post(&routes, "/allows", review()).await;
@@ -464,12 +470,14 @@ mod tests {
         let families = registry.gather();
         let requests = families
             .iter()
-            .filter(|it| it.name().ends_with("requests_total"));
-        let counted = requests.flat_map(|it| it.get_metric()).map(|it| {
-            let mut labels = it.get_label().iter();
-            let code = labels.find(|label| label.name() == "code").expect("a code");
-            (code.value().to_owned(), it.get_counter().get_value())
-        });
+            .filter(|family| family.name().ends_with("requests_total"));
+        let counted = requests
+            .flat_map(|family| family.get_metric())
+            .map(|metric| {
+                let mut labels = metric.get_label().iter();
+                let code = labels.find(|label| label.name() == "code").expect("a code");
+                (code.value().to_owned(), metric.get_counter().get_value())
+            });
         counted.collect()
     }
 
@@ -478,8 +486,10 @@ mod tests {
         let (routes, registry) = served(&CancellationToken::new());
         let in_flight = || {
             let families = registry.gather();
-            let gauge = families.iter().find(|it| it.name().ends_with("in_flight"));
-            gauge.map(|it| it.get_metric()[0].get_gauge().get_value())
+            let gauge = families
+                .iter()
+                .find(|family| family.name().ends_with("in_flight"));
+            gauge.map(|family| family.get_metric()[0].get_gauge().get_value())
         };
         let mut call = Box::pin(post(&routes, "/hangs", review()));
         assert!(futures::poll!(&mut call).is_pending());

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::{
     api::admissionregistration::v1::{ServiceReference, WebhookClientConfig},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -85,7 +84,7 @@ impl Webhooks {
     }
 
     fn all(&self) -> Vec<Webhook> {
-        let admission = self.admission.iter().map(|it| it.webhook.clone());
+        let admission = self.admission.iter().map(|pending| pending.webhook.clone());
         admission.chain(self.conversions.bounds()).collect()
     }
 
@@ -156,22 +155,13 @@ impl Extension for Webhooks {
             return Ok(());
         }
         hook::check(&webhooks)?;
-        let client = |path: &str| WebhookClientConfig {
-            service: Some(ServiceReference {
-                name: SERVICE.to_owned(),
-                namespace: OWN_NAMESPACE.to_owned(),
-                path: Some(path.to_owned()),
-                port: None,
-            }),
-            ..WebhookClientConfig::default()
-        };
         // kustomize replaces this name with the operator's namespace.
         let only = [OWN_NAMESPACE.to_owned()];
         let namespaces = Namespaces {
             own: OWN_NAMESPACE,
             only: if operator.namespaced { &only } else { &[] },
         };
-        let (mutating, validating) = hook::configurations(&webhooks, &namespaces, client);
+        let (mutating, validating) = hook::configurations(&webhooks, &namespaces, by_service);
         let mut documents = Vec::new();
         if let Some(mutating) = mutating {
             documents.push(serde_json::to_value(mutating)?);
@@ -225,7 +215,7 @@ impl Extension for Webhooks {
         };
         let (client, stop) = (&host.client, host.stop.clone());
         let crds = self.conversions.crds();
-        let endpoints = self
+        let admission = self
             .admission
             .into_iter()
             .map(|Pending { webhook, new, .. }| {
@@ -235,9 +225,9 @@ impl Extension for Webhooks {
                     handler: Box::new(new(client)),
                 }
             });
-        let endpoints = endpoints.chain(self.conversions.endpoints()?);
+        let all_endpoints = admission.chain(self.conversions.endpoints()?);
         let (metrics, calls) = (Metrics::new(&host.registry)?, options.webhook_max_calls);
-        let routes = server::routes(endpoints, &metrics, calls, &stop);
+        let routes = server::routes(all_endpoints, &metrics, calls, &stop);
         if options.webhook_url.is_some() {
             let by_url = ByUrl::new(
                 options,
@@ -267,6 +257,40 @@ impl Extension for Webhooks {
     }
 }
 
+/// Makes the API server call `path` of the Service.
+fn by_service(path: &str) -> WebhookClientConfig {
+    WebhookClientConfig {
+        service: Some(ServiceReference {
+            name: SERVICE.to_owned(),
+            namespace: OWN_NAMESPACE.to_owned(),
+            path: Some(path.to_owned()),
+            port: None,
+        }),
+        ..WebhookClientConfig::default()
+    }
+}
+
+/// The configuration `name` with all of `webhooks` that have this purpose.
+fn configuration(name: String, webhooks: &[Webhook], purpose: Purpose) -> Configuration {
+    let (mut required, mut optional) = (Vec::new(), Vec::new());
+    for webhook in webhooks
+        .iter()
+        .filter(|webhook| webhook.purpose() == purpose)
+    {
+        let names = if webhook.is_required() {
+            &mut required
+        } else {
+            &mut optional
+        };
+        names.push(webhook.name().to_owned());
+    }
+    Configuration {
+        name,
+        required,
+        optional,
+    }
+}
+
 /// The source of the server's certificate. Spawns a task in `servers` that maintains the certificate, or the API
 /// server's trust in it.
 fn certificate(
@@ -279,34 +303,19 @@ fn certificate(
 ) -> Result<Certificate> {
     let client = host.client.clone();
     let operator = host.operator.name;
-    let configuration = |name, purpose| {
-        let names = |is_required| {
-            let webhooks = webhooks.iter().filter(|it| it.purpose() == purpose);
-            let webhooks = webhooks.filter(|it| it.is_required() == is_required);
-            webhooks.map(|it| it.name().to_owned()).collect()
-        };
-        Configuration {
-            name,
-            required: names(true),
-            optional: names(false),
-        }
-    };
     let configurations = Configurations {
         client: client.clone(),
-        mutating: configuration(options.mutating_configuration(operator), Purpose::Default),
+        mutating: configuration(
+            options.mutating_configuration(operator),
+            webhooks,
+            Purpose::Default,
+        ),
         validating: configuration(
             options.validating_configuration(operator),
+            webhooks,
             Purpose::Validate,
         ),
         crds,
-    };
-    let stop = host.stop.clone();
-    let mut beside = |task: BoxFuture<'static, ()>| {
-        let stop = stop.clone();
-        servers.spawn(async move {
-            let _ = stop.run_until_cancelled(task).await;
-            Ok(())
-        });
     };
     if let Some(folder) = options.webhook_cert_path.clone() {
         let files = Files {
@@ -314,7 +323,7 @@ fn certificate(
             configurations,
             health: health.clone(),
         };
-        beside(files.publish().boxed());
+        maintain(files.publish(), host, servers);
         return Ok(Certificate::Folder(folder));
     }
     let (sender, receiver) = watch::channel(None);
@@ -324,7 +333,7 @@ fn certificate(
             secret,
             health: health.clone(),
         };
-        beside(issued.follow(sender).boxed());
+        maintain(issued.follow(sender), host, servers);
         return Ok(Certificate::Sent(receiver));
     }
     let lifetimes = options.lifetimes()?;
@@ -340,6 +349,19 @@ fn certificate(
         configurations,
         health: health.clone(),
     };
-    beside(certificates.keep(sender).boxed());
+    maintain(certificates.keep(sender), host, servers);
     Ok(Certificate::Sent(receiver))
+}
+
+/// Spawns `task` in `servers`. The task ends when the operator stops.
+fn maintain(
+    task: impl Future<Output = ()> + Send + 'static,
+    host: &Host,
+    servers: &mut JoinSet<Result<()>>,
+) {
+    let stop = host.stop.clone();
+    servers.spawn(async move {
+        let _ = stop.run_until_cancelled(task).await;
+        Ok(())
+    });
 }

@@ -54,12 +54,11 @@ impl Respond for Served {
                 return self.conversions.answer(&body, || false);
             }
             let conversions = self.conversions.clone();
-            let work = move |call: &Call| {
-                let _kept = place;
+            let answer = self.worker.run(move |call: &Call| {
+                let _place = place;
                 conversions.answer(&body, || call.has_ended())
-            };
-            let answer = self.worker.run(work).await;
-            answer.map_err(Failure::Failed)?
+            });
+            answer.await.map_err(Failure::Failed)?
         };
         call.boxed()
     }
@@ -119,6 +118,10 @@ impl<'de, C: FnMut(&RawValue) -> Result<Value, String>> Visitor<'de> for Items<'
     }
 }
 
+fn malformed(error: &serde_json::Error) -> Failure {
+    Failure::Malformed(format!("this is not a ConversionReview: {error}"))
+}
+
 impl Conversions {
     pub fn add(&mut self, conversion: Conversion) {
         self.0.push(Arc::new(conversion));
@@ -130,7 +133,7 @@ impl Conversions {
 
     /// The names of the CRDs of the kinds.
     pub fn crds(&self) -> Vec<String> {
-        self.0.iter().map(|it| it.crd()).collect()
+        self.0.iter().map(|conversion| conversion.crd()).collect()
     }
 
     /// The webhooks that keep objects from being too large to be converted.
@@ -188,15 +191,12 @@ impl Conversions {
     /// The conversion of a kind.
     pub fn of(&self, group: &str, kind: &str) -> Option<&Conversion> {
         let mut conversions = self.0.iter().map(AsRef::as_ref);
-        conversions.find(|it: &&Conversion| it.is_of(group, kind))
+        conversions.find(|conversion: &&Conversion| conversion.is_of(group, kind))
     }
 
     /// Answers the review in `body`. Converts no more objects when the call `has_ended`.
     pub fn answer(&self, body: &[u8], has_ended: impl Fn() -> bool) -> Result<Vec<u8>, Failure> {
-        let malformed = |error: serde_json::Error| {
-            Failure::Malformed(format!("this is not a ConversionReview: {error}"))
-        };
-        let review: Envelope = serde_json::from_slice(body).map_err(malformed)?;
+        let review: Envelope = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
         let Some(request) = review.request else {
             let what = "the ConversionReview has no request";
             return Err(Failure::Malformed(what.to_owned()));
@@ -219,7 +219,10 @@ impl Conversions {
             answer: &mut answer,
         };
         let mut objects = serde_json::Deserializer::from_str(request.objects.get());
-        let result = match objects.deserialize_seq(items).map_err(malformed)? {
+        let result = match objects
+            .deserialize_seq(items)
+            .map_err(|error| malformed(&error))?
+        {
             Ok(()) => Status::success(),
             Err(error) => {
                 if !has_ended() {
@@ -256,8 +259,9 @@ impl Conversions {
             serde_json::from_str(object).map_err(|error| error.to_string())?;
         let kind = object.get("kind").and_then(Value::as_str);
         let (group, version) = to.split_once('/').unwrap_or_default();
-        let conversion = self.of(group, kind.unwrap_or_default());
-        let conversion = conversion.ok_or("there is no conversion for this kind")?;
+        let conversion = self
+            .of(group, kind.unwrap_or_default())
+            .ok_or("there is no conversion for this kind")?;
         let convert = AssertUnwindSafe(|| conversion.convert(object, version));
         let ended = std::panic::catch_unwind(convert);
         ended.unwrap_or_else(|panic| Err(format!("panicked: {}", review::message(&*panic))))

@@ -93,25 +93,28 @@ impl Hop<'_> {
         })
     }
 
+    /// The places where a client that wrote `body` would read other values, if `changes` were made in `converted`.
+    fn misread(&self, changes: &[Change], body: &Value, converted: &Value) -> Option<Vec<Change>> {
+        let mut object = converted.clone();
+        for change in changes {
+            change.make(&mut object);
+        }
+        let back = self.back(&object).ok()?;
+        Some(between(&self.from.schema, &back, body))
+    }
+
     /// Returns the `changes` that can still be applied. A client has changed `body`, which was converted to
     /// `converted`: the values that the client wrote must not change.
     fn fitting(&self, mut changes: Vec<Change>, body: &Value, converted: &Value) -> Vec<Change> {
-        // The places where the client would read other values than it wrote.
-        let wrong = |changes: &[Change]| {
-            let mut object = converted.clone();
-            for change in changes {
-                change.make(&mut object);
-            }
-            let back = self.back(&object).ok()?;
-            Some(between(&self.from.schema, &back, body))
-        };
-        let Some(before) = wrong(&[]) else {
+        let Some(before) = self.misread(&[], body, converted) else {
             return Vec::new();
         };
-        let harm = |changes: &[Change]| {
-            wrong(changes).map_or(usize::MAX, |after| {
-                after.iter().filter(|it| !before.contains(it)).count()
-            })
+        let harm = |changes: &[Change]| match self.misread(changes, body, converted) {
+            Some(after) => {
+                let new = after.iter().filter(|change| !before.contains(change));
+                new.count()
+            }
+            None => usize::MAX,
         };
         let mut tries = TRIES;
         let mut now = harm(&changes);
@@ -121,13 +124,12 @@ impl Hop<'_> {
             };
             tries = left;
             // Leaving out this one gives the best result.
-            let without = |index: usize| {
+            let results = (0..changes.len()).map(|index| {
                 let mut rest = changes.clone();
                 rest.remove(index);
-                rest
-            };
-            let best = (0..changes.len()).map(|index| (harm(&without(index)), index));
-            let Some((least, index)) = best.min() else {
+                (harm(&rest), index)
+            });
+            let Some((least, index)) = results.min() else {
                 return changes;
             };
             now = least;
@@ -207,7 +209,7 @@ fn plain<'a>(
 /// The annotations of an object.
 fn annotations(object: &mut Map<String, Value>) -> Annotations {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
-    let annotations = metadata.and_then(|it| it.remove("annotations"));
+    let annotations = metadata.and_then(|fields| fields.remove("annotations"));
     match annotations {
         Some(Value::Object(annotations)) => annotations,
         _ => Annotations::new(),

@@ -40,7 +40,7 @@ pub fn complete(version: &Version, parts: &mut Parts<'_>, number: usize) -> bool
     ];
     let filled = parts.map(|(schema, part)| {
         part.as_mut()
-            .is_some_and(|it| fill(schema, it.to_mut(), number))
+            .is_some_and(|value| fill(schema, value.to_mut(), number))
     });
     filled.contains(&true)
 }
@@ -96,16 +96,17 @@ fn stand_in(schema: &Value, number: usize) -> Value {
 
 /// What two objects have in common. Each part that both have stays, though it may be empty.
 pub fn common<'a>(a: Parts<'a>, b: &Parts<'a>) -> Parts<'a> {
-    let common = |a: Option<Cow<'a, Value>>, b: &Option<Cow<'a, Value>>| {
-        let empty = || Value::Object(Map::new());
-        let shared = shared(a?.into_owned(), b.as_ref()?);
-        Some(Cow::Owned(shared.unwrap_or_else(empty)))
-    };
     Parts {
-        spec: common(a.spec, &b.spec),
-        status: common(a.status, &b.status),
+        spec: common_part(a.spec, b.spec.as_deref()),
+        status: common_part(a.status, b.status.as_deref()),
         others: a.others,
     }
+}
+
+fn common_part<'a>(a: Option<Cow<'a, Value>>, b: Option<&Value>) -> Option<Cow<'a, Value>> {
+    let common = shared(a?.into_owned(), b?);
+    let empty = Value::Object(Map::new());
+    Some(Cow::Owned(common.unwrap_or(empty)))
 }
 
 /// The common parts of two values; `None` if there are none.
@@ -113,11 +114,12 @@ fn shared(a: Value, b: &Value) -> Option<Value> {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             let is_empty = a.is_empty() && b.is_empty();
-            let fields = a.into_iter().filter_map(|(name, a)| {
-                let value = shared(a, b.get(&name)?)?;
-                Some((name, value))
-            });
-            let fields: Map<_, _> = fields.collect();
+            let mut fields = Map::new();
+            for (name, value) in a {
+                if let Some(common) = b.get(&name).and_then(|other| shared(value, other)) {
+                    fields.insert(name, common);
+                }
+            }
             (is_empty || !fields.is_empty()).then_some(Value::Object(fields))
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {

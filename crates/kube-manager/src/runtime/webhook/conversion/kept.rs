@@ -33,6 +33,14 @@ struct Kept {
     change: Change,
 }
 
+impl Kept {
+    /// Reads an annotation; `None` if another release has written it in another format.
+    fn read(text: &str) -> Option<Self> {
+        let kept: Self = serde_json::from_str(text).ok()?;
+        (kept.format == FORMAT).then_some(kept)
+    }
+}
+
 /// More changes than the annotations of an object can keep.
 pub struct TooLarge {
     /// How long all annotations would be together.
@@ -69,12 +77,8 @@ impl Kind<'_> {
         // Most objects keep nothing.
         let of = LazyCell::new(|| digest(&body.to_string()));
         annotations.retain(|name, value| {
-            let read = || {
-                let text = value.as_str().filter(|_| name.starts_with(&prefix))?;
-                let kept: Kept = serde_json::from_str(text).ok()?;
-                (kept.format == FORMAT).then_some(kept)
-            };
-            let kept = read();
+            let text = value.as_str().filter(|_| name.starts_with(&prefix));
+            let kept = text.and_then(Kept::read);
             is_as_written &= kept.as_ref().is_none_or(|kept| kept.of == *of);
             let change = kept.map(|kept| kept.change);
             let stays = change.is_none();
@@ -132,24 +136,24 @@ impl Kind<'_> {
 
 /// How long `annotations` are together, as the API server counts.
 pub fn size(annotations: &Annotations) -> usize {
-    let sizes = annotations.iter();
-    let sizes = sizes.map(|(name, value)| name.len() + value.as_str().unwrap_or_default().len());
+    let sizes = annotations
+        .iter()
+        .map(|(name, value)| name.len() + value.as_str().map_or(0, str::len));
     sizes.sum()
 }
 
 /// The name of the annotation for a place: its path, such as `spec.colour`, where that can be a name.
 fn name(path: &[Step]) -> String {
-    let parts = path.iter().flat_map(|step| match step {
-        Step::Field(name) => vec![name.clone()],
-        Step::Item(keys) => {
-            let text = |value: &Value| {
-                let text = value.as_str().map(str::to_owned);
-                text.unwrap_or_else(|| value.to_string())
-            };
-            keys.values().map(text).collect()
+    let mut parts = Vec::new();
+    for step in path {
+        match step {
+            Step::Field(name) => parts.push(name.clone()),
+            Step::Item(keys) => parts.extend(keys.values().map(|value| match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            })),
         }
-    });
-    let parts: Vec<_> = parts.collect();
+    }
     let is_word =
         |part: &String| !part.is_empty() && part.chars().all(|char| char.is_ascii_alphanumeric());
     let name = parts.join(".");

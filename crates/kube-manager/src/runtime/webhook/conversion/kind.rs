@@ -44,12 +44,12 @@ impl Conversion {
     /// Whether it converts this version.
     pub fn has(&self, version: &str) -> bool {
         let mut spokes = self.spokes.iter();
-        self.hub.name == version || spokes.any(|it| it.version.name == version)
+        self.hub.name == version || spokes.any(|spoke| spoke.version.name == version)
     }
 
     /// The names of all versions: the hub, then its spokes.
     pub fn versions(&self) -> impl Iterator<Item = &Version> {
-        let spokes = self.spokes.iter().map(|it| &it.version);
+        let spokes = self.spokes.iter().map(|spoke| &spoke.version);
         [&self.hub].into_iter().chain(spokes)
     }
 
@@ -70,7 +70,6 @@ impl Conversion {
     ) -> Result<(Map<String, Value>, Vec<Lost>), String> {
         let mut lost = Vec::new();
         let from = version(&object).to_owned();
-        let name = |what: &str| format!("{what} of {} is not converted here", self.kind);
         if from != to {
             // A version that is neither the hub nor a spoke cannot be converted.
             let way = [(&*from, true), (to, false)];
@@ -79,8 +78,9 @@ impl Conversion {
                     continue;
                 }
                 let mut spokes = self.spokes.iter();
-                let spoke = spokes.find(|it| it.version.name == version);
-                let spoke = spoke.ok_or_else(|| name(version))?;
+                let Some(spoke) = spokes.find(|spoke| spoke.version.name == version) else {
+                    return Err(format!("{version} of {} is not converted here", self.kind));
+                };
                 let (from, to) = match is_up {
                     true => (&spoke.version, &self.hub),
                     false => (&self.hub, &spoke.version),

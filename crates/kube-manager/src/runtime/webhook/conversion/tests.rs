@@ -290,9 +290,9 @@ impl From<v1beta1::BookSpec> for v1::BookSpec {
             source,
         } = spec;
         let (first, last) = split(&author);
-        let chapters = chapters.into_iter().map(|it| v1::Chapter {
-            name: it.name,
-            pages: it.pages,
+        let chapters = chapters.into_iter().map(|chapter| v1::Chapter {
+            name: chapter.name,
+            pages: chapter.pages,
             note: None,
         });
         Self {
@@ -324,9 +324,9 @@ impl From<v1::BookSpec> for v1beta1::BookSpec {
             format,
             source,
         } = spec;
-        let chapters = chapters.into_iter().map(|it| v1beta1::Chapter {
-            name: it.name,
-            pages: it.pages,
+        let chapters = chapters.into_iter().map(|chapter| v1beta1::Chapter {
+            name: chapter.name,
+            pages: chapter.pages,
         });
         Self {
             name,
@@ -375,7 +375,7 @@ const VERSIONS: [&str; 3] = ["v1", "v1alpha1", "v1beta1"];
 /// Objects of a version.
 fn books(version: &str) -> BoxedStrategy<Value> {
     let conversion = conversion();
-    let of = conversion.versions().find(|it| it.name == version);
+    let of = conversion.versions().find(|known| known.name == version);
     objects(
         &format!("example.com/{version}"),
         "Book",
@@ -413,7 +413,8 @@ fn edits() -> impl Strategy<Value = (Value, Value)> {
                 if new[part].is_null() {
                     continue;
                 }
-                for ((name, value), _) in others.iter().zip(&fields).filter(|(_, it)| **it) {
+                for ((name, value), _) in others.iter().zip(&fields).filter(|(_, is_set)| **is_set)
+                {
                     new[part][name] = value.clone();
                 }
             }
@@ -558,7 +559,7 @@ fn a_list_is_answered_in_its_order() {
         .as_array()
         .expect("objects")
         .iter();
-    let titles: Vec<_> = titles.map(|it| it["spec"]["title"].clone()).collect();
+    let titles: Vec<_> = titles.map(|book| book["spec"]["title"].clone()).collect();
     assert_eq!(titles, ["a", "b", "c"]);
 }
 
@@ -865,7 +866,7 @@ async fn an_object_that_is_too_large_for_another_version_is_refused() {
         [&json!(422), &json!("Invalid")]
     );
     let causes = status["details"]["causes"].as_array().expect("causes");
-    let fields: Vec<_> = causes.iter().map(|it| &it["field"]).collect();
+    let fields: Vec<_> = causes.iter().map(|cause| &cause["field"]).collect();
     assert_eq!(fields, ["spec.tags", "spec.tags"]);
     let size = "v1.example.com/spec.tags".len()
         + r#"{"format":1,"of":"0123456789abcdef","path":["spec","tags"],"to":{"large":""}}"#.len()
@@ -931,7 +932,7 @@ fn the_name_of_a_bound_is_unique() {
     let bounds = conversions.bounds();
     let names = bounds
         .iter()
-        .map(|it| format!("{} {}", it.name(), it.path()));
+        .map(|webhook| format!("{} {}", webhook.name(), webhook.path()));
     assert_eq!(
         names.collect::<Vec<_>>(),
         [
@@ -943,7 +944,7 @@ fn the_name_of_a_bound_is_unique() {
         .endpoints()
         .expect("a thread")
         .into_iter()
-        .map(|it| it.path)
+        .map(|endpoint| endpoint.path)
         .collect();
     assert_eq!(
         paths,

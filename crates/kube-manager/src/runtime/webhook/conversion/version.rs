@@ -28,11 +28,12 @@ impl Version {
 
     fn new(name: String, schema: Value) -> Self {
         let fields = &schema["properties"];
-        let names = fields.as_object().into_iter().flat_map(Map::keys);
-        let mut names = names.map(String::as_str);
+        let mut names = fields.as_object().into_iter().flat_map(Map::keys);
         let has_spec = fields.get("spec").is_some()
-            && names
-                .all(|name| matches!(name, "spec" | "status") || TYPE_AND_METADATA.contains(&name));
+            && names.all(|name| {
+                matches!(name.as_str(), "spec" | "status")
+                    || TYPE_AND_METADATA.contains(&name.as_str())
+            });
         Self {
             name,
             schema,
@@ -89,9 +90,9 @@ pub struct Parts<'a> {
 
 /// The version of an object, which its `apiVersion` ends with.
 pub fn version(object: &Map<String, Value>) -> &str {
-    let version = object.get("apiVersion").and_then(Value::as_str);
-    let version = version.unwrap_or_default();
-    version
-        .split_once('/')
-        .map_or(version, |(_, version)| version)
+    let api_version = object.get("apiVersion").and_then(Value::as_str);
+    match api_version.and_then(|text| text.split_once('/')) {
+        Some((_, version)) => version,
+        None => api_version.unwrap_or_default(),
+    }
 }

@@ -53,14 +53,13 @@ impl Call<'_> {
 impl Worker {
     pub fn start() -> Result<Self> {
         let (jobs, receiver) = channel::<Job>();
-        let work = move || {
+        let thread = thread::Builder::new().name("conversions".to_owned());
+        let started = thread.spawn(move || {
             for job in receiver {
                 // Nothing is shared with the next job.
                 let _ = catch_unwind(AssertUnwindSafe(job));
             }
-        };
-        let thread = thread::Builder::new().name("conversions".to_owned());
-        let started = thread.spawn(work);
+        });
         started.context("cannot start the thread of the conversions")?;
         Ok(Self(jobs))
     }
@@ -71,13 +70,12 @@ impl Worker {
         work: impl FnOnce(&Call) -> T + Send + 'static,
     ) -> Result<T> {
         let (sender, result) = oneshot::channel();
-        let job = move || {
+        let sent = self.0.send(Box::new(move || {
             if !sender.is_closed() {
                 let result = work(&Call(&|| sender.is_closed()));
                 let _ = sender.send(result);
             }
-        };
-        let sent = self.0.send(Box::new(job));
+        }));
         sent.map_err(|_| anyhow!("the thread of the conversions has ended"))?;
         result.await.context("the conversion panicked")
     }
