@@ -143,6 +143,10 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/configurations.rs"),
     ),
     (
+        "src/runtime/webhook/conversion/annotations.rs",
+        include_str!("runtime/webhook/conversion/annotations.rs"),
+    ),
+    (
         "src/runtime/webhook/conversion/arbitrary.rs",
         include_str!("runtime/webhook/conversion/arbitrary.rs"),
     ),
@@ -177,10 +181,6 @@ pub const FILES: &[(&str, &str)] = &[
     (
         "src/runtime/webhook/conversion/incomplete.rs",
         include_str!("runtime/webhook/conversion/incomplete.rs"),
-    ),
-    (
-        "src/runtime/webhook/conversion/kept.rs",
-        include_str!("runtime/webhook/conversion/kept.rs"),
     ),
     (
         "src/runtime/webhook/conversion/kind.rs",
@@ -293,8 +293,10 @@ mod tests {
 
     #[test]
     fn all_files_are_there() {
-        let listed = FILES.iter().map(|(path, _)| (*path).to_owned());
-        let listed = listed.filter(|path| path.starts_with("src/runtime/"));
+        let listed = FILES
+            .iter()
+            .map(|(path, _)| (*path).to_owned())
+            .filter(|path| path.starts_with("src/runtime/"));
         assert_eq!(files("src/runtime"), listed.collect());
     }
 
@@ -330,10 +332,12 @@ mod tests {
         let mut vendored: Table = include_str!("../vendored/manifest.toml")
             .parse()
             .expect("TOML");
-        let is_optional = |(_, value): &(_, &Value)| value.get("optional").is_some();
         let all = vendored["dependencies"].as_table().expect("dependencies");
-        let optional = all.iter().filter(is_optional);
-        let optional: Vec<_> = optional.map(|(name, _)| format!("dep:{name}")).collect();
+        let optional: Vec<_> = all
+            .iter()
+            .filter(|(_, value)| value.get("optional").is_some())
+            .map(|(name, _)| format!("dep:{name}"))
+            .collect();
         assert_eq!(dependencies(&mut vendored), dependencies(&mut published));
         for field in ["name", "version", "edition", "rust-version", "license"] {
             assert_eq!(vendored["package"][field], published["package"][field]);
@@ -343,10 +347,10 @@ mod tests {
         let Value::Table(features) = &vendored["features"] else {
             panic!("no features");
         };
-        let features: Vec<_> = features.keys().collect();
-        assert_eq!(features, ["testing", "webhook"]);
+        let names: Vec<_> = features.keys().collect();
+        assert_eq!(names, ["testing", "webhook"]);
         let mut named = Vec::new();
-        for name in features {
+        for name in names {
             let switched = feature(&vendored, name);
             assert_eq!(switched, feature(&published, name));
             named.extend(

@@ -411,12 +411,16 @@ mod tests {
 
     /// Starts a controller with these delays, and returns the error.
     fn start(delays: Range<Duration>) -> Option<String> {
-        let new = |builder: &mut Builder<ConfigMap>| {
-            builder.backoff(delays);
-            Idle
-        };
         let (mut informers, mut tasks) = (Informers::default(), JoinSet::new());
-        let started = controller::start(new, &services(), &mut informers, &mut tasks);
+        let started = controller::start(
+            |builder: &mut Builder<ConfigMap>| {
+                builder.backoff(delays);
+                Idle
+            },
+            &services(),
+            &mut informers,
+            &mut tasks,
+        );
         assert_eq!(tasks.is_empty(), started.is_err());
         started.err().map(|error| format!("{error:#}"))
     }

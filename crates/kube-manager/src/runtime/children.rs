@@ -966,15 +966,15 @@ mod tests {
 
     #[test]
     fn only_a_child_of_an_earlier_owner_is_left_over() {
-        let owner = owner("owner", Some("home"));
-        let is_left = |change: fn(&mut ObjectMeta)| {
-            let mut child = adorned(None, "a").expect("a child");
-            change(&mut child.metadata);
-            is_of_earlier(&child, &owner, "test/applied")
-        };
         fn reference(meta: &mut ObjectMeta) -> &mut OwnerReference {
             &mut meta.owner_references.as_mut().expect("an owner")[0]
         }
+        fn is_left(change: fn(&mut ObjectMeta)) -> bool {
+            let mut child = adorned(None, "a").expect("a child");
+            change(&mut child.metadata);
+            is_of_earlier(&child, &owner("owner", Some("home")), MARK)
+        }
+
         assert!(is_left(|meta| reference(meta).uid = "earlier".to_owned()));
         assert!(is_left(
             |meta| reference(meta).api_version = "apps/v1beta1".to_owned()
@@ -1054,29 +1054,26 @@ mod tests {
 
     #[test]
     fn what_is_desired_can_be_told_from_the_mark() {
-        let mark = |data| {
-            let child = adorned(None, data).expect("a child");
-            child.labels()["test/applied"].clone()
-        };
-        assert_eq!(mark("a"), mark("a"));
-        assert_ne!(mark("a"), mark("b"));
-        let (a, b) = (mark("a"), mark("b"));
-        let fields = |mark: &str| mark.split_once('-').expect("two hashes").1.to_owned();
-        assert_eq!(fields(&a), fields(&b));
+        let [a, same, b] = ["a", "a", "b"].map(|data| adorned(None, data).expect("a child"));
+        assert_eq!(a.labels(), same.labels());
+        assert_ne!(a.labels()[MARK], b.labels()[MARK]);
+        assert!(hash_of_fields(&a, MARK).is_some());
+        assert_eq!(hash_of_fields(&a, MARK), hash_of_fields(&b, MARK));
     }
 
     #[test]
     fn the_mark_does_not_depend_on_what_a_backup_changes() {
-        let mark = |object: ConfigMap, owner: &Deployment| {
+        fn mark(object: ConfigMap, owner: &Deployment) -> (String, ConfigMap) {
             let child = adorned_for(object, owner).expect("a child");
             (child.labels()[MARK].clone(), child)
-        };
-        let object = || {
+        }
+        fn object() -> ConfigMap {
             let mut object = ConfigMap::default();
             object.metadata.name = Some("child".to_owned());
             object.labels_mut().insert("a".to_owned(), "b".to_owned());
             object
-        };
+        }
+
         let (first, child) = mark(object(), &owner("one", Some("home")));
         assert_eq!(mark(object(), &owner("two", Some("away"))).0, first);
         // A copy of the live object.
@@ -1094,11 +1091,6 @@ mod tests {
             &mut meta.owner_references.as_mut().expect("an owner")[0]
         }
         let owner = owner("owner", Some("home"));
-        let claim_after = |change: fn(&mut ObjectMeta)| {
-            let mut child = adorned(None, "a").expect("a child");
-            change(&mut child.metadata);
-            claim(&child, &owner, MARK)
-        };
         let cases: [(Change, Claim); 6] = [
             (|_| {}, Claim::Ours),
             (|meta| meta.labels = None, Claim::Ours),
@@ -1117,25 +1109,28 @@ mod tests {
             ),
         ];
         for (index, (change, expected)) in cases.into_iter().enumerate() {
-            assert_eq!(claim_after(change), expected, "{index}");
+            let mut child = adorned(None, "a").expect("a child");
+            change(&mut child.metadata);
+            assert_eq!(claim(&child, &owner, MARK), expected, "{index}");
         }
     }
 
     #[test]
     fn only_the_status_may_change_between_read_and_write() {
+        type Edit = fn(&mut Deployment);
         let known = owner("a", Some("home"));
-        let is_same_after = |change: fn(&mut Deployment)| {
+        let changes: [(Edit, bool); 4] = [
+            (|live| live.status = Some(DeploymentStatus::default()), true),
+            (|live| live.spec.replicas = Some(2), false),
+            (|live| live.metadata.labels = Some([].into()), false),
+            (|live| live.metadata.uid = None, false),
+        ];
+        for (index, (change, expected)) in changes.into_iter().enumerate() {
             let mut live = known.clone();
             live.metadata.resource_version = Some("2".to_owned());
             change(&mut live);
-            is_same(&live, &known)
-        };
-        assert!(is_same_after(
-            |live| live.status = Some(DeploymentStatus::default())
-        ));
-        assert!(!is_same_after(|live| live.spec.replicas = Some(2)));
-        assert!(!is_same_after(|live| live.metadata.labels = Some([].into())));
-        assert!(!is_same_after(|live| live.metadata.uid = None));
+            assert_eq!(is_same(&live, &known), expected, "{index}");
+        }
     }
 
     #[test]
@@ -1162,20 +1157,26 @@ mod tests {
 
     #[test]
     fn sets_of_fields_differ_by_fields_and_by_list_items() {
-        let same = |a, b| fields(&a) == fields(&b);
-        assert!(same(json!({"a": {"b": 1}}), json!({"a": {"b": "2"}})));
-        assert!(!same(json!({"a": {"b": 1}}), json!({"a": {}})));
-        assert!(!same(json!({"a": {"b": 1}}), json!({"a": {"c": 1}})));
-        assert!(!same(json!({"a": [1]}), json!({"a": [2]})));
-        assert!(!same(json!({"a": [{"b": 1}]}), json!({"a": [{"b": 2}]})));
+        let one = json!({"a": {"b": 1}});
+        assert_eq!(fields(&one), fields(&json!({"a": {"b": "2"}})));
+        let others = [
+            (one.clone(), json!({"a": {}})),
+            (one, json!({"a": {"c": 1}})),
+            (json!({"a": [1]}), json!({"a": [2]})),
+            (json!({"a": [{"b": 1}]}), json!({"a": [{"b": 2}]})),
+        ];
+        for (one, other) in others {
+            assert_ne!(fields(&one), fields(&other));
+        }
     }
 
     #[test]
     fn what_is_gone_or_another_one_by_now_is_not_changed() {
-        let answer = |reason| {
+        fn answer(reason: &str) -> Option<Option<()>> {
             let status = kube::core::Status::failure("", reason);
-            unless_changed(Err::<(), _>(kube::Error::Api(status.boxed()))).ok()
-        };
+            unless_changed(Err(kube::Error::Api(status.boxed()))).ok()
+        }
+
         assert_eq!(answer("NotFound"), Some(None));
         assert_eq!(answer("Conflict"), Some(None));
         assert_eq!(answer("Forbidden"), None);

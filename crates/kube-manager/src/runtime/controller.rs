@@ -411,7 +411,7 @@ fn fingerprint<R: Reconciler>(
 /// The objects of one watched namespace, or of all, and the queue of objects that wait for a reconcile.
 type Queued<K> = (Store<Guarded<K>>, Arc<Queue<Object<K>>>);
 
-/// Queues the object with the given key in those parts of the controller that have the object.
+/// Queues the object with this key in those parts of the controller that have the object.
 fn wake<K: Watchable + Resource<DynamicType = ()>>(
     parts: Vec<Queued<K>>,
     is_namespaced: bool,

@@ -124,10 +124,11 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_failed_watch_is_never_the_reconciler() {
-        let ended = |code| {
+        fn ended(code: u16) -> &'static str {
             let status = Status::failure("", "").with_code(code);
             reason(&watcher::Error::WatchError(status.boxed()))
-        };
+        }
+
         assert_eq!(ended(410), "expired");
         assert_eq!(ended(500), "api_server");
         let refused = kube::Error::Service(Box::new(io::Error::other("refused")));

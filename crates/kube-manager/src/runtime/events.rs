@@ -181,12 +181,12 @@ mod tests {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let received = requests.clone();
         let client = service_fn(move |request: Request<Body>| {
-            let received = received.clone();
+            let requests = received.clone();
             async move {
                 let method = request.method().to_string();
-                let body = request.into_body().collect_bytes().await?;
-                let body: Value = serde_json::from_slice(&body)?;
-                received.lock().push((method, body));
+                let bytes = request.into_body().collect_bytes().await?;
+                let body: Value = serde_json::from_slice(&bytes)?;
+                requests.lock().push((method, body));
                 let answer = json!({"metadata": {}, "eventTime": null}).to_string();
                 anyhow::Ok(Response::new(Body::from(answer.into_bytes())))
             }

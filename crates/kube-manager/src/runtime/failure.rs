@@ -337,12 +337,6 @@ mod tests {
 
     #[test]
     fn what_the_api_server_answers_is_said_as_the_api_server_says_it() {
-        let answer = |status: serde_json::Value| {
-            move || {
-                let status: Status = serde_json::from_value(status.clone()).expect("a Status");
-                kube::Error::Api(status.boxed())
-            }
-        };
         let rows = [
             (
                 json!({"code": 403, "reason": "Forbidden",
@@ -385,7 +379,8 @@ mod tests {
             (json!({}), "the API server answered an error without a code"),
         ];
         for (status, expected) in rows {
-            check(answer(status), expected);
+            let answer: Status = serde_json::from_value(status).expect("a Status");
+            check(|| kube::Error::Api(answer.clone().boxed()), expected);
         }
     }
 
@@ -516,7 +511,6 @@ mod tests {
 
     #[test]
     fn each_error_of_a_request_is_said_in_words() {
-        let json = || serde_json::from_str::<ConfigMap>("[]").expect_err("no ConfigMap");
         type NewError = Box<dyn Fn() -> kube::Error>;
         let rows: Vec<(NewError, &str)> = vec![
             (
@@ -552,7 +546,10 @@ mod tests {
                 "cannot build the request: invalid uri character",
             ),
             (
-                Box::new(move || kube::Error::SerdeError(json())),
+                Box::new(|| {
+                    let error = serde_json::from_str::<ConfigMap>("[]");
+                    kube::Error::SerdeError(error.expect_err("no ConfigMap"))
+                }),
                 "cannot read the API server's answer: invalid type: sequence, expected ConfigMap at line \
                  1 column 2",
             ),

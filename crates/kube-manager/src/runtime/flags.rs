@@ -80,7 +80,10 @@ mod tests {
 
     #[test]
     fn a_duration_is_that_of_go() {
-        let seconds = |text: &str| duration(text).ok().map(|time| time.as_secs());
+        fn seconds(text: &str) -> Option<u64> {
+            duration(text).ok().map(|time| time.as_secs())
+        }
+
         assert_eq!(seconds("1m30s"), Some(90));
         assert_eq!(seconds(LONGEST_TIME), Some(LONGEST.as_secs()));
         for bad in [
@@ -98,8 +101,8 @@ mod tests {
 
     #[test]
     fn addresses() {
-        for address in [":0", "127.0.0.1:0"] {
-            let address = address.parse::<Address>().expect("an address");
+        for text in [":0", "127.0.0.1:0"] {
+            let address = text.parse::<Address>().expect("an address");
             assert!(address.listen("tests").expect("a free port").is_some());
         }
         let none = "0".parse::<Address>().expect("none");

@@ -262,21 +262,24 @@ mod tests {
 
     #[test]
     fn the_first_list_requeues_nothing() {
+        fn names(shown: Shown<Secret>) -> Vec<Key> {
+            match shown {
+                Shown::All(objects) => objects.iter().map(key).collect(),
+                Shown::Put(object) | Shown::Gone(object) => vec![key(&object)],
+            }
+        }
+        fn secret(name: &str) -> Guarded<Secret> {
+            let mut secret = Secret::default();
+            secret.metadata.name = Some(name.to_owned());
+            Guarded(Ok(Arc::new(secret)))
+        }
+
         let woken = Arc::new(Mutex::new(Vec::new()));
         let wakes = woken.clone();
-        let names = |shown: Shown<Secret>| match shown {
-            Shown::All(objects) => objects.iter().map(key).collect(),
-            Shown::Put(object) | Shown::Gone(object) => vec![key(&object)],
-        };
         let mut handler = follow(names, move |(_, name)| {
             let mut woken = wakes.lock();
             woken.push(name);
         });
-        let secret = |name: &str| {
-            let mut secret = Secret::default();
-            secret.metadata.name = Some(name.to_owned());
-            Guarded(Ok(Arc::new(secret)))
-        };
         let first = [
             Event::Init,
             Event::InitApply(secret("first")),
@@ -292,7 +295,6 @@ mod tests {
         for event in first.into_iter().chain(again).chain(second).chain(change) {
             handler(&event);
         }
-        let woken = woken.lock();
-        assert_eq!(*woken, ["second", "third", "third"]);
+        assert_eq!(*woken.lock(), ["second", "third", "third"]);
     }
 }

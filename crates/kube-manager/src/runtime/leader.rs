@@ -107,6 +107,7 @@ const CLOCK: ClockId = ClockId::Monotonic;
 /// The time of [`CLOCK`]. Only differences between times have a meaning.
 fn now() -> Duration {
     let time = clock_gettime(CLOCK);
+    // The clock counts from the start of the machine, so it is never negative.
     let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), nanoseconds)
 }
@@ -457,7 +458,8 @@ impl Candidate {
         self.seen.as_ref().is_none_or(|(spec, since)| {
             let holder = spec.holder_identity.as_deref().unwrap_or_default();
             let seconds = spec.lease_duration_seconds.unwrap_or_default();
-            let duration = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+            // A negative duration has always expired.
+            let duration = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
             holder.is_empty() || holder == self.identity || time.saturating_sub(*since) > duration
         })
     }
@@ -602,10 +604,11 @@ mod tests {
 
     #[tokio::test]
     async fn others_wait_no_shorter_than_the_flag_says() {
-        let seconds = |duration: &str| {
+        fn seconds(duration: &str) -> Option<i32> {
             let candidate = candidate(&format!("--leader-elect-lease-duration {duration}"));
             candidate.claim(None).lease_duration_seconds
-        };
+        }
+
         assert_eq!(seconds("15s"), Some(15));
         assert_eq!(seconds("1500ms"), Some(2));
     }
@@ -632,9 +635,9 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_clock_counts_suspended_time() {
-        let uptime = std::fs::read_to_string("/proc/uptime").expect("Linux");
-        let uptime = uptime.split(' ').next().expect("a number");
-        let uptime = Duration::from_secs_f64(uptime.parse().expect("a number"));
+        let text = std::fs::read_to_string("/proc/uptime").expect("Linux");
+        let seconds = text.split(' ').next().expect("a number");
+        let uptime = Duration::from_secs_f64(seconds.parse().expect("a number"));
         let late = now().abs_diff(uptime);
         assert!(late < Duration::from_secs(5), "{late:?}");
     }
@@ -662,8 +665,9 @@ mod tests {
                 } else {
                     missing.to_string()
                 };
-                let answer = Response::builder().status(code);
-                let answer = answer.body(Body::from(text.into_bytes()));
+                let answer = Response::builder()
+                    .status(code)
+                    .body(Body::from(text.into_bytes()));
                 Ok::<_, Infallible>(answer.expect("an answer"))
             }
         });
@@ -726,10 +730,10 @@ mod tests {
         let (writes, lease) = (Arc::<AtomicUsize>::default(), Arc::default());
         let stores = free_lease(&writes, &lease);
         let silent = service_fn(move |request: Request<Body>| {
-            let stores = stores.clone();
+            let server = stores.clone();
             async move {
                 let is_claim = request.method() == Method::POST;
-                let answer = stores.send(request).await;
+                let answer = server.send(request).await;
                 if is_claim {
                     pending::<()>().await;
                 }

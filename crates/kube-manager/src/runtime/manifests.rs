@@ -61,15 +61,18 @@ pub(super) fn write(
         })
     };
     let mut roles = vec![role?];
-    let (mut kept, mut namespaces) = (Vec::new(), Vec::new());
+    let (mut all_replacements, mut namespaces) = (Vec::new(), Vec::new());
     for (namespace, rules) in rules {
         let Some(namespace) = namespace else { continue };
         roles.extend(namespaced_role(namespace, &rules));
-        kept.extend(replacements(namespace));
+        all_replacements.extend(replacements(namespace));
         namespaces.push(json!({"namespace": namespace, "rules": rules}));
     }
     write_file(&out.join("config/rbac/role.yaml"), &roles)?;
-    write_file(&out.join("config/default/namespaced_roles.yaml"), &[kept])?;
+    write_file(
+        &out.join("config/default/namespaced_roles.yaml"),
+        &[all_replacements],
+    )?;
     if let Some(chart) = chart {
         write_file(&chart.join("role.yaml"), &roles[..1])?;
         write_file(&chart.join("namespaced_roles.yaml"), &[namespaces])?;

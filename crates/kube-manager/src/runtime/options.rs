@@ -175,8 +175,8 @@ mod tests {
     }
 
     fn options(arguments: &str) -> Result<Options, clap::Error> {
-        let arguments = arguments.split_whitespace();
-        Cli::try_parse_from(["operator"].into_iter().chain(arguments)).map(|cli| cli.options)
+        let words = ["operator"].into_iter().chain(arguments.split_whitespace());
+        Cli::try_parse_from(words).map(|cli| cli.options)
     }
 
     /// The flags whose value is a time.
@@ -198,13 +198,14 @@ mod tests {
         ) {
             for flag in flags_of_times() {
                 if let Err(error) = options(&format!("--{flag}={text}")) {
-                    let error = error.to_string();
-                    let first = error.lines().next().unwrap_or_default();
+                    let message = error.to_string();
+                    let first = message.lines().next().unwrap_or_default();
                     let names_the_flag = first.contains(&format!("--{flag} <TIME>"));
-                    let says_what_is_valid = ["it must", "expected one of", "invalid float"];
-                    let says_what_is_valid = says_what_is_valid.iter().any(|words| first.contains(words));
+                    let says_what_is_valid = ["it must", "expected one of", "invalid float"]
+                        .iter()
+                        .any(|words| first.contains(words));
                     // clap itself refuses an empty value.
-                    prop_assert!(names_the_flag && (says_what_is_valid || text.is_empty()), "{error}");
+                    prop_assert!(names_the_flag && (says_what_is_valid || text.is_empty()), "{message}");
                 }
             }
             if let Ok(time) = duration(&text) {
@@ -237,8 +238,9 @@ mod tests {
 
     #[test]
     fn a_stop_that_takes_longer_than_the_grace_period_is_reported() {
-        let seconds = |seconds| too_slow(Duration::from_secs(seconds));
-        assert_eq!((seconds(9), seconds(10)), (None, None));
+        for seconds in [9, 10] {
+            assert_eq!(too_slow(Duration::from_secs(seconds)), None);
+        }
         let says = too_slow(Duration::from_millis(10_001)).expect("a warning");
         assert!(
             says.contains("`terminationGracePeriodSeconds: 11`"),

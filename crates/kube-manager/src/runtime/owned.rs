@@ -260,8 +260,8 @@ mod tests {
 
     use super::*;
 
-    fn child(name: &str, version: &str, owner: Option<&str>) -> Guarded<ConfigMap> {
-        let owner = owner.map(|owner| OwnerReference {
+    fn child(name: &str, version: &str, owner_name: Option<&str>) -> Guarded<ConfigMap> {
+        let owner = owner_name.map(|owner| OwnerReference {
             api_version: "apps/v1".to_owned(),
             kind: "Deployment".to_owned(),
             name: owner.to_owned(),
@@ -389,9 +389,8 @@ mod tests {
         }
         let looks = LOOKS.load(Ordering::Relaxed);
         assert!(looks < 200 * count, "{looks}");
-        let names = owned.by("uid of a");
-        let names = names.iter().map(|child| &child.0.metadata.name);
-        assert!(names.is_sorted());
+        let sorted = owned.by("uid of a");
+        assert!(sorted.is_sorted_by_key(|child| child.0.metadata.name.clone()));
         assert!(owned.index.lock().take(&key(&children[7])).is_some());
         assert!(owned.same("uid of a", &children[7]).is_none());
         assert_eq!(owned.by("uid of a").len(), count - 1);
@@ -413,7 +412,10 @@ mod tests {
 
     #[test]
     fn an_answer_counts_until_the_watch_shows_as_much() {
-        let one = |version| child("one", version, Some("a"));
+        fn one(version: &str) -> Guarded<ConfigMap> {
+            child("one", version, Some("a"))
+        }
+
         let unshown = Some(("5".to_owned(), false));
         for (shown, after, wakes) in [
             (Shown::Put(one("4")), unshown.clone(), false),

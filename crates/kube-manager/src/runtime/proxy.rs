@@ -78,12 +78,12 @@ mod tests {
     fn proxy(server: &str, own: Option<&str>, variables: &[&str]) -> Option<String> {
         let mut config = Config::new(server.parse().expect("a URL"));
         config.proxy_url = own.map(|own| own.parse().expect("a URL"));
-        let variable = |name: &str| {
+        let proxy = choose(&config, |name| {
             let mut pairs = variables.iter().filter_map(|pair| pair.split_once('='));
             let (_, value) = pairs.find(|(other, _)| *other == name)?;
             Some(value.to_owned())
-        };
-        choose(&config, variable).map(|proxy| proxy.to_string())
+        });
+        proxy.map(|url| url.to_string())
     }
 
     #[test]
@@ -98,7 +98,10 @@ mod tests {
 
     #[test]
     fn variables_are_read_as_curl_and_go_do() {
-        let taken = |server, variables: &[&str]| proxy(server, None, variables).is_some();
+        fn taken(server: &str, variables: &[&str]) -> bool {
+            proxy(server, None, variables).is_some()
+        }
+
         assert!(taken(SERVER, &["https_proxy=http://p:1"]));
         assert!(taken(SERVER, &["HTTPS_PROXY=", "https_proxy=p:1"]));
         assert!(taken(SERVER, &["ALL_PROXY=socks5://p:1"]));
@@ -115,10 +118,11 @@ mod tests {
 
     #[test]
     fn exceptions_are_hosts_and_ports_suffixes_ranges_or_all() {
-        let direct = |server: &str, exceptions| {
-            let exceptions = format!("NO_PROXY={exceptions}");
-            proxy(server, None, &["HTTPS_PROXY=http://p:1", &exceptions]).is_none()
-        };
+        fn direct(server: &str, exceptions: &str) -> bool {
+            let variable = format!("NO_PROXY={exceptions}");
+            proxy(server, None, &["HTTPS_PROXY=http://p:1", &variable]).is_none()
+        }
+
         for exceptions in [
             "*",
             "a,api.example.com",

@@ -72,7 +72,7 @@ impl Readiness {
     }
 
     /// Includes the readiness of `objects`: the result is failed if one object has failed, and ready if all are ready.
-    /// If several have a message, the first message is kept.
+    /// If several have a message, the first message stays.
     pub fn include<K>(&mut self, objects: &[Arc<K>])
     where
         K: Resource<DynamicType = ()> + Serialize + 'static,
@@ -457,49 +457,49 @@ mod tests {
 
     #[test]
     fn deployments() {
-        let spec = || workload(json!({}));
+        let spec = workload(json!({}));
         let stuck =
             json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"});
         let refused =
             json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"});
         check::<Deployment>(&[
             (
-                spec(),
+                spec.clone(),
                 Value::Null,
                 "~ Deployment it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
                 "~ Deployment it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 2}),
                 "~ Deployment it has 1 of 2 Pods of its template",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}),
                 "~ Deployment it has Pods of an older template",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "unavailableReplicas": 2}),
                 "~ Deployment it has 0 of 2 Pods available",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "conditions": [stuck]}),
                 "! Deployment it has 0 of 2 Pods available, and makes no progress",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "conditions": [refused]}),
                 "~ Deployment it has 0 of 2 Pods of its template: exceeded quota",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
                 "+",
             ),
@@ -518,22 +518,22 @@ mod tests {
 
     #[test]
     fn replica_sets() {
-        let spec = || workload(json!({}));
+        let spec = workload(json!({}));
         let refused =
             json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"});
         check::<ReplicaSet>(&[
             (
-                spec(),
+                spec.clone(),
                 json!({"replicas": 2, "availableReplicas": 2}),
                 "~ ReplicaSet it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 1, "availableReplicas": 1, "conditions": [refused]}),
                 "~ ReplicaSet it has 1 of 2 Pods available: exceeded quota",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "availableReplicas": 2}),
                 "+",
             ),
@@ -542,35 +542,36 @@ mod tests {
 
     #[test]
     fn stateful_sets() {
-        let spec = || workload(json!({}));
-        let rolling = |partition: i32| {
-            let rolling =
+        fn rolling(partition: i32) -> Value {
+            let strategy =
                 json!({"type": "RollingUpdate", "rollingUpdate": {"partition": partition}});
-            workload(json!({"updateStrategy": rolling}))
-        };
-        let status = |available: i32, updated: i32, revision: &str| {
+            workload(json!({"updateStrategy": strategy}))
+        }
+        fn status(available: i32, updated: i32, revision: &str) -> Value {
             json!({
                 "observedGeneration": 2, "replicas": 2, "availableReplicas": available,
                 "updatedReplicas": updated, "currentRevision": "a", "updateRevision": revision,
             })
-        };
+        }
+
+        let spec = workload(json!({}));
         check::<StatefulSet>(&[
             (
-                spec(),
+                spec.clone(),
                 json!({"replicas": 2, "availableReplicas": 2}),
                 "~ StatefulSet it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 status(1, 2, "a"),
                 "~ StatefulSet it has 1 of 2 Pods available",
             ),
             (
-                spec(),
+                spec.clone(),
                 status(2, 1, "b"),
                 "~ StatefulSet it has Pods of an older template",
             ),
-            (spec(), status(2, 2, "a"), "+"),
+            (spec.clone(), status(2, 2, "a"), "+"),
             (
                 rolling(0),
                 status(2, 1, "b"),
@@ -592,47 +593,46 @@ mod tests {
 
     #[test]
     fn daemon_sets() {
-        let spec = || json!({"selector": {}, "template": {}});
-        let on_delete =
-            json!({"selector": {}, "template": {}, "updateStrategy": {"type": "OnDelete"}});
-        let status = |updated: i32, available: i32| {
+        fn status(updated: i32, available: i32) -> Value {
             json!({
                 "observedGeneration": 2, "currentNumberScheduled": 2, "desiredNumberScheduled": 2,
                 "numberMisscheduled": 0, "numberReady": 2, "updatedNumberScheduled": updated,
                 "numberAvailable": available,
             })
-        };
+        }
+
+        let spec = json!({"selector": {}, "template": {}});
+        let on_delete =
+            json!({"selector": {}, "template": {}, "updateStrategy": {"type": "OnDelete"}});
         check::<DaemonSet>(&[
             (
-                spec(),
+                spec.clone(),
                 Value::Null,
                 "~ DaemonSet it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 status(1, 2),
                 "~ DaemonSet it has 1 of 2 Pods of its template",
             ),
             (
-                spec(),
+                spec.clone(),
                 status(2, 1),
                 "~ DaemonSet it has 1 of 2 Pods available",
             ),
-            (spec(), status(2, 2), "+"),
+            (spec.clone(), status(2, 2), "+"),
             (on_delete, status(0, 2), "+"),
         ]);
     }
 
     #[test]
     fn jobs() {
-        let job = |type_: &str| {
+        fn row(type_: &str, expected: &'static str) -> (Value, Value, &'static str) {
             let condition = json!({"type": type_, "status": "True", "message": "too often"});
-            (json!({"template": {}}), json!({"conditions": [condition]}))
-        };
-        let row = |type_: &str, expected| {
-            let (spec, status) = job(type_);
-            (spec, status, expected)
-        };
+            let status = json!({"conditions": [condition]});
+            (json!({"template": {}}), status, expected)
+        }
+
         check::<Job>(&[
             (
                 json!({"template": {}}),
@@ -648,53 +648,58 @@ mod tests {
 
     #[test]
     fn pods() {
-        let spec = || json!({"containers": []});
-        let waits = |reason: &str, message: &str| {
+        fn waits(reason: &str, message: &str) -> Value {
             let container = json!({
                 "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0,
                 "state": {"waiting": {"reason": reason, "message": message}},
             });
             let ready = json!({"type": "Ready", "status": "False", "message": "not all are ready"});
             json!({"phase": "Pending", "containerStatuses": [container], "conditions": [ready]})
-        };
+        }
+
+        let spec = json!({"containers": []});
         let nowhere =
             json!({"type": "PodScheduled", "status": "False", "message": "0/3 nodes fit"});
         check::<Pod>(&[
-            (spec(), Value::Null, "~ Pod it is pending"),
+            (spec.clone(), Value::Null, "~ Pod it is pending"),
             (
-                spec(),
+                spec.clone(),
                 json!({"phase": "Pending", "conditions": [nowhere]}),
                 "~ Pod it is pending: 0/3 nodes fit",
             ),
             (
-                spec(),
+                spec.clone(),
                 waits("ImagePullBackOff", "no such image"),
                 "~ Pod it has a container main that waits: ImagePullBackOff: no such image",
             ),
             (
-                spec(),
+                spec.clone(),
                 waits("CrashLoopBackOff", ""),
                 "! Pod it has a container main that waits: CrashLoopBackOff",
             ),
             (
-                spec(),
+                spec.clone(),
                 waits("ContainerCreating", ""),
                 "~ Pod it is pending: not all are ready",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"phase": "Failed", "reason": "Evicted", "message": "no memory"}),
                 "! Pod it has failed: no memory",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"phase": "Failed", "reason": "Evicted"}),
                 "! Pod it has failed: Evicted",
             ),
-            (spec(), json!({"phase": "Running"}), "~ Pod it is running"),
-            (spec(), json!({"phase": "Succeeded"}), "+"),
             (
-                spec(),
+                spec.clone(),
+                json!({"phase": "Running"}),
+                "~ Pod it is running",
+            ),
+            (spec.clone(), json!({"phase": "Succeeded"}), "+"),
+            (
+                spec.clone(),
                 json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}),
                 "+",
             ),
@@ -716,16 +721,16 @@ mod tests {
             ),
             (json!({}), json!({"phase": "Bound"}), "+"),
         ]);
-        let balanced = || json!({"type": "LoadBalancer"});
+        let balanced = json!({"type": "LoadBalancer"});
         check::<Service>(&[
             (json!({}), json!({"loadBalancer": {}}), "+"),
             (
-                balanced(),
+                balanced.clone(),
                 json!({"loadBalancer": {}}),
                 "~ Service it has no address of a load balancer",
             ),
             (
-                balanced(),
+                balanced.clone(),
                 json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}),
                 "+",
             ),
@@ -735,7 +740,7 @@ mod tests {
     /// Kinds without their own rule, such as those of other operators.
     #[test]
     fn other_kinds() {
-        let status = |observed: i64, type_: &str, status: &str| {
+        fn status(observed: i64, type_: &str, status: &str) -> Value {
             let condition = json!({
                 "type": type_, "status": status, "reason": "Why", "message": "",
                 "lastTransitionTime": Time(Timestamp::UNIX_EPOCH),
@@ -751,10 +756,16 @@ mod tests {
                 status[name] = json!(count);
             }
             status
-        };
-        let row = |observed, type_: &str, is: &str, expected| {
+        }
+        fn row<'a>(
+            observed: i64,
+            type_: &str,
+            is: &str,
+            expected: &'a str,
+        ) -> (Value, Value, &'a str) {
             (json!({}), status(observed, type_, is), expected)
-        };
+        }
+
         let behind = "~ PodDisruptionBudget it has a change that its controller has not seen yet";
         check::<PodDisruptionBudget>(&[
             (json!({}), Value::Null, "+"),
@@ -798,11 +809,12 @@ mod tests {
 
     #[test]
     fn a_whole_is_as_its_worst_part() {
-        let claim = |phase: &str| {
+        fn claim(phase: &str) -> Arc<PersistentVolumeClaim> {
             let status = json!({"phase": phase});
             let claim = json!({"metadata": {"name": phase}, "status": status});
-            Arc::new(serde_json::from_value::<PersistentVolumeClaim>(claim).expect("a claim"))
-        };
+            Arc::new(serde_json::from_value(claim).expect("a claim"))
+        }
+
         let mut whole = Readiness::default();
         let mut seen = Vec::new();
         for phase in ["Bound", "Pending", "Unknown", "Lost", "Pending", "Bound"] {

@@ -53,7 +53,7 @@ const BEGIN: Duration = Duration::from_secs(30);
 /// earlier, but not behind a proxy that keeps its side of the connection open.
 pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// How long an unused connection is kept: less than the time in which TCP notices a dead connection, so that few
+/// How long an unused connection stays open: less than the time in which TCP notices a dead connection, so that few
 /// requests are sent on a connection that the network has lost.
 pub(super) const UNUSED: Duration = Duration::from_secs(25);
 
@@ -407,10 +407,9 @@ mod tests {
         });
         let count = Arc::new(AtomicUsize::new(0));
         let counts = count.clone();
-        let begun = move || {
+        let client = watching(Client::new(answers, "default"), move || {
             counts.fetch_add(1, Ordering::Relaxed);
-        };
-        let client = watching(Client::new(answers, "default"), begun);
+        });
         for (uri, expected) in [("/", 0), ("/forbidden?watch=true", 0), ("/?watch=true", 1)] {
             let request = Request::get(uri).body(Body::empty()).expect("a request");
             client.send(request).await.expect("an answer");
@@ -475,11 +474,12 @@ mod tests {
 
     #[test]
     fn no_answer_can_ask_for_a_long_pause() {
-        let asked = |value: &'static str| {
+        fn asked(value: &'static str) -> u64 {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, HeaderValue::from_static(value));
             asked_pause(&headers).as_secs()
-        };
+        }
+
         assert_eq!(asked("0"), 0);
         assert_eq!(asked("7"), 7);
         for long in ["33", "3600", "18446744073709551615"] {
@@ -495,8 +495,8 @@ mod tests {
     async fn arrivals(request: Request<Body>, code: u16) -> usize {
         let count = Arc::new(AtomicUsize::new(0));
         let counts = count.clone();
-        let expected = request.body().try_clone().expect("a copy");
-        let expected = expected.collect_bytes().await.expect("a body");
+        let copy = request.body().try_clone().expect("a copy");
+        let expected = copy.collect_bytes().await.expect("a body");
         let answers = service_fn(move |request: Request<Body>| {
             counts.fetch_add(1, Ordering::Relaxed);
             let expected = expected.clone();
@@ -520,8 +520,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_creation_that_may_have_succeeded_is_sent_once() {
-        let creation = || request("POST", "application/json", GENERATED);
-        let update = || request("PUT", "application/json", READ);
+        fn creation() -> Request<Body> {
+            request("POST", "application/json", GENERATED)
+        }
+        fn update() -> Request<Body> {
+            request("PUT", "application/json", READ)
+        }
+
         for code in [500, 503, 504] {
             assert_eq!(arrivals(creation(), code).await, 1, "{code}");
         }

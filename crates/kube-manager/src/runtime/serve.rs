@@ -371,6 +371,7 @@ impl Gate {
         let review = Api::all(self.client.clone())
             .create(&params, &review)
             .await?;
+        // Without a status, nobody is authenticated.
         let status = review.status.unwrap_or_default();
         let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
             return Ok(StatusCode::UNAUTHORIZED);

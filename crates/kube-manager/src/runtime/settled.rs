@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::difference::{Difference, differences};
 
-/// The most differences that are kept. A difference needs 8 bytes.
+/// The most differences that are remembered. A difference needs 8 bytes.
 const MOST: usize = 100_000;
 
 /// The differences that were left after a child was sent, for all children of a kind.

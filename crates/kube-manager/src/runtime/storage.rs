@@ -241,7 +241,10 @@ impl Migration {
                 let page = crds.list(&crd, None, &objects, &first).await?;
                 let start = Start {
                     generation,
-                    resource_version: page.metadata.resource_version.unwrap_or_default(),
+                    resource_version: page
+                        .metadata
+                        .resource_version
+                        .context("the list of objects has no resource version")?,
                 };
                 let message = start.note(&format!("objects are written in version `{target}`"));
                 crds.report(&crd, reason::MIGRATING, &message, None).await?;
@@ -594,12 +597,15 @@ mod tests {
 
     #[test]
     fn there_is_something_to_do_while_another_version_is_stored() {
-        let target = |stored: Value| target(&crd(stored, json!([])));
-        assert_eq!(target(json!(["v1"])).as_deref(), Some("v2"));
-        assert_eq!(target(json!(["v1", "v2"])).as_deref(), Some("v2"));
-        assert_eq!(target(json!(["v2"])), None);
-        // The API server has not looked at the CRD yet.
-        assert_eq!(target(Value::Null), None);
+        for (stored, expected) in [
+            (json!(["v1"]), Some("v2")),
+            (json!(["v1", "v2"]), Some("v2")),
+            (json!(["v2"]), None),
+            // The API server has not looked at the CRD yet.
+            (Value::Null, None),
+        ] {
+            assert_eq!(target(&crd(stored, json!([]))).as_deref(), expected);
+        }
     }
 
     proptest! {
@@ -625,10 +631,11 @@ mod tests {
 
     #[test]
     fn many_refusals_are_told_in_short() {
-        let refused = |count: usize| {
+        fn refused(count: usize) -> String {
             let all = (0..count).map(|number| (format!("shop/{number}"), "why".to_owned()));
             refusals(&all.collect())
-        };
+        }
+
         assert_eq!(refused(1), "1 object is refused: shop/0: why");
         assert_eq!(
             refused(7),

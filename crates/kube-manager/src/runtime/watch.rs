@@ -240,7 +240,8 @@ pub fn watch<K: Watchable>(
 pub fn length() -> u32 {
     let random = RandomState::new().hash_one(());
     let spread = u64::from(LENGTH.end - LENGTH.start);
-    LENGTH.start + u32::try_from(random % spread).unwrap_or_default()
+    // This cannot fail: the spread fits.
+    LENGTH.start + u32::try_from(random % spread).unwrap_or(0)
 }
 
 /// Whether a running watch has ended. This is normal, for example when the watch expires. Only a failure of the next

@@ -323,6 +323,12 @@ mod tests {
         next.unwrap_or_else(|| authorities.clone())
     }
 
+    /// When the authority was made that signs `now`.
+    fn signer_made(authorities: &Authorities, now: u64) -> Timestamp {
+        let signer = authorities.signer(at(now), &LIFETIMES);
+        signer.expect("a signer").made
+    }
+
     #[test]
     fn the_first_authority_signs_at_once_and_the_second_when_it_is_known() {
         let first = next(&Authorities::default(), at(0));
@@ -336,31 +342,36 @@ mod tests {
         assert!(!leaf.is_old(signer, at(49), &LIFETIMES));
         assert!(leaf.is_old(signer, at(50), &LIFETIMES));
 
-        let first = first.published(at(1)).expect("news");
-        assert_eq!(first.published(at(2)), None);
-        assert_eq!(first.next(at(499), &LIFETIMES).expect("authorities"), None);
-        let both = next(&first, at(500));
+        let published = first.published(at(1)).expect("news");
+        assert_eq!(published.published(at(2)), None);
+        assert_eq!(
+            published.next(at(499), &LIFETIMES).expect("authorities"),
+            None
+        );
+        let both = next(&published, at(500));
         assert_eq!(both.0.len(), 2);
         // The authority is not published for a long time.
-        let signer = |authorities: &Authorities, now| {
-            let signer = authorities.signer(at(now), &LIFETIMES).expect("a signer");
-            signer.made
-        };
-        assert_eq!(signer(&both, 700), at(0));
-        let both = both.published(at(700)).expect("news");
-        assert_eq!(signer(&both, 739), at(0));
-        assert_eq!(signer(&both, 740), at(500));
-        trusts(&both.bundle(), &leaf, HOST, at(50)).expect("trust");
-        assert_eq!(both.next(at(879), &LIFETIMES).expect("authorities"), None);
-        let second = next(&both, at(880));
+        assert_eq!(signer_made(&both, 700), at(0));
+        let both_published = both.published(at(700)).expect("news");
+        assert_eq!(signer_made(&both_published, 739), at(0));
+        assert_eq!(signer_made(&both_published, 740), at(500));
+        trusts(&both_published.bundle(), &leaf, HOST, at(50)).expect("trust");
+        assert_eq!(
+            both_published
+                .next(at(879), &LIFETIMES)
+                .expect("authorities"),
+            None
+        );
+        let second = next(&both_published, at(880));
         assert_eq!(second.0.len(), 1);
         trusts(&second.bundle(), &leaf, HOST, at(50)).expect_err("not any more");
     }
 
     #[test]
     fn what_is_expired_is_replaced_at_once() {
-        let first = next(&Authorities::default(), at(0));
-        let first = first.published(at(0)).expect("news");
+        let first = next(&Authorities::default(), at(0))
+            .published(at(0))
+            .expect("news");
         let second = next(&first, at(5000));
         assert_eq!(second.0.len(), 1);
         assert_eq!(
@@ -374,16 +385,16 @@ mod tests {
     #[test]
     fn an_authority_from_a_wrong_clock_is_replaced() {
         let day = 86_400;
-        let of_tomorrow = next(&Authorities::default(), at(day));
-        let of_tomorrow = of_tomorrow.published(at(day)).expect("news");
+        let of_tomorrow = next(&Authorities::default(), at(day))
+            .published(at(day))
+            .expect("news");
         let both = next(&of_tomorrow, at(0));
         assert_eq!(both.0.len(), 2);
-        let signer = both.signer(at(0), &LIFETIMES).expect("a signer");
-        assert_eq!(signer.made, at(0));
+        assert_eq!(signer_made(&both, 0), at(0));
         // The other authority is removed after the new one has signed for long enough.
-        let both = both.published(at(1)).expect("news");
-        assert_eq!(next(&both, at(41)).0.len(), 2);
-        assert_eq!(next(&both, at(200)).0.len(), 1);
+        let published = both.published(at(1)).expect("news");
+        assert_eq!(next(&published, at(41)).0.len(), 2);
+        assert_eq!(next(&published, at(200)).0.len(), 1);
 
         // A clock that is slightly fast does no harm: the authority is already valid.
         let soon = next(&Authorities::default(), at(3600));
@@ -402,11 +413,14 @@ mod tests {
 
     #[test]
     fn lifetimes_that_leave_no_time_are_refused() {
-        let seconds = |authority, leaf, delay| Lifetimes {
-            authority: Duration::from_secs(authority),
-            leaf: Duration::from_secs(leaf),
-            delay: Duration::from_secs(delay),
-        };
+        fn seconds(authority: u64, leaf: u64, delay: u64) -> Lifetimes {
+            Lifetimes {
+                authority: Duration::from_secs(authority),
+                leaf: Duration::from_secs(leaf),
+                delay: Duration::from_secs(delay),
+            }
+        }
+
         assert!(LIFETIMES.validate().is_ok());
         assert!(seconds(60, 10, 5).validate().is_ok());
         for wrong in [seconds(59, 10, 5), seconds(60, 0, 5), seconds(60, 10, 0)] {

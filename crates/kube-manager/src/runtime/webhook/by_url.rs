@@ -215,7 +215,10 @@ async fn refuse_failures(
         return response;
     }
     let (parts, text) = response.into_parts();
-    let text = to_bytes(text, review::MOST).await.unwrap_or_default();
+    let text = match to_bytes(text, review::MOST).await {
+        Ok(text) => text,
+        Err(error) => Bytes::from(format!("the answer cannot be read: {error}")),
+    };
     match review::refuse(&body, String::from_utf8_lossy(&text).into_owned()) {
         Some(answer) => json(answer),
         None => Response::from_parts(parts, Body::from(text)),
@@ -834,8 +837,11 @@ mod tests {
 
     #[test]
     fn this_machine_is_looked_for_on_the_way_to_the_api_server() {
+        fn bound(text: &str) -> SocketAddr {
+            text.parse().expect("an address")
+        }
+
         let server = Uri::from_static("https://127.0.0.1:6443");
-        let bound = |text: &str| text.parse::<SocketAddr>().expect("an address");
         let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
         let expected = [
             "https://127.0.0.1:9443",
@@ -856,8 +862,10 @@ mod tests {
     }
 
     async fn call(routes: &Router, path: &str, body: &str) -> (StatusCode, String) {
-        let request = Request::builder().method(Method::POST).uri(path);
-        let request = request.body(Body::from(body.to_owned()));
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .body(Body::from(body.to_owned()));
         let response = routes.clone().oneshot(request.expect("a request")).await;
         let (parts, body) = response.expect("an answer").into_parts();
         let body = to_bytes(body, review::MOST).await.expect("a body");

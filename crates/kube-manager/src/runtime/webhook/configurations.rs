@@ -426,9 +426,18 @@ mod tests {
     fn failed(code: u16, reason: &str, message: &str) -> Response<Body> {
         let status = json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason,
             "message": message});
-        let response = Response::builder().status(code);
-        let response = response.body(Body::from(status.to_string().into_bytes()));
-        response.expect("a response")
+        Response::builder()
+            .status(code)
+            .body(Body::from(status.to_string().into_bytes()))
+            .expect("a response")
+    }
+
+    fn configuration(name: &str, required: &[&str]) -> Configuration {
+        Configuration {
+            name: name.to_owned(),
+            required: required.iter().map(|name| (*name).to_owned()).collect(),
+            optional: Vec::new(),
+        }
     }
 
     /// The configurations of an operator at an API server that `answers` for the mutating configuration, the validating
@@ -440,14 +449,15 @@ mod tests {
     ) -> (Configurations, Arc<Mutex<BTreeSet<String>>>) {
         let written = Arc::new(Mutex::new(BTreeSet::new()));
         let (paths, both) = (written.clone(), format!("{old}{own}"));
-        let old = old.to_owned();
+        let old_bundle = old.to_owned();
         let server = service_fn(move |request: Request<Body>| {
-            let (paths, old, both) = (paths.clone(), old.clone(), both.clone());
+            let (paths, old, both) = (paths.clone(), old_bundle.clone(), both.clone());
             async move {
                 let path = request.uri().path().to_owned();
-                let target = ["/mutating", "/validating", "/books", "/pens"];
-                let target = target.iter().position(|part| path.contains(part));
-                let target = target.expect("a known path");
+                let target = ["/mutating", "/validating", "/books", "/pens"]
+                    .iter()
+                    .position(|part| path.contains(part))
+                    .expect("a known path");
                 let answers = answers[target];
                 let trusted = match answers {
                     Denied { trusts: true } => &both,
@@ -474,11 +484,6 @@ mod tests {
                 })
             }
         });
-        let configuration = |name: &str, required: &[&str]| Configuration {
-            name: name.to_owned(),
-            required: required.iter().map(|name| (*name).to_owned()).collect(),
-            optional: Vec::new(),
-        };
         let configurations = Configurations {
             client: Client::new(server, "default"),
             mutating: configuration("mutates", &["a", "b"]),

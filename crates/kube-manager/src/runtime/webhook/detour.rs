@@ -663,11 +663,13 @@ mod tests {
 
     /// The CRD after `applied` is applied, as far as these tests need it.
     fn apply(crd: &Value, applied: &Value) -> Value {
-        let mut crd = crd.clone();
-        let metadata = &mut crd["metadata"];
+        let mut after = crd.clone();
+        let metadata = &mut after["metadata"];
         let entries = metadata["managedFields"].as_array_mut().expect("a list");
-        let is_own = |it: &&mut Value| it["manager"] == MAKE && it["operation"] == APPLY;
-        let own = entries.iter_mut().find(is_own).expect("an entry");
+        let own = entries
+            .iter_mut()
+            .find(|entry| entry["manager"] == MAKE && entry["operation"] == APPLY)
+            .expect("an entry");
         let mut fields = all_of(applied);
         for field in ["f:apiVersion", "f:kind"] {
             cut(&mut fields, &[field]);
@@ -687,21 +689,24 @@ mod tests {
             .cloned()
             .unwrap_or_default();
         annotations.retain(|name, _| {
-            let mut before = before.iter().flatten();
-            !before.any(|(key, _)| key.strip_prefix("f:") == Some(name))
+            let mut fields = before.iter().flatten();
+            !fields.any(|(key, _)| key.strip_prefix("f:") == Some(name))
         });
         let new = applied["metadata"]["annotations"].as_object().cloned();
         annotations.extend(new.into_iter().flatten());
         metadata["annotations"] = annotations.into();
-        crd["spec"]["conversion"] = applied["spec"]["conversion"].clone();
-        crd
+        after["spec"]["conversion"] = applied["spec"]["conversion"].clone();
+        after
     }
 
     fn led(crd: &Value, identity: &str) -> Value {
         let deployed = Deployed::of(crd);
-        let mut crd = crd.clone();
-        crd["metadata"]["managedFields"] = deployed.adopted(&crd, MAKE).into();
-        apply(&crd, &deployed.led(&crd, MAKE, identity, URL, "own"))
+        let mut adopted = crd.clone();
+        adopted["metadata"]["managedFields"] = deployed.adopted(crd, MAKE).into();
+        apply(
+            &adopted,
+            &deployed.led(&adopted, MAKE, identity, URL, "own"),
+        )
     }
 
     #[test]

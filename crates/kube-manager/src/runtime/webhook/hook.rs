@@ -617,7 +617,11 @@ mod tests {
     }
 
     fn configured_in(namespaces: &Namespaces<'_>, webhooks: &[Webhook]) -> serde_json::Value {
-        let service = |path: &str| WebhookClientConfig {
+        serde_json::to_value(configurations(webhooks, namespaces, service)).expect("JSON")
+    }
+
+    fn service(path: &str) -> WebhookClientConfig {
+        WebhookClientConfig {
             service: Some(ServiceReference {
                 name: "webhook-service".to_owned(),
                 namespace: "system".to_owned(),
@@ -625,8 +629,7 @@ mod tests {
                 port: None,
             }),
             ..WebhookClientConfig::default()
-        };
-        serde_json::to_value(configurations(webhooks, namespaces, service)).expect("JSON")
+        }
     }
 
     #[test]
@@ -708,12 +711,13 @@ mod tests {
 
     #[test]
     fn a_namespaced_operator_gets_calls_for_its_own_namespaces_only() {
-        let selected = |only: &[String], labels: &'static [Label]| {
+        fn selected(only: &[String], labels: &'static [Label]) -> serde_json::Value {
             let hook = Hook::new().namespaces(labels);
             let webhook = Webhook::new::<Deployment>(Purpose::Default, hook);
             let configured = configured_in(&Namespaces { own: "own", only }, &[webhook]);
             configured[0]["webhooks"][0]["namespaceSelector"]["matchExpressions"].clone()
-        };
+        }
+
         let only = ["own".to_owned()];
         let own = json!({"key": NAMESPACE_NAME, "operator": "In", "values": ["own"]});
         assert_eq!(selected(&[], &[]), serde_json::Value::Null);
@@ -743,12 +747,14 @@ mod tests {
 
     #[test]
     fn webhooks_that_the_api_server_refuses_are_refused() {
-        let pod = |hook| Webhook::new::<Pod>(Purpose::Default, hook);
-        let wrong = |hook| {
-            check(&[pod(Hook::new()), pod(hook)])
-                .expect_err("wrong")
-                .to_string()
-        };
+        fn pod(hook: Hook) -> Webhook {
+            Webhook::new::<Pod>(Purpose::Default, hook)
+        }
+        fn wrong(hook: Hook) -> String {
+            let checked = check(&[pod(Hook::new()), pod(hook)]);
+            checked.expect_err("wrong").to_string()
+        }
+
         for name in ["a.b", "a..b", "a.b.C", "-a.b.c", "a.b.c.", ""] {
             let why = wrong(Hook::new().name(name));
             assert!(why.starts_with(&format!("`{name}` cannot be")), "{why}");

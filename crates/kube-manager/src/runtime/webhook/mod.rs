@@ -106,7 +106,7 @@
 //! each spoke, the user writes the conversion to the hub and back, as plain `From` or `TryFrom` implementations. An
 //! object of one spoke is converted to another spoke through the hub.
 //!
-//! **No data is lost** if a version cannot hold everything that another version holds. Each such difference is kept in
+//! **No data is lost** if a version cannot hold everything that another version holds. Each such difference is saved in
 //! an annotation of the object, such as `v2.webapp.example.com/spec.colour` on an object of version v1. When the object
 //! is converted to v2 again, the difference is restored, unless a client has changed that part of the object in the
 //! meantime: the client's value always wins.
@@ -114,7 +114,7 @@
 //! - A client that drops the annotations also drops the differences in them, for example a `PUT` of an object that the
 //!   client has not read before. This cannot be prevented.
 //! - Items of a list are matched by their keys if the list has the type `map`, as with `ListMerge::Map`. Any other list
-//!   is kept as a whole: if a client changes one item, all differences of that list are lost.
+//!   is saved as a whole: if a client changes one item, all differences of that list are lost.
 //! - The API server limits the annotations of an object to 256 KiB. A write of an object with more differences is
 //!   refused in every version: the operator serves a webhook for this, such as `/bound-webapp-example-com-guestbook`.
 //!   If the webhook cannot be called, the write succeeds without this check. If such an object is stored nevertheless,

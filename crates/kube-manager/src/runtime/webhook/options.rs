@@ -186,8 +186,14 @@ mod tests {
 
     #[test]
     fn a_place_is_a_url_without_a_path() {
-        let url = |text: &str| Ok(Place::Url(text.to_owned()));
-        let place = |text: &str| text.parse::<Place>().map_err(|error| error.to_string());
+        fn url(text: &str) -> Result<Place, String> {
+            Ok(Place::Url(text.to_owned()))
+        }
+        fn place(text: &str) -> Result<Place, String> {
+            text.parse()
+                .map_err(|error: anyhow::Error| error.to_string())
+        }
+
         assert_eq!(place("auto"), Ok(Place::Auto));
         assert_eq!(place("https://a.b:9443"), url("https://a.b:9443"));
         assert_eq!(place("https://a.b/"), url("https://a.b"));

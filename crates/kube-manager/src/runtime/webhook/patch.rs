@@ -211,8 +211,9 @@ mod tests {
         assert_eq!(between(&raw, &before, &before).0, []);
         let patch = json!([{"op": "replace", "path": "/spec/list/0/port", "value": 80}]);
         let raw = json!({"spec": {"list": [{"name": "x", "new": 2, "port": 1}]}});
-        let typed = |port| json!({"spec": {"list": [{"name": "x", "port": port}]}});
-        assert_eq!(json!(between(&raw, &typed(1), &typed(80))), patch);
+        let [before, after] =
+            [1, 80].map(|port| json!({"spec": {"list": [{"name": "x", "port": port}]}}));
+        assert_eq!(json!(between(&raw, &before, &after)), patch);
     }
 
     #[test]
@@ -250,8 +251,10 @@ mod tests {
     fn typed(value: &Value) -> Value {
         match value {
             Value::Object(fields) => {
-                let known = fields.iter().filter(|(key, _)| !key.starts_with('x'));
-                let known = known.map(|(key, value)| (key.clone(), typed(value)));
+                let known = fields
+                    .iter()
+                    .filter(|(key, _)| !key.starts_with('x'))
+                    .map(|(key, value)| (key.clone(), typed(value)));
                 Value::Object(known.collect())
             }
             Value::Array(values) => values.iter().map(typed).collect(),

@@ -426,7 +426,10 @@ mod tests {
             change: Change<'_, ConfigMap>,
             request: &Request,
         ) -> anyhow::Result<Verdict> {
-            let size = |map: &ConfigMap| map.data.as_ref().map_or(0, BTreeMap::len);
+            fn size(map: &ConfigMap) -> usize {
+                map.data.as_ref().map_or(0, BTreeMap::len)
+            }
+
             let mut verdict = Verdict::allowed();
             verdict.warn(match change {
                 Change::Create(new) => format!("creates {}", size(new)),
@@ -478,16 +481,18 @@ mod tests {
     }
 
     async fn allows(handler: &dyn Handler, operation: &str, old: Value, new: Value) -> Value {
-        let answer = asked(handler, &review(operation, old, new)).await;
-        let answer = answer.expect("an answer");
+        let answer = asked(handler, &review(operation, old, new))
+            .await
+            .expect("an answer");
         assert_eq!(answer["allowed"], true, "{answer}");
         assert_eq!(answer.get("status"), None, "{answer}");
         answer
     }
 
     async fn refuses(handler: &dyn Handler, operation: &str, old: Value, new: Value) -> Value {
-        let answer = asked(handler, &review(operation, old, new)).await;
-        let answer = answer.expect("an answer");
+        let answer = asked(handler, &review(operation, old, new))
+            .await
+            .expect("an answer");
         assert_eq!(answer["allowed"], false, "{answer}");
         assert_eq!(answer.get("patch"), None, "{answer}");
         answer
@@ -707,8 +712,8 @@ mod tests {
         ) {
             let data = map(json!({"a": "b"}));
             let mut body = review(&operation, data.clone(), data).to_string().into_bytes();
-            let at = at.index(body.len());
-            body[at] = byte;
+            let index = at.index(body.len());
+            body[index] = byte;
             for handler in [&Validates(Filled) as &dyn Handler, &Defaults(Entries)] {
                 let answer = block_on(answer(handler, &body));
                 prop_assert!(matches!(answer, Ok(_) | Err(Failure::Malformed(_))));

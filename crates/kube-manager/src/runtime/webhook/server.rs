@@ -299,8 +299,11 @@ mod tests {
     }
 
     async fn send(routes: &Router, method: Method, path: &str, kind: &str, body: Body) -> Response {
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header(CONTENT_TYPE, kind).body(body);
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(CONTENT_TYPE, kind)
+            .body(body);
         let response = routes.clone().oneshot(request.expect("a request")).await;
         response.expect("an answer")
     }
@@ -330,8 +333,8 @@ mod tests {
         let families = registry.gather();
         let requests = families
             .iter()
-            .find(|family| family.name().ends_with("requests_total"));
-        let requests = requests.map(|family| family.get_metric()[0].get_counter().get_value());
+            .find(|family| family.name().ends_with("requests_total"))
+            .map(|family| family.get_metric()[0].get_counter().get_value());
         assert_eq!(requests, Some(1.0));
 
         // From now on, the API server is to call other replicas.
@@ -419,13 +422,14 @@ mod tests {
 
     #[tokio::test]
     async fn the_total_size_of_bodies_is_limited() {
-        let (routes, _) = served(&CancellationToken::new());
-        // Each request announces a larger body than it sends.
-        let large = || {
+        /// Announces a larger body than it sends.
+        fn large() -> Body {
             let sent = futures::stream::once(async { Ok(vec![b' '; MOST]) });
-            let sent = sent.chain(futures::stream::pending::<std::io::Result<Vec<u8>>>());
-            Body::from_stream(sent)
-        };
+            let silence = futures::stream::pending::<std::io::Result<Vec<u8>>>();
+            Body::from_stream(sent.chain(silence))
+        }
+
+        let (routes, _) = served(&CancellationToken::new());
         let mut running = Vec::new();
         for _ in 0..MOST_OF_ALL / MOST {
             let mut call = Box::pin(post(&routes, "/allows", large()));
@@ -504,9 +508,10 @@ mod tests {
     async fn a_call_that_takes_too_long_is_answered_in_time_and_counted() {
         let (routes, registry) = served(&CancellationToken::new());
         let since = Instant::now();
-        let response = post(&routes, "/hangs?timeout=5s", review());
-        let response = timeout(Duration::from_secs(5), response).await;
-        let response = response.expect("an answer while the API server waits");
+        let call = post(&routes, "/hangs?timeout=5s", review());
+        let response = timeout(Duration::from_secs(5), call)
+            .await
+            .expect("an answer while the API server waits");
         assert!(since.elapsed() >= Duration::from_secs(4));
         assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
         assert_eq!(codes(&registry), [("504".to_owned(), 1.0)]);

@@ -11,10 +11,10 @@ use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 use serde_json::{Map, Value};
 
 use super::{
+    annotations::MOST,
     change,
     header::Header,
     hop::Lost,
-    kept,
     kind::Conversion,
     version::version,
     worker::{Call, Worker, too_many_values},
@@ -117,7 +117,7 @@ impl Conversion {
         if let Some(old) = old.filter(|_| !lost.is_empty()) {
             let before = self.lost(&serde_json::from_str(old)?);
             lost.retain(|to, lost| match before.get(to) {
-                Some(before) => before.kept.size < lost.kept.size,
+                Some(before) => before.excess.size < lost.excess.size,
                 None => true,
             });
         }
@@ -157,14 +157,14 @@ impl Conversion {
 
 impl Lost {
     fn error(self) -> FieldError {
-        let Self { from, to, kept } = self;
-        let (size, most) = (kept.size, kept::MOST);
-        let excess = size.saturating_sub(most);
+        let Self { from, to, excess } = self;
+        let (size, most) = (excess.size, MOST);
+        let too_many = size.saturating_sub(most);
         FieldError::exceeds(
-            change::display(&kept.largest),
+            change::display(&excess.largest),
             format!(
                 "annotations keep what version {to} cannot hold of version {from}; all annotations of the object \
-                 would have {size} bytes, but may have {most}: remove {excess} bytes or more, here or from the \
+                 would have {size} bytes, but may have {most}: remove {too_many} bytes or more, here or from the \
                  rest of what {to} cannot hold"
             ),
         )

@@ -245,6 +245,7 @@ impl Conversions {
             return Err("the value to convert is not an object".to_owned());
         }
         self.converted(object, to).map_err(|error| {
+            // The error says what is wrong, even if the object has no valid header.
             let header: Header = serde_json::from_str(object).unwrap_or_default();
             let (kind, from, name) = (&header.kind, &header.api_version, header.name());
             format!("{kind} {name} cannot become {to} from {from}: {error}")

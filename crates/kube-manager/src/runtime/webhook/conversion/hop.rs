@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::{
+    annotations::{Annotations, ForVersion, TooLarge},
     change::{Change, between},
     header::name,
     hub::{Directions, Part, Spoke},
     incomplete::{self, common, complete},
-    kept::{self, Annotations, TooLarge},
     version::{Parts, TYPE_AND_METADATA, Version},
 };
 
@@ -30,7 +30,7 @@ pub struct Lost {
     /// The versions before and after the step.
     pub from: String,
     pub to: String,
-    pub kept: TooLarge,
+    pub excess: TooLarge,
 }
 
 impl Hop<'_> {
@@ -43,17 +43,17 @@ impl Hop<'_> {
         let body = Value::Object(body);
         let mut converted = self.forth(&body)?;
         let mut annotations = annotations(object);
-        let [here, there] = [self.from, self.to].map(|version| kept::Kind {
+        let [here, there] = [self.from, self.to].map(|version| ForVersion {
             version: &version.name,
             group: self.group,
         });
         // An object of this version keeps nothing for this version.
         here.take(&mut annotations, &body);
-        let kept = there.take(&mut annotations, &body);
-        let changes = if kept.is_as_written {
-            kept.changes
+        let saved = there.take(&mut annotations, &body);
+        let changes = if saved.is_as_written {
+            saved.changes
         } else {
-            self.fitting(kept.changes, &body, &converted)
+            self.fitting(saved.changes, &body, &converted)
         };
         for change in changes {
             change.make(&mut converted);
@@ -74,10 +74,10 @@ impl Hop<'_> {
         if let Value::Object(converted) = converted {
             object.extend(converted);
         }
-        Ok(too_large.map(|kept| Lost {
+        Ok(too_large.map(|excess| Lost {
             from: self.from.name.clone(),
             to: self.to.name.clone(),
-            kept,
+            excess,
         }))
     }
 

@@ -1,7 +1,8 @@
 //! Conversion between the versions of a kind. The user's code converts between one version, the hub, and each other
-//! version. This module does the rest: it converts between any two versions, and keeps the values that a version cannot
+//! version. This module does the rest: it converts between any two versions, and saves the values that a version cannot
 //! hold.
 
+mod annotations;
 #[cfg(any(test, feature = "testing"))]
 mod arbitrary;
 mod bound;
@@ -13,7 +14,6 @@ mod header;
 mod hop;
 pub(super) mod hub;
 mod incomplete;
-mod kept;
 mod kind;
 mod version;
 mod worker;

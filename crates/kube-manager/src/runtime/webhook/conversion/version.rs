@@ -19,6 +19,7 @@ pub struct Version {
 
 impl Version {
     pub fn of<K: Resource<DynamicType = ()> + CustomResourceExt>() -> Self {
+        // This cannot fail: kube has made the CRD from JSON.
         let crd = serde_json::to_value(K::crd()).unwrap_or_default();
         Self::new(
             K::version(&()).into_owned(),

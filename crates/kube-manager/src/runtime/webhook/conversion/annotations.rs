@@ -1,4 +1,4 @@
-//! The annotations in which an object of one version keeps the values that only another version can hold.
+//! The annotations in which an object of one version saves the values that only another version can hold.
 //!
 //! Each difference has its own annotation, because server-side apply manages each annotation separately: when a field
 //! manager gives up a field that only the other version has, the annotation of that field is removed, too.
@@ -25,7 +25,7 @@ const LONGEST_NAME: usize = 63;
 
 /// The content of an annotation.
 #[derive(Deserialize, Serialize)]
-struct Kept {
+struct Saved {
     format: u8,
     /// The digest of the object that the annotation was written to.
     of: String,
@@ -33,15 +33,15 @@ struct Kept {
     change: Change,
 }
 
-impl Kept {
+impl Saved {
     /// Reads an annotation; `None` if another release has written it in another format.
     fn read(text: &str) -> Option<Self> {
-        let kept: Self = serde_json::from_str(text).ok()?;
-        (kept.format == FORMAT).then_some(kept)
+        let saved: Self = serde_json::from_str(text).ok()?;
+        (saved.format == FORMAT).then_some(saved)
     }
 }
 
-/// More changes than the annotations of an object can keep.
+/// More changes than the annotations of an object can save.
 pub struct TooLarge {
     /// How long all annotations would be together.
     pub size: usize,
@@ -49,7 +49,7 @@ pub struct TooLarge {
     pub largest: Vec<Step>,
 }
 
-/// The changes that an object keeps for a version.
+/// The changes that an object saves for a version.
 pub struct Changes {
     /// In the order in which they must be applied.
     pub changes: Vec<Change>,
@@ -58,12 +58,12 @@ pub struct Changes {
 }
 
 /// The annotations for a version of a group.
-pub struct Kind<'a> {
+pub struct ForVersion<'a> {
     pub version: &'a str,
     pub group: &'a str,
 }
 
-impl Kind<'_> {
+impl ForVersion<'_> {
     fn prefix(&self) -> String {
         format!("{}.{}/", self.version, self.group)
     }
@@ -74,13 +74,13 @@ impl Kind<'_> {
         let prefix = self.prefix();
         let mut changes = Vec::new();
         let mut is_as_written = true;
-        // Most objects keep nothing.
+        // Most objects save nothing.
         let of = LazyCell::new(|| digest(&body.to_string()));
         annotations.retain(|name, value| {
             let text = value.as_str().filter(|_| name.starts_with(&prefix));
-            let kept = text.and_then(Kept::read);
-            is_as_written &= kept.as_ref().is_none_or(|kept| kept.of == *of);
-            let change = kept.map(|kept| kept.change);
+            let saved = text.and_then(Saved::read);
+            is_as_written &= saved.as_ref().is_none_or(|saved| saved.of == *of);
+            let change = saved.map(|saved| saved.change);
             let stays = change.is_none();
             changes.extend(change);
             stays
@@ -106,7 +106,7 @@ impl Kind<'_> {
         let prefix = self.prefix();
         let of = digest(&body.to_string());
         let mut names = BTreeSet::new();
-        let mut kept = Annotations::new();
+        let mut added = Annotations::new();
         let others = ["metadata", "annotations"].map(|name| Step::Field(name.to_owned()));
         let (mut longest, mut largest) = (size(annotations), others.into());
         for change in changes {
@@ -114,22 +114,23 @@ impl Kind<'_> {
             while !names.insert(name.clone()) {
                 name = hashed("", &name);
             }
-            let kept_one = Kept {
+            let saved = Saved {
                 format: FORMAT,
                 of: of.clone(),
                 change,
             };
-            let text = serde_json::to_string(&kept_one).unwrap_or_default();
+            // This cannot fail: all keys of the JSON are texts.
+            let text = serde_json::to_string(&saved).unwrap_or_default();
             if text.len() > longest {
-                (longest, largest) = (text.len(), kept_one.change.path);
+                (longest, largest) = (text.len(), saved.change.path);
             }
-            kept.insert(format!("{prefix}{name}"), text.into());
+            added.insert(format!("{prefix}{name}"), text.into());
         }
-        let size = size(annotations) + size(&kept);
+        let size = size(annotations) + size(&added);
         if size > MOST {
             return Err(TooLarge { size, largest });
         }
-        annotations.extend(kept);
+        annotations.extend(added);
         Ok(())
     }
 }
@@ -160,6 +161,7 @@ fn name(path: &[Step]) -> String {
     if name.len() <= LONGEST_NAME && parts.iter().all(is_word) {
         return name;
     }
+    // This cannot fail: all keys of the JSON are texts.
     let exact = serde_json::to_string(path).unwrap_or_default();
     hashed(&name, &exact)
 }
