@@ -24,6 +24,7 @@ mod help;
 mod hostile;
 mod inputs;
 mod kill;
+mod layers;
 mod make;
 mod merges;
 mod obstacles;

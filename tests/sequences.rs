@@ -141,6 +141,7 @@ fn names_of_the_documented_length_have_the_layout_of_rustfmt() {
 fn without_file(line: &str) -> String {
     let declares = line
         .trim_start()
+        .trim_start_matches("pub(super) ")
         .trim_start_matches("pub ")
         .starts_with("mod ");
     match line.strip_suffix(';') {

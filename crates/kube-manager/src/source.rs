@@ -12,16 +12,8 @@ pub const FILES: &[(&str, &str)] = &[
     ("README.md", include_str!("../README.md")),
     ("src/lib.rs", include_str!("../vendored/lib.rs")),
     ("src/runtime/action.rs", include_str!("runtime/action.rs")),
-    (
-        "src/runtime/closures.rs",
-        include_str!("runtime/closures.rs"),
-    ),
     ("src/runtime/backoff.rs", include_str!("runtime/backoff.rs")),
     ("src/runtime/builder.rs", include_str!("runtime/builder.rs")),
-    ("src/runtime/objects.rs", include_str!("runtime/objects.rs")),
-    ("src/runtime/task.rs", include_str!("runtime/task.rs")),
-    ("src/runtime/trigger.rs", include_str!("runtime/trigger.rs")),
-    ("src/runtime/watched.rs", include_str!("runtime/watched.rs")),
     ("src/runtime/changes.rs", include_str!("runtime/changes.rs")),
     ("src/runtime/child.rs", include_str!("runtime/child.rs")),
     (
@@ -29,15 +21,18 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/children.rs"),
     ),
     (
+        "src/runtime/children/error.rs",
+        include_str!("runtime/children/error.rs"),
+    ),
+    (
         "src/runtime/children/races.rs",
         include_str!("runtime/children/races.rs"),
     ),
-    (
-        "src/runtime/immutable.rs",
-        include_str!("runtime/immutable.rs"),
-    ),
-    ("src/runtime/reads.rs", include_str!("runtime/reads.rs")),
     ("src/runtime/cleanup.rs", include_str!("runtime/cleanup.rs")),
+    (
+        "src/runtime/closures.rs",
+        include_str!("runtime/closures.rs"),
+    ),
     (
         "src/runtime/condition.rs",
         include_str!("runtime/condition.rs"),
@@ -48,24 +43,44 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/controller.rs"),
     ),
     (
+        "src/runtime/diagnosis.rs",
+        include_str!("runtime/diagnosis.rs"),
+    ),
+    (
         "src/runtime/difference.rs",
         include_str!("runtime/difference.rs"),
     ),
     ("src/runtime/events.rs", include_str!("runtime/events.rs")),
+    (
+        "src/runtime/extension.rs",
+        include_str!("runtime/extension.rs"),
+    ),
     ("src/runtime/failure.rs", include_str!("runtime/failure.rs")),
+    ("src/runtime/flags.rs", include_str!("runtime/flags.rs")),
     ("src/runtime/guarded.rs", include_str!("runtime/guarded.rs")),
     ("src/runtime/health.rs", include_str!("runtime/health.rs")),
+    ("src/runtime/host.rs", include_str!("runtime/host.rs")),
+    (
+        "src/runtime/immutable.rs",
+        include_str!("runtime/immutable.rs"),
+    ),
     (
         "src/runtime/informer.rs",
         include_str!("runtime/informer.rs"),
     ),
     ("src/runtime/leader.rs", include_str!("runtime/leader.rs")),
+    ("src/runtime/manager.rs", include_str!("runtime/manager.rs")),
+    (
+        "src/runtime/manager/webhooks.rs",
+        include_str!("runtime/manager/webhooks.rs"),
+    ),
     (
         "src/runtime/manifests.rs",
         include_str!("runtime/manifests.rs"),
     ),
     ("src/runtime/metrics.rs", include_str!("runtime/metrics.rs")),
     ("src/runtime/mod.rs", include_str!("runtime/mod.rs")),
+    ("src/runtime/objects.rs", include_str!("runtime/objects.rs")),
     (
         "src/runtime/operator.rs",
         include_str!("runtime/operator.rs"),
@@ -79,6 +94,7 @@ pub const FILES: &[(&str, &str)] = &[
         "src/runtime/readiness.rs",
         include_str!("runtime/readiness.rs"),
     ),
+    ("src/runtime/reads.rs", include_str!("runtime/reads.rs")),
     (
         "src/runtime/reconciler.rs",
         include_str!("runtime/reconciler.rs"),
@@ -89,16 +105,27 @@ pub const FILES: &[(&str, &str)] = &[
     ),
     ("src/runtime/scope.rs", include_str!("runtime/scope.rs")),
     ("src/runtime/serve.rs", include_str!("runtime/serve.rs")),
+    (
+        "src/runtime/services.rs",
+        include_str!("runtime/services.rs"),
+    ),
     ("src/runtime/settled.rs", include_str!("runtime/settled.rs")),
     ("src/runtime/status.rs", include_str!("runtime/status.rs")),
     ("src/runtime/storage.rs", include_str!("runtime/storage.rs")),
+    ("src/runtime/task.rs", include_str!("runtime/task.rs")),
+    ("src/runtime/tie.rs", include_str!("runtime/tie.rs")),
+    ("src/runtime/trigger.rs", include_str!("runtime/trigger.rs")),
     ("src/runtime/trouble.rs", include_str!("runtime/trouble.rs")),
     (
         "src/runtime/versions.rs",
         include_str!("runtime/versions.rs"),
     ),
     ("src/runtime/watch.rs", include_str!("runtime/watch.rs")),
-    ("src/runtime/workers.rs", include_str!("runtime/workers.rs")),
+    ("src/runtime/watched.rs", include_str!("runtime/watched.rs")),
+    (
+        "src/runtime/webhook/admission.rs",
+        include_str!("runtime/webhook/admission.rs"),
+    ),
     (
         "src/runtime/webhook/authority.rs",
         include_str!("runtime/webhook/authority.rs"),
@@ -114,6 +141,10 @@ pub const FILES: &[(&str, &str)] = &[
     (
         "src/runtime/webhook/configurations.rs",
         include_str!("runtime/webhook/configurations.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/annotations.rs",
+        include_str!("runtime/webhook/conversion/annotations.rs"),
     ),
     (
         "src/runtime/webhook/conversion/arbitrary.rs",
@@ -132,12 +163,28 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/conversion/check.rs"),
     ),
     (
+        "src/runtime/webhook/conversion/conversions.rs",
+        include_str!("runtime/webhook/conversion/conversions.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/header.rs",
+        include_str!("runtime/webhook/conversion/header.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/hop.rs",
+        include_str!("runtime/webhook/conversion/hop.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/hub.rs",
+        include_str!("runtime/webhook/conversion/hub.rs"),
+    ),
+    (
         "src/runtime/webhook/conversion/incomplete.rs",
         include_str!("runtime/webhook/conversion/incomplete.rs"),
     ),
     (
-        "src/runtime/webhook/conversion/kept.rs",
-        include_str!("runtime/webhook/conversion/kept.rs"),
+        "src/runtime/webhook/conversion/kind.rs",
+        include_str!("runtime/webhook/conversion/kind.rs"),
     ),
     (
         "src/runtime/webhook/conversion/mod.rs",
@@ -152,12 +199,20 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/conversion/tests/without_spec.rs"),
     ),
     (
+        "src/runtime/webhook/conversion/version.rs",
+        include_str!("runtime/webhook/conversion/version.rs"),
+    ),
+    (
         "src/runtime/webhook/conversion/worker.rs",
         include_str!("runtime/webhook/conversion/worker.rs"),
     ),
     (
         "src/runtime/webhook/detour.rs",
         include_str!("runtime/webhook/detour.rs"),
+    ),
+    (
+        "src/runtime/webhook/endpoint.rs",
+        include_str!("runtime/webhook/endpoint.rs"),
     ),
     (
         "src/runtime/webhook/files.rs",
@@ -174,6 +229,10 @@ pub const FILES: &[(&str, &str)] = &[
     (
         "src/runtime/webhook/mod.rs",
         include_str!("runtime/webhook/mod.rs"),
+    ),
+    (
+        "src/runtime/webhook/options.rs",
+        include_str!("runtime/webhook/options.rs"),
     ),
     (
         "src/runtime/webhook/patch.rs",
@@ -199,6 +258,11 @@ pub const FILES: &[(&str, &str)] = &[
         "src/runtime/webhook/verdict.rs",
         include_str!("runtime/webhook/verdict.rs"),
     ),
+    (
+        "src/runtime/webhook/webhooks.rs",
+        include_str!("runtime/webhook/webhooks.rs"),
+    ),
+    ("src/runtime/workers.rs", include_str!("runtime/workers.rs")),
     ("src/runtime/written.rs", include_str!("runtime/written.rs")),
 ];
 
@@ -229,8 +293,10 @@ mod tests {
 
     #[test]
     fn all_files_are_there() {
-        let listed = FILES.iter().map(|(path, _)| (*path).to_owned());
-        let listed = listed.filter(|path| path.starts_with("src/runtime/"));
+        let listed = FILES
+            .iter()
+            .map(|(path, _)| (*path).to_owned())
+            .filter(|path| path.starts_with("src/runtime/"));
         assert_eq!(files("src/runtime"), listed.collect());
     }
 
@@ -266,10 +332,12 @@ mod tests {
         let mut vendored: Table = include_str!("../vendored/manifest.toml")
             .parse()
             .expect("TOML");
-        let is_optional = |(_, value): &(_, &Value)| value.get("optional").is_some();
         let all = vendored["dependencies"].as_table().expect("dependencies");
-        let optional = all.iter().filter(is_optional);
-        let optional: Vec<_> = optional.map(|(name, _)| format!("dep:{name}")).collect();
+        let optional: Vec<_> = all
+            .iter()
+            .filter(|(_, value)| value.get("optional").is_some())
+            .map(|(name, _)| format!("dep:{name}"))
+            .collect();
         assert_eq!(dependencies(&mut vendored), dependencies(&mut published));
         for field in ["name", "version", "edition", "rust-version", "license"] {
             assert_eq!(vendored["package"][field], published["package"][field]);
@@ -279,13 +347,17 @@ mod tests {
         let Value::Table(features) = &vendored["features"] else {
             panic!("no features");
         };
-        let features: Vec<_> = features.keys().collect();
-        assert_eq!(features, ["testing", "webhook"]);
+        let names: Vec<_> = features.keys().collect();
+        assert_eq!(names, ["testing", "webhook"]);
         let mut named = Vec::new();
-        for name in features {
+        for name in names {
             let switched = feature(&vendored, name);
             assert_eq!(switched, feature(&published, name));
-            named.extend(switched.into_iter().filter(|it| it.starts_with("dep:")));
+            named.extend(
+                switched
+                    .into_iter()
+                    .filter(|feature| feature.starts_with("dep:")),
+            );
         }
         named.sort();
         assert_eq!(named, optional);
@@ -297,7 +369,7 @@ mod tests {
         let (_, licence) = FILES
             .iter()
             .find(|(path, _)| *path == "LICENSE")
-            .expect("it");
+            .expect("a license");
         assert_eq!(repository.expect("a file"), *licence);
     }
 }

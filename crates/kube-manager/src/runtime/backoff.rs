@@ -96,10 +96,11 @@ mod tests {
 
     #[test]
     fn a_range_in_which_no_pause_can_grow_is_refused() {
-        let refused = |start, end| {
+        fn refused(start: u64, end: u64) -> String {
             let range = Duration::from_secs(start)..Duration::from_secs(end);
-            check(&range).expect_err("it is refused").to_string()
-        };
+            check(&range).expect_err("a refusal").to_string()
+        }
+
         assert!(refused(0, 5).contains("`backoff(0ns..5s)`: the shortest delay must not be zero"));
         for (start, end) in [(5, 5), (5, 1)] {
             let says = refused(start, end);

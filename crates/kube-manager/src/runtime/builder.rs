@@ -7,32 +7,27 @@ use kube::{
     Client, Resource,
     api::ApiResource,
     discovery,
-    runtime::{Predicate, reflector::ObjectRef, watcher::Event},
+    runtime::{Predicate, reflector::ObjectRef},
 };
 use prometheus::Registry;
 use serde::Serialize;
 
 use super::{
-    Runtime,
     backoff::{self, PAUSE},
     children::{self, Children},
-    cleanup::{Release, Tie},
+    cleanup::Release,
     closures::Closures,
     context::Context,
-    guarded::Guarded,
-    informer::{Follow, some_or_all},
+    informer::some_or_all,
     objects::Objects,
     owned::{Owned, refers_to},
     scope::{Kind, MayOwn, Scope, Watchable},
+    services::Services,
+    tie::Tie,
     trigger::Trigger,
     watch::{Selector, Shown},
-    watched::{Watched, Watches},
+    watched::{Declared, Watched, Watches},
 };
-
-/// Starts to observe the controller's own kind in a namespace, or in all namespaces. The returned observer is called
-/// with each event.
-pub(super) type Observe<K> = Box<dyn Fn(Option<&str>) -> Observer<K> + Send>;
-pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
 
 /// Computes a number that changes when an object has to be reconciled. Without a number, each change counts.
 pub(super) type Fingerprint<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
@@ -43,9 +38,7 @@ pub struct Builder<K: Resource<DynamicType = ()> + Clone + 'static> {
     objects: Objects<K>,
     unguarded: Client,
     registry: Registry,
-    pub(super) closures: Closures,
-    pub(super) follows: Vec<Follow>,
-    pub(super) observers: Vec<Observe<K>>,
+    pub(super) declared: Declared<K>,
     /// The children that are deleted after a cleanup.
     pub(super) releases: Vec<Box<dyn Release<K>>>,
     pub(super) fingerprint: Option<Fingerprint<K>>,
@@ -59,20 +52,18 @@ impl<K> Builder<K>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    pub(super) fn new(context: Context, objects: Objects<K>, runtime: &Runtime) -> Self {
+    pub(super) fn new(context: Context, objects: Objects<K>, services: &Services) -> Self {
         Self {
-            closures: Closures::new(context.name(), &runtime.metrics),
+            declared: Declared::new(Closures::new(context.name(), &services.metrics)),
             context,
             objects,
-            unguarded: runtime.unguarded.clone(),
-            registry: runtime.registry.clone(),
-            follows: Vec::new(),
-            observers: Vec::new(),
+            unguarded: services.host.client.clone(),
+            registry: services.host.registry.clone(),
             releases: Vec::new(),
             fingerprint: None,
             selector: Selector::default(),
-            namespaces: runtime.namespaces.clone(),
-            concurrency: runtime.concurrency,
+            namespaces: services.host.namespaces.clone(),
+            concurrency: services.concurrency,
             pauses: PAUSE,
         }
     }
@@ -153,8 +144,7 @@ where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
         K::Scope: MayOwn<<C as Resource>::Scope>,
     {
-        let names = names.into_iter().map(Into::into).collect();
-        self.owns_kind(Kind::of::<C>(), names)
+        self.owns_kind(Kind::of::<C>(), names.into_iter().map(Into::into).collect())
     }
 
     /// Like [`owns`](Self::owns), for a kind that is known only at run time, such as one that
@@ -227,7 +217,8 @@ where
             let take = move |shown: Shown<C>, namespace: Option<&String>| {
                 followed.take(shown, namespace, name.as_ref())
             };
-            self.follows
+            self.declared
+                .follows
                 .push(Box::new(move |informers, namespaces, wake| {
                     informers.follow(watcher, &kind, (namespaces, &selector), take, wake)
                 }));
@@ -283,7 +274,7 @@ where
 
     fn watches_kind<S: Watchable>(&mut self, kind: Kind<S::DynamicType>) -> Watches<'_, K, S> {
         let watcher = self.context.watcher();
-        Watches::new(self, kind, watcher)
+        Watches::new(&mut self.declared, kind, watcher)
     }
 
     /// Watches the kind `S`, and requeues the objects that refer to a changed object. This is
@@ -300,16 +291,16 @@ where
 
     /// Reconciles the objects that `trigger` names, for events from outside of the cluster.
     pub fn listens(&mut self, trigger: &Trigger<K>) {
-        self.follows.push(trigger.follow());
+        self.declared.follows.push(trigger.follow());
     }
 
     /// Limits the controller to `namespaces`, instead of the namespaces that the operator watches; an empty list means
     /// all namespaces. It holds for the controller's own kind and for the kinds that it owns and watches, unless they
     /// are cluster-scoped. The operator's role must have the permissions there.
     pub fn namespaces(&mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) {
-        let namespaces = namespaces.into_iter().map(Into::into);
         // Removes duplicates.
-        self.namespaces = Vec::from_iter(namespaces.collect::<BTreeSet<_>>());
+        let unique: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
+        self.namespaces = Vec::from_iter(unique);
     }
 
     /// Limits the watch of the controller's own kind to objects with these labels, such as
@@ -366,7 +357,7 @@ where
 mod tests {
     use std::convert::Infallible;
 
-    use http::{Request, Response};
+    use http::{Request, Response, Uri};
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::client::Body;
     use tokio::task::JoinSet;
@@ -374,8 +365,9 @@ mod tests {
 
     use super::*;
     use crate::runtime::{
-        Action, Operator, Reconciler, Rule, controller, health::Health, informer::Informers,
-        leader::Leadership, metrics::Metrics,
+        action::Action, controller, health::Health, host::Host, informer::Informers,
+        leader::Leadership, metrics::Metrics, operator::Operator, rbac::Rule,
+        reconciler::Reconciler,
     };
 
     struct Idle;
@@ -392,36 +384,43 @@ mod tests {
         }
     }
 
-    fn runtime() -> Runtime {
+    fn services() -> Services {
         let unused = tower::service_fn(async |_: Request<Body>| {
             Err::<Response<Body>, _>("the builder sends nothing")
         });
         let client = Client::new(unused, "default");
         let operator = Operator::new("test", "example.com");
         let registry = Registry::new();
-        Runtime {
+        Services {
             metrics: Metrics::new(&operator, registry.clone()).expect("different names"),
-            operator,
             client: client.clone(),
-            unguarded: client,
-            registry,
+            host: Host {
+                operator,
+                client,
+                server: Uri::default(),
+                namespaces: Vec::new(),
+                registry,
+                stop: CancellationToken::new(),
+            },
             kinds: Vec::new(),
-            namespaces: Vec::new(),
             concurrency: 1,
             leadership: Leadership::always(),
             health: Health::default(),
-            stop: CancellationToken::new(),
         }
     }
 
     /// Starts a controller with these delays, and returns the error.
     fn start(delays: Range<Duration>) -> Option<String> {
-        let new = |builder: &mut Builder<ConfigMap>| {
-            builder.backoff(delays);
-            Idle
-        };
         let (mut informers, mut tasks) = (Informers::default(), JoinSet::new());
-        let started = controller::start(new, &runtime(), &mut informers, &mut tasks);
+        let started = controller::start(
+            |builder: &mut Builder<ConfigMap>| {
+                builder.backoff(delays);
+                Idle
+            },
+            &services(),
+            &mut informers,
+            &mut tasks,
+        );
         assert_eq!(tasks.is_empty(), started.is_err());
         started.err().map(|error| format!("{error:#}"))
     }

@@ -218,10 +218,10 @@ mod tests {
     }
 
     fn list<'a>(objects: impl IntoIterator<Item = &'a Custom>) -> Vec<Event<Custom>> {
-        let objects = objects.into_iter().cloned().map(Event::InitApply);
+        let listed = objects.into_iter().cloned().map(Event::InitApply);
         [Event::Init]
             .into_iter()
-            .chain(objects)
+            .chain(listed)
             .chain([Event::InitDone])
             .collect()
     }
@@ -247,14 +247,15 @@ mod tests {
 
     #[test]
     fn a_change_of_the_status_alone_requeues_no_custom_resource() {
-        let mut events = list([&object("a", 1)]);
-        events.extend([Event::Apply(object("a", 1)), Event::Apply(object("a", 2))]);
-        assert_eq!(changes(events, by_desired), "a a");
-        let version = |version: &str| {
+        fn version(version: &str) -> Event<Custom> {
             let mut object = object("a", 1);
             object.meta_mut().resource_version = Some(version.to_owned());
             Event::Apply(object)
-        };
+        }
+
+        let mut events = list([&object("a", 1)]);
+        events.extend([Event::Apply(object("a", 1)), Event::Apply(object("a", 2))]);
+        assert_eq!(changes(events, by_desired), "a a");
         let events = vec![version("1"), version("2"), version("2")];
         assert_eq!(changes(events.clone(), by_desired), "a");
         assert_eq!(changes(events, |object| Some(any(object))), "a a");
@@ -262,13 +263,14 @@ mod tests {
 
     #[test]
     fn a_change_of_the_status_requeues_an_object_of_a_kind_of_kubernetes() {
-        let pod = |version: &str| {
+        fn pod(version: &str) -> Event<Pod> {
             let mut pod = Pod::default();
             pod.metadata.name = Some("a".to_owned());
             pod.metadata.generation = Some(1);
             pod.metadata.resource_version = Some(version.to_owned());
             Event::Apply(pod)
-        };
+        }
+
         let events = vec![pod("1"), pod("2")];
         assert_eq!(changes(events, |pod| Some(desired(pod))), "a a");
     }

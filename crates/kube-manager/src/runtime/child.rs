@@ -103,6 +103,12 @@ pub enum Unfit {
     Value(serde_json::Error),
 }
 
+impl Unfit {
+    fn at(path: &[&str]) -> Self {
+        Self::Path(path.join("."))
+    }
+}
+
 impl<C> Child<C>
 where
     C: Resource + Clone + Serialize + DeserializeOwned,
@@ -117,15 +123,14 @@ where
         }
         let mut fields = json!(self.object);
         let mut changes = is_secret && store_string_data(&mut fields);
-        for path in kept {
-            let mut path: Vec<_> = path.iter().map(String::as_str).collect();
+        for names in kept {
+            let mut path: Vec<_> = names.iter().map(String::as_str).collect();
             if is_secret && path.first() == Some(&"stringData") {
                 path[0] = "data";
             }
             let kept = live.map_or(Ok(None), |live| field(live, &path));
-            let unfit = || Unfit::Path(path.join("."));
-            if let Some(value) = kept.map_err(|NoField| unfit())? {
-                set(&mut fields, &path, value.clone()).map_err(|NoField| unfit())?;
+            if let Some(value) = kept.map_err(|NoField| Unfit::at(&path))? {
+                set(&mut fields, &path, value.clone()).map_err(|NoField| Unfit::at(&path))?;
                 changes = true;
             }
         }
@@ -140,7 +145,7 @@ where
 fn store_string_data(secret: &mut Value) -> bool {
     let texts = secret
         .as_object_mut()
-        .and_then(|it| it.remove("stringData"));
+        .and_then(|object| object.remove("stringData"));
     let Some(Value::Object(texts)) = texts else {
         return false;
     };
@@ -213,16 +218,16 @@ mod tests {
 
     #[test]
     fn a_kept_value_is_the_live_one() {
-        let desired = || json!({"data": {"password": "bmV3", "user": "YQ=="}});
+        let desired = json!({"data": {"password": "bmV3", "user": "YQ=="}});
         let path = ["data", "password"];
         let kept = over(
-            desired(),
+            desired.clone(),
             json!({"password": "b2xk", "user": "Yg=="}),
             &path,
         );
         assert_eq!(kept, json!({"password": "b2xk", "user": "YQ=="}));
         // The live object has no such field.
-        let kept = over(desired(), json!({"user": "Yg=="}), &path);
+        let kept = over(desired.clone(), json!({"user": "Yg=="}), &path);
         assert_eq!(kept, json!({"password": "bmV3", "user": "YQ=="}));
         // Only the live object has the field.
         let kept = over(json!({}), json!({"password": "b2xk"}), &path);
@@ -231,13 +236,14 @@ mod tests {
 
     #[test]
     fn string_data_is_data() {
-        let desired = || json!({"stringData": {"password": "new"}, "data": {"user": "YQ=="}});
-        let object = Child::new(secret(desired())).over(None, &());
-        let object = object.unwrap_or_else(|_| panic!("nothing is kept"));
+        let desired = json!({"stringData": {"password": "new"}, "data": {"user": "YQ=="}});
+        let Ok(object) = Child::new(secret(desired.clone())).over(None, &()) else {
+            panic!("nothing is kept");
+        };
         assert_eq!(data(&object), json!({"password": "bmV3", "user": "YQ=="}));
         for section in ["data", "stringData"] {
             let kept = over(
-                desired(),
+                desired.clone(),
                 json!({"password": "b2xk"}),
                 &[section, "password"],
             );

@@ -19,19 +19,22 @@ use serde_json::{Value, json};
 
 use super::{
     child::{Child, Recreate, Unfit},
-    cleanup::{self, Tie},
     context::{Context, digest},
-    failure, immutable,
+    immutable,
     owned::{self, Owned},
     rbac::Verb,
     reads::{self, Place, Seen},
     scope::{Kind, Watchable},
     settled::Settled,
+    tie::{self, Tie},
     watch::key,
 };
 
+pub(super) mod error;
 #[cfg(test)]
 mod races;
+
+pub use error::Error;
 
 /// The verbs that a controller needs for its children.
 pub const VERBS: &[Verb] = &[
@@ -52,98 +55,6 @@ const TRIES: u8 = 5;
 /// Selects the children from all objects of their kind.
 pub(super) fn selector(operator: &str) -> String {
     format!("{LABEL}={operator}")
-}
-
-/// Why a child is not in its desired state.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// An object with this name exists, and the reconciled object is not its owner.
-    #[error("{0} exists already, and this object does not own it")]
-    NotOwned(String),
-    /// The garbage collector deletes an object whose owner is in another namespace.
-    #[error("{0} is in another namespace than this object, so this object cannot own it")]
-    OtherNamespace(String),
-    /// The garbage collector deletes a cluster-scoped object whose owner is in a namespace.
-    #[error("{0} is cluster-scoped, and this object is in a namespace, so it cannot own {0}")]
-    ClusterScoped(String),
-    /// The owner is cluster-scoped, so the child must name its namespace.
-    #[error("{0} needs a namespace, because its owner has none")]
-    NoNamespace(String),
-    /// With `generateName`, each reconcile would create another child.
-    #[error(
-        "{0} needs a fixed name: with `generateName`, each reconcile would create another object"
-    )]
-    Unnamed(String),
-    /// The controller watches only the names that [`Builder::owns_named`](crate::Builder::owns_named) has got.
-    #[error("{0} has none of the names that this controller owns: add the name to `owns_named`")]
-    OtherName(String),
-    /// The path of a kept field leads to something other than a field of an object.
-    #[error("the field `{field}` of {child} cannot be kept: the path must lead to a field")]
-    CannotKeep {
-        /// Kind and name of the child.
-        child: String,
-        /// The path, with dots.
-        field: String,
-    },
-    /// The child has changed since the reconciler read its children, or it exists and the reconciler did not know it.
-    /// So the desired child was computed from an older state, and was not written. The runtime reconciles the object
-    /// again with the newer child, and writes no status before.
-    #[error("{0} has changed since it was read, so this object is reconciled again")]
-    Stale(String),
-    /// The API server refuses the change of a field. A retry would not help.
-    #[error(
-        "{child} cannot be changed in `{field}`: {text}. Delete it with `{delete}`, or declare it with `Child::recreate`"
-    )]
-    Immutable {
-        /// Kind and name of the child.
-        child: String,
-        /// The path of the field, such as `.spec.volumeClaimTemplates`.
-        field: String,
-        /// What the API server says.
-        text: String,
-        /// The command that deletes the child and keeps what the child owns.
-        delete: String,
-    },
-    /// A request failed.
-    #[error("cannot {verb} {child}: {}", failure::message(source))]
-    Request {
-        /// The action of the request, such as `create`.
-        verb: &'static str,
-        /// Kind and name of the child.
-        child: String,
-        /// The error of the request.
-        source: kube::Error,
-    },
-}
-
-impl Error {
-    /// The reason for a condition.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::NotOwned(_) => "NotOwned",
-            Self::OtherNamespace(_) => "OtherNamespace",
-            Self::ClusterScoped(_) => "ClusterScoped",
-            Self::NoNamespace(_) => "NoNamespace",
-            Self::Unnamed(_) => "Unnamed",
-            Self::OtherName(_) => "OtherName",
-            Self::CannotKeep { .. } => "CannotKeep",
-            Self::Stale(_) => "Stale",
-            Self::Immutable { .. } => "ImmutableField",
-            Self::Request { .. } => "ChildFailed",
-        }
-    }
-
-    /// Whether the desired child was computed from an older state. This is normal: the next reconcile knows the newer
-    /// child.
-    pub fn is_stale(&self) -> bool {
-        matches!(self, Self::Stale(_))
-    }
-
-    /// Whether only a change of the object or of its children can help, and not a retry.
-    pub fn is_permanent(&self) -> bool {
-        matches!(self, Self::Immutable { .. })
-    }
 }
 
 /// Creates, corrects and deletes the objects of kind `C` that the objects of kind `K` own.
@@ -278,12 +189,12 @@ where
         }
         let wanted: HashSet<_> = applied.iter().map(|child| &child.meta().uid).collect();
         for child in self.known(owner) {
-            let wanted = wanted.contains(&child.meta().uid);
+            let is_wanted = wanted.contains(&child.meta().uid);
             let going = child.meta().deletion_timestamp.is_some();
             // The reconciler may not know a child that has just appeared. Its watch event wakes the owner.
             let is_news = matches!(self.seen(owner, &child), Seen::Absent);
             // Another controller may create children for the same owner.
-            if child.labels().contains_key(&self.mark()) && !wanted && !going && !is_news {
+            if child.labels().contains_key(&self.mark()) && !is_wanted && !going && !is_news {
                 self.delete_if(&child, unchanged(&*child)).await?;
             }
         }
@@ -301,7 +212,7 @@ where
     ///
     /// See [`apply`](Self::apply).
     pub async fn apply_one(&self, owner: &K, child: impl Into<Child<C>>) -> Result<Arc<C>, Error> {
-        let mut child = child.into();
+        let mut child: Child<C> = child.into();
         set_namespace(&mut child.object, &self.kind, owner)?;
         if !self.names.is_empty() && !self.names.contains(&child.object.name_any()) {
             return Err(Error::OtherName(describe(&self.kind, &child.object)));
@@ -422,8 +333,7 @@ where
             metadata["labels"] = json!({LABEL: operator});
         }
         if claim(&live, owner, &self.mark()) != Claim::Ours || !self.tie.holds(live.meta()) {
-            let owner = owner.controller_owner_ref(&());
-            let tied = self.tie.patch(live.meta(), owner);
+            let tied = self.tie.patch(live.meta(), owner.controller_owner_ref(&()));
             for (field, value) in tied.as_object().into_iter().flatten() {
                 metadata[field] = value.clone();
             }
@@ -488,11 +398,11 @@ where
         desired: &C,
         field: &str,
     ) -> Result<Arc<C>, Error> {
-        let mark = self.mark();
-        let shape = |child: &C| Some(child.labels().get(&mark)?.split_once('-')?.1.to_owned());
         // If the set of fields has not changed, the apply has no field to remove, and the owner of each field does not
         // matter.
-        let same_fields = shape(known).is_some_and(|known| shape(desired) == Some(known));
+        let mark = self.mark();
+        let known_fields = hash_of_fields(&**known, &mark);
+        let same_fields = known_fields.is_some() && known_fields == hash_of_fields(desired, &mark);
         let mut fresh = same_fields.then(|| C::clone(known));
         for _ in 0..TRIES {
             let live = match fresh.take() {
@@ -554,16 +464,14 @@ where
     /// field manager, so their values stay.
     async fn move_fields(&self, api: &Api<C>, live: &C) -> kube::Result<Option<C>> {
         let manager = self.context.field_manager();
-        let own = |fields: &ManagedFieldsEntry, operation: &str| {
-            fields.manager.as_ref() == Some(&manager)
-                && fields.operation.as_deref() == Some(operation)
-                && fields.subresource.is_none()
-        };
         let mut fields = live.managed_fields().to_vec();
-        let Some(updated) = fields.iter().position(|entry| own(entry, "Update")) else {
+        let Some(updated) = fields
+            .iter()
+            .position(|entry| is_by(entry, &manager, "Update"))
+        else {
             return Ok(None);
         };
-        if fields.iter().any(|entry| own(entry, "Apply")) {
+        if fields.iter().any(|entry| is_by(entry, &manager, "Apply")) {
             // An apply always had all fields, so the Apply owns these fields, too.
             fields.remove(updated);
         } else {
@@ -620,8 +528,11 @@ where
                 });
             }
         };
-        let params = params.preconditions(unchanged(live));
-        let deleted = self.api(live).delete(&live.name_any(), &params).await;
+        let unchanged_params = params.preconditions(unchanged(live));
+        let deleted = self
+            .api(live)
+            .delete(&live.name_any(), &unchanged_params)
+            .await;
         let deleted =
             unless_changed(deleted).map_err(|source| self.failed("delete", live, source))?;
         let Some(deleted) = deleted else {
@@ -647,13 +558,14 @@ where
     fn command(&self, child: &C) -> String {
         let dyntype = &self.kind.dyntype;
         let resource = format!("{}.{}", C::plural(dyntype), C::group(dyntype));
-        let resource = resource.trim_end_matches('.');
-        let namespace = child.namespace();
-        let namespace = namespace.map(|namespace| format!(" --namespace {namespace}"));
+        let flag = match child.namespace() {
+            Some(namespace) => format!(" --namespace {namespace}"),
+            None => String::new(),
+        };
         format!(
-            "kubectl delete {resource} {}{} --cascade=orphan",
-            child.name_any(),
-            namespace.unwrap_or_default()
+            "kubectl delete {} {}{flag} --cascade=orphan",
+            resource.trim_end_matches('.'),
+            child.name_any()
         )
     }
 
@@ -674,8 +586,8 @@ where
             ..PatchParams::default()
         };
         let (api, name) = (self.api(child), child.name_any());
-        let patched = unless_changed(api.patch(&name, &params, &patch).await);
-        let patched = patched.map_err(|source| self.failed("patch", child, source))?;
+        let patched = unless_changed(api.patch(&name, &params, &patch).await)
+            .map_err(|source| self.failed("patch", child, source))?;
         Ok(patched.map(|patched| self.wrote(patched)).is_some())
     }
 
@@ -723,9 +635,11 @@ where
         // A list, because a controller needs no permission to get its objects.
         let name = format!("metadata.name={}", owner.name_any());
         let params = ListParams::default().fields(&name);
-        let found = api.list_metadata(&params).await;
-        let found = found.map_err(|source| self.failed("find the owner of", child, source))?;
-        let uids = found.items.iter().map(|it| &it.metadata.uid);
+        let found = api
+            .list_metadata(&params)
+            .await
+            .map_err(|source| self.failed("find the owner of", child, source))?;
+        let uids = found.items.iter().map(|object| &object.metadata.uid);
         Ok(uids.eq([&owner.meta().uid]))
     }
 
@@ -801,8 +715,8 @@ where
 /// The field manager of patches of single fields: at most 128 characters.
 fn patch_manager(manager: &str) -> String {
     const SUFFIX: &str = "-patch";
-    let manager: String = manager.chars().take(128 - SUFFIX.len()).collect();
-    manager + SUFFIX
+    let start: String = manager.chars().take(128 - SUFFIX.len()).collect();
+    start + SUFFIX
 }
 
 /// The answer to a request, or `None` if the object is deleted, or has changed since it was read.
@@ -824,21 +738,36 @@ fn unchanged<C: Resource>(child: &C) -> Preconditions {
 
 /// Whether two versions of an object differ at most in what other programs report about it.
 fn is_same<C: Resource + Serialize>(one: &C, other: &C) -> bool {
-    let content = |object: &C| {
-        let mut content = json!(object);
-        if let Some(fields) = content.as_object_mut() {
-            fields.remove("status");
-        }
-        if let Some(metadata) = content["metadata"].as_object_mut() {
-            for field in ["generation", "managedFields", "resourceVersion"] {
-                metadata.remove(field);
-            }
-        }
-        content
-    };
     let (version, other_version) = (&one.meta().resource_version, &other.meta().resource_version);
     one.meta().uid == other.meta().uid
         && (version == other_version || content(one) == content(other))
+}
+
+/// `object` without what other programs report about it.
+fn content(object: &impl Serialize) -> Value {
+    let mut content = json!(object);
+    if let Some(fields) = content.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = content["metadata"].as_object_mut() {
+        for field in ["generation", "managedFields", "resourceVersion"] {
+            metadata.remove(field);
+        }
+    }
+    content
+}
+
+/// The hash of the set of fields in the label `mark` of `child`.
+fn hash_of_fields<'a>(child: &'a impl ResourceExt, mark: &str) -> Option<&'a str> {
+    let (_, hash) = child.labels().get(mark)?.split_once('-')?;
+    Some(hash)
+}
+
+/// Whether `entry` has the fields that `manager` owns by `operation`.
+fn is_by(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
+    entry.manager.as_deref() == Some(manager)
+        && entry.operation.as_deref() == Some(operation)
+        && entry.subresource.is_none()
 }
 
 /// To whom `live`, which has the name of a child of `owner`, belongs.
@@ -910,17 +839,16 @@ where
     C: Watchable + Serialize,
     K: Resource<DynamicType = ()>,
 {
-    let name = || describe(kind, &child.object);
     let mut object = match child.over(live, &kind.dyntype) {
         Ok(object) => object,
         Err(Unfit::Path(field)) => {
-            let child = name();
+            let child = describe(kind, &child.object);
             return Err(Error::CannotKeep { child, field });
         }
         Err(Unfit::Value(error)) => {
             return Err(Error::Request {
                 verb: "keep the values of",
-                child: name(),
+                child: describe(kind, &child.object),
                 source: kube::Error::SerdeError(error),
             });
         }
@@ -933,7 +861,7 @@ where
     meta.resource_version = None;
     meta.uid = None;
     // The hashes do not depend on the place of the child, so a restored child has the same ones.
-    cleanup::untie(meta);
+    tie::untie(meta);
     let namespace = meta.namespace.take();
     let labels = object.labels_mut();
     labels.remove(LABEL);
@@ -942,7 +870,7 @@ where
     // live object cannot show, because other programs may set fields too. The second hash covers only which fields are
     // set.
     let desired = fields_of(&object);
-    let [all, fields] = [&desired, &fields(&desired)].map(|it| digest(&it.to_string()));
+    let [all, fields] = [&desired, &fields(&desired)].map(|value| digest(&value.to_string()));
     object.meta_mut().namespace = namespace;
     tie.set(object.meta_mut(), owner.controller_owner_ref(&()));
     let labels = object.labels_mut();
@@ -965,9 +893,10 @@ fn fields_of<C: Serialize>(desired: &C) -> Value {
 fn fields(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
-            let inner = object.iter();
-            let inner = inner.map(|(name, value)| (name.clone(), fields(value)));
-            Value::Object(inner.collect())
+            let shapes = object
+                .iter()
+                .map(|(name, value)| (name.clone(), fields(value)));
+            Value::Object(shapes.collect())
         }
         Value::Array(_) => value.clone(),
         _ => Value::Null,
@@ -1037,15 +966,15 @@ mod tests {
 
     #[test]
     fn only_a_child_of_an_earlier_owner_is_left_over() {
-        let owner = owner("owner", Some("home"));
-        let is_left = |change: fn(&mut ObjectMeta)| {
-            let mut child = adorned(None, "a").expect("a child");
-            change(&mut child.metadata);
-            is_of_earlier(&child, &owner, "test/applied")
-        };
         fn reference(meta: &mut ObjectMeta) -> &mut OwnerReference {
             &mut meta.owner_references.as_mut().expect("an owner")[0]
         }
+        fn is_left(change: fn(&mut ObjectMeta)) -> bool {
+            let mut child = adorned(None, "a").expect("a child");
+            change(&mut child.metadata);
+            is_of_earlier(&child, &owner("owner", Some("home")), MARK)
+        }
+
         assert!(is_left(|meta| reference(meta).uid = "earlier".to_owned()));
         assert!(is_left(
             |meta| reference(meta).api_version = "apps/v1beta1".to_owned()
@@ -1125,29 +1054,26 @@ mod tests {
 
     #[test]
     fn what_is_desired_can_be_told_from_the_mark() {
-        let mark = |data| {
-            let child = adorned(None, data).expect("a child");
-            child.labels()["test/applied"].clone()
-        };
-        assert_eq!(mark("a"), mark("a"));
-        assert_ne!(mark("a"), mark("b"));
-        let (a, b) = (mark("a"), mark("b"));
-        let fields = |mark: &str| mark.split_once('-').expect("two hashes").1.to_owned();
-        assert_eq!(fields(&a), fields(&b));
+        let [a, same, b] = ["a", "a", "b"].map(|data| adorned(None, data).expect("a child"));
+        assert_eq!(a.labels(), same.labels());
+        assert_ne!(a.labels()[MARK], b.labels()[MARK]);
+        assert!(hash_of_fields(&a, MARK).is_some());
+        assert_eq!(hash_of_fields(&a, MARK), hash_of_fields(&b, MARK));
     }
 
     #[test]
     fn the_mark_does_not_depend_on_what_a_backup_changes() {
-        let mark = |object: ConfigMap, owner: &Deployment| {
+        fn mark(object: ConfigMap, owner: &Deployment) -> (String, ConfigMap) {
             let child = adorned_for(object, owner).expect("a child");
             (child.labels()[MARK].clone(), child)
-        };
-        let object = || {
+        }
+        fn object() -> ConfigMap {
             let mut object = ConfigMap::default();
             object.metadata.name = Some("child".to_owned());
             object.labels_mut().insert("a".to_owned(), "b".to_owned());
             object
-        };
+        }
+
         let (first, child) = mark(object(), &owner("one", Some("home")));
         assert_eq!(mark(object(), &owner("two", Some("away"))).0, first);
         // A copy of the live object.
@@ -1165,11 +1091,6 @@ mod tests {
             &mut meta.owner_references.as_mut().expect("an owner")[0]
         }
         let owner = owner("owner", Some("home"));
-        let claim_after = |change: fn(&mut ObjectMeta)| {
-            let mut child = adorned(None, "a").expect("a child");
-            change(&mut child.metadata);
-            claim(&child, &owner, MARK)
-        };
         let cases: [(Change, Claim); 6] = [
             (|_| {}, Claim::Ours),
             (|meta| meta.labels = None, Claim::Ours),
@@ -1188,25 +1109,28 @@ mod tests {
             ),
         ];
         for (index, (change, expected)) in cases.into_iter().enumerate() {
-            assert_eq!(claim_after(change), expected, "{index}");
+            let mut child = adorned(None, "a").expect("a child");
+            change(&mut child.metadata);
+            assert_eq!(claim(&child, &owner, MARK), expected, "{index}");
         }
     }
 
     #[test]
     fn only_the_status_may_change_between_read_and_write() {
+        type Edit = fn(&mut Deployment);
         let known = owner("a", Some("home"));
-        let is_same_after = |change: fn(&mut Deployment)| {
+        let changes: [(Edit, bool); 4] = [
+            (|live| live.status = Some(DeploymentStatus::default()), true),
+            (|live| live.spec.replicas = Some(2), false),
+            (|live| live.metadata.labels = Some([].into()), false),
+            (|live| live.metadata.uid = None, false),
+        ];
+        for (index, (change, expected)) in changes.into_iter().enumerate() {
             let mut live = known.clone();
             live.metadata.resource_version = Some("2".to_owned());
             change(&mut live);
-            is_same(&live, &known)
-        };
-        assert!(is_same_after(
-            |live| live.status = Some(DeploymentStatus::default())
-        ));
-        assert!(!is_same_after(|live| live.spec.replicas = Some(2)));
-        assert!(!is_same_after(|live| live.metadata.labels = Some([].into())));
-        assert!(!is_same_after(|live| live.metadata.uid = None));
+            assert_eq!(is_same(&live, &known), expected, "{index}");
+        }
     }
 
     #[test]
@@ -1233,20 +1157,26 @@ mod tests {
 
     #[test]
     fn sets_of_fields_differ_by_fields_and_by_list_items() {
-        let same = |a, b| fields(&a) == fields(&b);
-        assert!(same(json!({"a": {"b": 1}}), json!({"a": {"b": "2"}})));
-        assert!(!same(json!({"a": {"b": 1}}), json!({"a": {}})));
-        assert!(!same(json!({"a": {"b": 1}}), json!({"a": {"c": 1}})));
-        assert!(!same(json!({"a": [1]}), json!({"a": [2]})));
-        assert!(!same(json!({"a": [{"b": 1}]}), json!({"a": [{"b": 2}]})));
+        let one = json!({"a": {"b": 1}});
+        assert_eq!(fields(&one), fields(&json!({"a": {"b": "2"}})));
+        let others = [
+            (one.clone(), json!({"a": {}})),
+            (one, json!({"a": {"c": 1}})),
+            (json!({"a": [1]}), json!({"a": [2]})),
+            (json!({"a": [{"b": 1}]}), json!({"a": [{"b": 2}]})),
+        ];
+        for (one, other) in others {
+            assert_ne!(fields(&one), fields(&other));
+        }
     }
 
     #[test]
     fn what_is_gone_or_another_one_by_now_is_not_changed() {
-        let answer = |reason| {
+        fn answer(reason: &str) -> Option<Option<()>> {
             let status = kube::core::Status::failure("", reason);
-            unless_changed(Err::<(), _>(kube::Error::Api(status.boxed()))).ok()
-        };
+            unless_changed(Err(kube::Error::Api(status.boxed()))).ok()
+        }
+
         assert_eq!(answer("NotFound"), Some(None));
         assert_eq!(answer("Conflict"), Some(None));
         assert_eq!(answer("Forbidden"), None);

@@ -47,8 +47,10 @@ fn condition<K: Resource>(
 /// Replaces the condition of the same type by `new`. The time of the last transition changes only with
 /// the status, so setting a condition again changes nothing.
 pub fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
-    let same_type = |condition: &&mut Condition| condition.type_ == new.type_;
-    match conditions.iter_mut().find(same_type) {
+    match conditions
+        .iter_mut()
+        .find(|condition| condition.type_ == new.type_)
+    {
         Some(old) => {
             if old.status == new.status {
                 new.last_transition_time = old.last_transition_time.clone();

@@ -21,10 +21,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::{
-    Runtime,
+    diagnosis,
     events::Recorder,
     failure, reads,
     scope::{Kind, Scope},
+    services::Services,
     status,
     watch::Watcher,
     written::Written,
@@ -51,7 +52,7 @@ pub(super) struct Shared {
 }
 
 impl Context {
-    pub(super) fn new(runtime: &Runtime, watcher: Watcher, written: Written) -> Self {
+    pub(super) fn new(services: &Services, watcher: Watcher, written: Written) -> Self {
         let name = watcher.controller;
         // `<group>/<kind>`: a name without a prefix has at most 63 characters.
         let reporter = match name.split_once('.') {
@@ -59,9 +60,9 @@ impl Context {
             None => name.to_owned(),
         };
         Self {
-            recorder: Recorder::new(runtime.client.clone(), reporter),
-            client: runtime.client.clone(),
-            operator: runtime.operator.name,
+            recorder: Recorder::new(services.client.clone(), reporter),
+            client: services.client.clone(),
+            operator: services.host.operator.name,
             watcher,
             written,
             status: Shared::default(),
@@ -167,7 +168,7 @@ impl Context {
                     && error
                         .details
                         .as_ref()
-                        .is_some_and(|it| it.name == object.name_any()) =>
+                        .is_some_and(|details| details.name == object.name_any()) =>
             {
                 Ok(false)
             }
@@ -187,12 +188,12 @@ impl Context {
         K: Resource<DynamicType = ()> + HasStatus<Status: Clone>,
         K: Clone + Debug + DeserializeOwned + Serialize,
     {
-        let mut object = object.clone();
-        *object.status_mut() = Some(status.clone());
+        let mut desired = object.clone();
+        *desired.status_mut() = Some(status.clone());
         // The watch has removed entries of the managedFields, so they must not be sent.
-        object.meta_mut().managed_fields = None;
+        desired.meta_mut().managed_fields = None;
         let params = self.post_params();
-        api.replace_status(&object.name_any(), &params, &object)
+        api.replace_status(&desired.name_any(), &params, &desired)
             .await
     }
 
@@ -242,7 +243,7 @@ impl Context {
         let (object, note) = (object.object_ref(&()), note.into());
         let recorded = self.recorder.publish(object, type_, reason, &note);
         if let Err(error) = recorded.await {
-            let hint = failure::hint(&error, self.watcher.rules);
+            let hint = diagnosis::hint(&error, self.watcher.rules);
             let error = failure::message(&error);
             tracing::warn!(%error, reason, hint, "cannot record an event");
         }

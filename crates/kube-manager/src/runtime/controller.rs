@@ -31,17 +31,16 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
-    Runtime,
     action::Action,
     backoff::Backoff,
-    builder::{Builder, Fingerprint, Observer},
+    builder::{Builder, Fingerprint},
     changes::{Change, Changes, any, desired},
     children,
     cleanup::{self, Release},
     closures::{Closures, message},
     condition,
     context::Context,
-    failure,
+    diagnosis, failure,
     guarded::Guarded,
     informer::{Handler, Informers, Synced, Wake, some_or_all},
     leader::Leadership,
@@ -51,7 +50,9 @@ use super::{
     reads,
     reconciler::Reconciler,
     scope::{Kind, Watchable},
+    services::Services,
     watch::{Extent, Key, Selector, Watcher, key},
+    watched::Observer,
     written::Written,
 };
 
@@ -127,7 +128,7 @@ struct Part<R: Reconciler> {
 /// When `new` has chosen a setting that cannot work.
 pub(super) fn start<R: Reconciler>(
     new: impl FnOnce(&mut Builder<R::Object>) -> R,
-    runtime: &Runtime,
+    services: &Services,
     informers: &mut Informers,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
@@ -139,8 +140,8 @@ pub(super) fn start<R: Reconciler>(
     };
     let objects = Objects::default();
     let written = Written::new::<R::Object>(objects.clone());
-    let context = Context::new(runtime, watcher, written.clone());
-    let kinds = runtime.kinds.iter();
+    let context = Context::new(services, watcher, written.clone());
+    let kinds = services.kinds.iter();
     if kinds
         .filter(|kind| **kind == TypeId::of::<R::Object>())
         .count()
@@ -148,7 +149,7 @@ pub(super) fn start<R: Reconciler>(
     {
         context.share_status();
     }
-    let mut builder = Builder::new(context.clone(), objects.clone(), runtime);
+    let mut builder = Builder::new(context.clone(), objects.clone(), services);
     let reconciler = new(&mut builder);
     let checked = builder.check();
     checked.with_context(|| format!("cannot start the controller `{}`", R::NAME))?;
@@ -165,17 +166,17 @@ pub(super) fn start<R: Reconciler>(
     let worker = Arc::new(Worker {
         reconciler,
         context,
-        client: runtime.client.clone(),
-        metrics: runtime.metrics.clone(),
-        queue: runtime.metrics.queue(R::NAME),
+        client: services.client.clone(),
+        metrics: services.metrics.clone(),
+        queue: services.metrics.queue(R::NAME),
         backoff: Backoff::new(builder.pauses.clone()),
         slots: Arc::new(Semaphore::new(concurrency)),
         gone_slots: Arc::new(Semaphore::new(concurrency)),
         written,
         releases: mem::take(&mut builder.releases),
         cleaned_up: Mutex::default(),
-        leadership: runtime.leadership.clone(),
-        stop: runtime.stop.clone(),
+        leadership: services.leadership.clone(),
+        stop: services.host.stop.clone(),
         selects: builder.selector != Selector::default(),
     });
     let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
@@ -197,8 +198,8 @@ pub(super) fn start<R: Reconciler>(
     for namespace in &namespaces {
         let (store, writer) = reflector::store();
         let queue = Arc::new(Queue::new(worker.queue.clone()));
-        let observe = builder.observers.iter();
-        let fingerprint = fingerprint::<R>(predicate.clone(), builder.closures.clone());
+        let observe = builder.declared.observers.iter();
+        let fingerprint = fingerprint::<R>(predicate.clone(), builder.declared.closures.clone());
         let handler = handler(
             &worker,
             observe
@@ -227,7 +228,7 @@ pub(super) fn start<R: Reconciler>(
         queues.push((store, queue));
     }
     let wake = wake(queues.clone(), kind.namespaced);
-    for follow in builder.follows {
+    for follow in builder.declared.follows {
         synced.extend(follow(informers, &namespaces, &wake));
     }
 
@@ -269,9 +270,8 @@ async fn reconcile_changed<R: Reconciler>(part: &Arc<Part<R>>) {
             // The slot comes first, so that it is for the object that is the most urgent one then.
             let slot = slot(&worker.slots).await;
             if let Some(turn) = part.queue.begin() {
-                let part = part.clone();
-                let reconcile = async move { part.reconcile(&turn, slot).await };
-                reconciles.spawn(reconcile);
+                let reconciling = part.clone();
+                reconciles.spawn(async move { reconciling.reconcile(&turn, slot).await });
             }
             while let Some(ended) = reconciles.try_join_next() {
                 propagate_panic(ended);
@@ -411,7 +411,7 @@ fn fingerprint<R: Reconciler>(
 /// The objects of one watched namespace, or of all, and the queue of objects that wait for a reconcile.
 type Queued<K> = (Store<Guarded<K>>, Arc<Queue<Object<K>>>);
 
-/// Queues the object with the given key in those parts of the controller that have the object.
+/// Queues the object with this key in those parts of the controller that have the object.
 fn wake<K: Watchable + Resource<DynamicType = ()>>(
     parts: Vec<Queued<K>>,
     is_namespaced: bool,
@@ -464,8 +464,10 @@ impl<R: Reconciler> Part<R> {
 
 /// The name of the controller's finalizer.
 fn finalizer_name<R: Reconciler>() -> String {
-    let usual = || format!("{}/finalizer", R::NAME);
-    R::FINALIZER_NAME.map_or_else(usual, str::to_owned)
+    match R::FINALIZER_NAME {
+        Some(name) => name.to_owned(),
+        None => format!("{}/finalizer", R::NAME),
+    }
 }
 
 impl<R: Reconciler> Worker<R> {
@@ -566,10 +568,13 @@ impl<R: Reconciler> Worker<R> {
         let reason = match error {
             Error::Panic(_) => "panic",
             Error::Stale => "conflict",
-            error => failure::reason(error),
+            error => diagnosis::reason(error),
         };
         self.count_error(reason);
-        let (hint, is_permanent) = (failure::hint(error, R::RULES), failure::is_permanent(error));
+        let (hint, is_permanent) = (
+            diagnosis::hint(error, R::RULES),
+            diagnosis::is_permanent(error),
+        );
         let error = failure::message(error);
         if is_permanent {
             // A change of the object or of a child requeues it.
@@ -701,7 +706,7 @@ impl<R: Reconciler> Worker<R> {
     /// Shows users why the metadata of `object` cannot be changed: in an event, and in the condition `Ready`, if the
     /// object has it.
     async fn report_refusal(&self, object: &R::Object, error: &Error<R::Error>) {
-        if failure::reason(error) == "conflict" {
+        if diagnosis::reason(error) == "conflict" {
             return;
         }
         let note = failure::message(error);
@@ -767,7 +772,7 @@ mod tests {
     use tokio::sync::Notify;
 
     use super::*;
-    use crate::runtime::{Operator, Rule};
+    use crate::runtime::{operator::Operator, rbac::Rule};
 
     /// Records the calls for each object: the uid of a reconciled object, a minus sign and the uid of a deleted one.
     #[derive(Default)]

@@ -295,16 +295,20 @@ impl<'a> Comparison<'a> {
                         Some(live) => self.compare(live, element),
                         None => vec![Difference::between(&Value::Null, element)],
                     };
-                    let with_value = |name: &&str| format!("{name}={}", key(element, name));
-                    let place: Vec<_> = keys.iter().map(with_value).collect();
+                    let place: Vec<_> = keys
+                        .iter()
+                        .map(|name| format!("{name}={}", key(element, name)))
+                        .collect();
                     found.extend(within(&format!("[{}]", place.join(",")), inside));
                 }
             }
             List::Set => {
                 let mut others: Vec<_> = live.iter().collect();
                 for element in desired.iter().filter(|element| !element.is_null()) {
-                    let is_same = |other: &&Value| self.compare(other, element).is_empty();
-                    match others.iter().position(is_same) {
+                    match others
+                        .iter()
+                        .position(|other| self.compare(other, element).is_empty())
+                    {
                         Some(index) => drop(others.remove(index)),
                         None => found.push(Difference::between(&Value::Null, element)),
                     }
@@ -594,10 +598,10 @@ fn quantity(value: &Value) -> Option<i128> {
 /// Whether two times are the same. The API server stores seconds, or millionths of a second.
 fn is_same_time(live: &str, desired: &str) -> Option<bool> {
     let is_in_seconds = !live.contains('.');
-    let live: Timestamp = live.parse().ok()?;
-    let desired: Timestamp = desired.parse().ok()?;
-    let is_same_fraction = live.as_microsecond() == desired.as_microsecond();
-    Some(is_same_fraction || is_in_seconds && live.as_second() == desired.as_second())
+    let stored: Timestamp = live.parse().ok()?;
+    let sent: Timestamp = desired.parse().ok()?;
+    let is_same_fraction = stored.as_microsecond() == sent.as_microsecond();
+    Some(is_same_fraction || is_in_seconds && stored.as_second() == sent.as_second())
 }
 
 #[cfg(test)]
@@ -606,17 +610,15 @@ mod tests {
 
     use super::*;
 
+    fn pod(spec: &Value) -> Value {
+        json!({"apiVersion": "v1", "kind": "Pod", "spec": spec})
+    }
+
     #[test]
     fn a_difference_is_one_of_what_is_desired() {
         let live = json!({"apiVersion": "v1", "kind": "Pod", "spec": {
             "paused": false, "tolerations": [], "hostAliases": [{"ip": "1"}],
             "containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}});
-        let found = |spec: Value| {
-            difference(
-                &live,
-                &json!({"apiVersion": "v1", "kind": "Pod", "spec": spec}),
-            )
-        };
         let same = [
             json!({}),
             json!({"hostAliases": null}),
@@ -625,7 +627,7 @@ mod tests {
             json!({"containers": [{"name": "b", "image": "2"}]}),
         ];
         for desired in same {
-            assert_eq!(found(desired.clone()), None, "{desired}");
+            assert_eq!(difference(&live, &pod(&desired)), None, "{desired}");
         }
         let other = [
             (json!({"paused": true}), ".spec.paused"),
@@ -643,7 +645,7 @@ mod tests {
             ),
         ];
         for (desired, field) in other {
-            assert_eq!(found(desired).as_deref(), Some(field));
+            assert_eq!(difference(&live, &pod(&desired)).as_deref(), Some(field));
         }
     }
 
@@ -651,8 +653,10 @@ mod tests {
     fn differences_of_the_metadata_are_last() {
         let live = json!({"metadata": {"labels": {"a": "1"}}, "spec": {"paused": false}});
         let desired = json!({"metadata": {"labels": {"a": "2"}}, "spec": {"paused": true}});
-        let fields = differences(&live, &desired);
-        let fields: Vec<_> = fields.iter().map(|difference| &*difference.field).collect();
+        let fields: Vec<_> = differences(&live, &desired)
+            .into_iter()
+            .map(|difference| difference.field)
+            .collect();
         assert_eq!(fields, [".spec.paused", ".metadata.labels.a"]);
     }
 
@@ -664,13 +668,17 @@ mod tests {
 
     #[test]
     fn a_volume_can_be_mounted_twice() {
-        let mount =
-            |path: &str, part: &str| json!({"name": "data", "mountPath": path, "subPath": part});
-        let mounts = |list: Value| deployment(&json!({"name": "a", "volumeMounts": list}));
+        fn mount(path: &str, part: &str) -> Value {
+            json!({"name": "data", "mountPath": path, "subPath": part})
+        }
+        fn mounts(list: &[&Value]) -> Value {
+            deployment(&json!({"name": "a", "volumeMounts": list}))
+        }
+
         let (a, b) = (mount("/a", "a"), mount("/b", "b"));
-        let live = mounts(json!([a, b, mount("/token", "")]));
-        assert_eq!(difference(&live, &mounts(json!([b, a]))), None);
-        let other = difference(&live, &mounts(json!([a, mount("/b", "c")])));
+        let live = mounts(&[&a, &b, &mount("/token", "")]);
+        assert_eq!(difference(&live, &mounts(&[&b, &a])), None);
+        let other = difference(&live, &mounts(&[&a, &mount("/b", "c")]));
         let field = other.expect("a difference");
         assert!(
             field.ends_with(r#".volumeMounts[mountPath="/b"].subPath"#),
@@ -680,24 +688,27 @@ mod tests {
 
     #[test]
     fn a_port_has_a_protocol() {
-        let ports = |list: Value| deployment(&json!({"name": "a", "ports": list}));
+        fn ports(list: &[&Value]) -> Value {
+            deployment(&json!({"name": "a", "ports": list}))
+        }
+
         let (tcp, udp) = (
             json!({"containerPort": 53, "protocol": "TCP"}),
             json!({"containerPort": 53, "protocol": "UDP"}),
         );
-        let desired = ports(json!([{"containerPort": 53}]));
-        assert_eq!(difference(&ports(json!([udp, tcp])), &desired), None);
-        assert!(difference(&ports(json!([udp])), &desired).is_some());
+        let desired = ports(&[&json!({"containerPort": 53})]);
+        assert_eq!(difference(&ports(&[&udp, &tcp]), &desired), None);
+        assert!(difference(&ports(&[&udp]), &desired).is_some());
     }
 
     #[test]
     fn what_the_api_server_drops_is_no_difference() {
-        let object = |fields: Value| {
-            let mut object = fields;
-            object["apiVersion"] = "apps/v1".into();
-            object["kind"] = "Deployment".into();
-            object
-        };
+        fn object(mut fields: Value) -> Value {
+            fields["apiVersion"] = "apps/v1".into();
+            fields["kind"] = "Deployment".into();
+            fields
+        }
+
         let same = [
             json!({"metadata": {"annotations": {}}}),
             json!({"data": {}}),
@@ -723,12 +734,12 @@ mod tests {
 
     #[test]
     fn a_secret_is_compared_as_it_is_stored() {
-        let secret = |fields: Value| {
-            let mut secret = fields;
-            secret["apiVersion"] = "v1".into();
-            secret["kind"] = "Secret".into();
-            secret
-        };
+        fn secret(mut fields: Value) -> Value {
+            fields["apiVersion"] = "v1".into();
+            fields["kind"] = "Secret".into();
+            fields
+        }
+
         let live = secret(json!({"data": {"a": "YQ==", "b": "Yg=="}}));
         let same = secret(json!({"stringData": {"a": "a"}}));
         assert_eq!(difference(&live, &same), None);
@@ -738,24 +749,32 @@ mod tests {
 
     #[test]
     fn custom_resources_are_stored_as_they_are() {
-        let object = |fields: Value| json!({"apiVersion": "example.com/v1", "kind": "Deployment", "spec": fields});
-        let same =
-            |live: Value, desired: Value| difference(&object(live), &object(desired)).is_none();
-        assert!(!same(json!({}), json!({"minReadySeconds": 0})));
-        assert!(!same(json!({}), json!({"text": ""})));
-        assert!(same(json!({}), json!({"list": [], "nothing": null})));
-        assert!(same(json!({"number": 1}), json!({"number": 1.0})));
-        assert!(!same(
-            json!({"limits": {"cpu": "1"}}),
-            json!({"limits": {"cpu": "1000m"}})
-        ));
-        let named = |names: &[&str]| {
+        fn object(fields: &Value) -> Value {
+            json!({"apiVersion": "example.com/v1", "kind": "Deployment", "spec": fields})
+        }
+        fn named(names: &[&str]) -> Value {
             let list: Value = names.iter().map(|name| json!({"name": name})).collect();
             json!({"list": list})
-        };
-        assert!(same(named(&["b", "a"]), named(&["a"])));
-        assert!(!same(named(&["a", "b"]), named(&["a", "a"])));
-        assert!(!same(named(&["a"]), named(&["a", "a"])));
+        }
+
+        let rows = [
+            (json!({}), json!({"minReadySeconds": 0}), false),
+            (json!({}), json!({"text": ""}), false),
+            (json!({}), json!({"list": [], "nothing": null}), true),
+            (json!({"number": 1}), json!({"number": 1.0}), true),
+            (
+                json!({"limits": {"cpu": "1"}}),
+                json!({"limits": {"cpu": "1000m"}}),
+                false,
+            ),
+            (named(&["b", "a"]), named(&["a"]), true),
+            (named(&["a", "b"]), named(&["a", "a"]), false),
+            (named(&["a"]), named(&["a", "a"]), false),
+        ];
+        for (live, desired, is_same) in rows {
+            let found = difference(&object(&live), &object(&desired));
+            assert_eq!(found.is_none(), is_same, "{live} {desired}");
+        }
     }
 
     /// Names with a rule are usual names in a map.
@@ -772,11 +791,11 @@ mod tests {
                 ),
                 (Value::Null, json!("")),
             ] {
-                let object = |value: Value| {
+                let [live, sent] = [&live, &desired].map(|value| {
                     let map = json!({name: value});
                     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"labels": map}, "data": map})
-                };
-                let found = differences(&object(live), &object(desired.clone()));
+                });
+                let found = differences(&live, &sent);
                 assert_eq!(found.len(), 2, "{name} {desired}");
             }
         }
@@ -784,7 +803,10 @@ mod tests {
 
     #[test]
     fn quantities_are_compared_by_value() {
-        let value = |text: &str| quantity(&json!(text));
+        fn value(text: &str) -> Option<i128> {
+            quantity(&json!(text))
+        }
+
         let same = [
             ("1000m", "1"),
             ("0.5", "500m"),
@@ -928,8 +950,10 @@ mod tests {
 
         #[test]
         fn any_text_can_be_compared_with_a_quantity(text in "[-+.0-9a-zA-Zµ ]{0,12}") {
-            let limits = |text: &str| deployment(&json!({"name": "a", "resources": {"limits": {"cpu": text}}}));
-            let is_same = difference(&limits("1"), &limits(&text)).is_none();
+            let [one, other] = ["1", &text].map(|cpu| {
+                deployment(&json!({"name": "a", "resources": {"limits": {"cpu": cpu}}}))
+            });
+            let is_same = difference(&one, &other).is_none();
             prop_assert_eq!(is_same, quantity(&json!(text)) == Some(1_000_000_000));
         }
     }

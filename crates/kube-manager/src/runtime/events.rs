@@ -129,8 +129,10 @@ impl Recorded {
     }
 
     fn add(&mut self, key: u64, name: String, now: Instant) {
-        let recently = |swept| now.saturating_duration_since(swept) < SERIES;
-        if !self.swept.is_some_and(recently) {
+        let was_swept_recently = self
+            .swept
+            .is_some_and(|swept| now.saturating_duration_since(swept) < SERIES);
+        if !was_swept_recently {
             self.series.retain(|_, series| !series.is_over(now));
             self.swept = Some(now);
         }
@@ -142,10 +144,12 @@ impl Recorded {
 /// A new name for an event about `object`. Some names of objects are not valid for events, so characters are replaced.
 fn name(object: &str, now: &MicroTime) -> String {
     let end = format!(".{:x}", now.0.as_nanosecond());
-    let is_good = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '.';
-    let object = object.replace(|char| !is_good(char), "-");
-    let object = start(&object, NAME - end.len()).trim_matches(['-', '.']);
-    format!("{object}{end}")
+    let valid = object.replace(
+        |char: char| !matches!(char, 'a'..='z' | '0'..='9' | '.'),
+        "-",
+    );
+    let start = start(&valid, NAME - end.len()).trim_matches(['-', '.']);
+    format!("{start}{end}")
 }
 
 /// The start of `text`: as many whole characters as fit into `bytes`.
@@ -177,12 +181,12 @@ mod tests {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let received = requests.clone();
         let client = service_fn(move |request: Request<Body>| {
-            let received = received.clone();
+            let requests = received.clone();
             async move {
                 let method = request.method().to_string();
-                let body = request.into_body().collect_bytes().await?;
-                let body: Value = serde_json::from_slice(&body)?;
-                received.lock().push((method, body));
+                let bytes = request.into_body().collect_bytes().await?;
+                let body: Value = serde_json::from_slice(&bytes)?;
+                requests.lock().push((method, body));
                 let answer = json!({"metadata": {}, "eventTime": null}).to_string();
                 anyhow::Ok(Response::new(Body::from(answer.into_bytes())))
             }

@@ -1,4 +1,4 @@
-//! Describes a failure: in one sentence, for people; by a reason from a fixed set, for metrics; and by a hint.
+//! Describes a failure in one sentence, for people.
 
 use std::{error::Error, iter::successors};
 
@@ -8,14 +8,8 @@ use kube::{
     client::AuthError,
     config::{KubeconfigError, LoadDataError},
     core::Status,
-    runtime::watcher,
 };
 use tokio::time::error::Elapsed;
-
-use super::{children, rbac::Rule};
-
-/// The reason of a failure that no request caused.
-const RECONCILER: &str = "reconciler";
 
 /// kube's reason for an answer that is not a `Status`, so that something else than the API server may have answered.
 const NO_STATUS: &str = "Failed to parse error data";
@@ -61,8 +55,9 @@ fn shortened(sentence: String) -> String {
 
 /// `text` in one line.
 fn in_one_line(text: &str) -> String {
-    let is_space = |char: char| char.is_whitespace() || char.is_control();
-    let words = text.split(is_space).filter(|word| !word.is_empty());
+    let words = text
+        .split(|char: char| char.is_whitespace() || char.is_control())
+        .filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -89,9 +84,13 @@ fn said(error: &(dyn Error + 'static)) -> String {
         .iter()
         .find(|shown| !shown.is_empty() && text.contains(*shown));
     if let Some(shown) = shown {
-        let text = text.replace(shown, &inner);
-        let text = text.strip_prefix("ServiceError: ").unwrap_or(&text);
-        return in_one_line(text.strip_prefix("HyperError: ").unwrap_or(text));
+        let said = text.replace(shown, &inner);
+        let of_service = said.strip_prefix("ServiceError: ").unwrap_or(&said);
+        return in_one_line(
+            of_service
+                .strip_prefix("HyperError: ")
+                .unwrap_or(of_service),
+        );
     }
     let text = in_one_line(&text);
     // An error may have its cause's message by this function.
@@ -187,8 +186,10 @@ fn because(what: &str, cause: Option<&(dyn Error + 'static)>) -> String {
 
 /// The message of the API server, with the causes that it does not contain.
 fn said_by_server(status: &Status) -> String {
-    let code = StatusCode::from_u16(status.code).map(|code| code.to_string());
-    let code = code.unwrap_or_else(|_| "an error without a code".to_owned());
+    let code = match StatusCode::from_u16(status.code) {
+        Ok(code) => code.to_string(),
+        Err(_) => "an error without a code".to_owned(),
+    };
     let message = status.message.trim();
     if status.reason == NO_STATUS && message.starts_with('<') {
         return format!("a web page arrived instead of the API server's answer: {code}");
@@ -216,14 +217,18 @@ fn said_by_server(status: &Status) -> String {
 }
 
 /// The chain of `error` and its causes.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+pub(super) fn chain<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     successors(Some(error), |&error| error.source())
 }
 
 /// `error` as an `E`, also in a box.
-fn as_a<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
-    let boxed = || Some(&**error.downcast_ref::<Box<E>>()?);
-    error.downcast_ref().or_else(boxed)
+pub(super) fn as_a<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    match error.downcast_ref::<Box<E>>() {
+        Some(boxed) => Some(boxed),
+        None => error.downcast_ref(),
+    }
 }
 
 /// The answer of the API server, if `error` is one.
@@ -232,81 +237,8 @@ fn status<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
 }
 
 /// The API server's answer that caused `error`, even if it arrived during a watch.
-fn answer<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
+pub(super) fn answer<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
     chain(error).find_map(status)
-}
-
-/// The reason of `error` in one word, for metrics.
-pub(super) fn reason(error: &(dyn Error + 'static)) -> &'static str {
-    match chain(error).find_map(as_a) {
-        Some(children::Error::Stale(_)) => return "conflict",
-        Some(children::Error::Immutable { .. }) => return "invalid",
-        _ => {}
-    }
-    if let Some(status) = answer(error) {
-        return match status.code {
-            _ if status.is_already_exists() => "already_exists",
-            403 => "forbidden",
-            404 => "not_found",
-            409 => "conflict",
-            410 => "expired",
-            400 | 422 => "invalid",
-            429 => "throttled",
-            _ => "api_server",
-        };
-    }
-    let is_request = |error: &(dyn Error + 'static)| {
-        as_a::<kube::Error>(error).is_some() || as_a::<legacy::Error>(error).is_some()
-    };
-    if chain(error).any(is_request) {
-        "connection"
-    } else if chain(error).any(|error| error.is::<watcher::Error>()) {
-        "api_server"
-    } else {
-        RECONCILER
-    }
-}
-
-/// Whether only a change of the object or of its children can help, and not a retry.
-pub(super) fn is_permanent(error: &(dyn Error + 'static)) -> bool {
-    let child = chain(error).find_map(as_a);
-    child.is_some_and(children::Error::is_permanent)
-}
-
-/// A hint how to fix `error`, if there is one. `rules` are the rules of the controller.
-pub(super) fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<String> {
-    let status = answer(error)?;
-    match status.code {
-        403 => forbidden(status, rules),
-        404 if status.details.is_none() => {
-            Some("the cluster does not have this kind: `make install` installs the CRDs".to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// The missing rule, read from the message of the API server.
-fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
-    let (_, what) = status.message.split_once("\" cannot ")?;
-    let mut parts = what.split('"');
-    let verb = parts.next()?.split(' ').next()?;
-    let resource = parts.next()?;
-    let group = parts.nth(1)?;
-    let (plural, subresource) = match resource.split_once('/') {
-        Some((plural, subresource)) => (plural, Some(subresource)),
-        None => (resource, None),
-    };
-    let kind = rules.iter().find_map(|rule| rule.kind_of(group, plural));
-    let kind = kind.as_deref().unwrap_or("_");
-    let (initial, rest) = verb.split_at_checked(1)?;
-    let verb = format!("&[Verb::{}{rest}]", initial.to_uppercase());
-    let rule = match subresource {
-        Some(subresource) => format!("Rule::sub::<{kind}>(\"{subresource}\", {verb})"),
-        None => format!("Rule::of::<{kind}>({verb})"),
-    };
-    Some(format!(
-        "`RULES` need `{rule}`, and the cluster the role that `make manifests` writes"
-    ))
 }
 
 #[cfg(test)]
@@ -321,6 +253,7 @@ mod tests {
         client::{Body, ConfigExt},
         config::Kubeconfig,
         error::DiscoveryError,
+        runtime::watcher,
     };
     use proptest::prelude::*;
     use serde_json::json;
@@ -333,8 +266,7 @@ mod tests {
 
     use super::{
         super::{
-            children,
-            rbac::Verb,
+            children::error::Error as ChildError,
             requests,
             serve::{self, Certificate},
         },
@@ -354,8 +286,6 @@ mod tests {
         Same(#[from] kube::Error),
         #[error("cannot reconcile: {0}")]
         Deep(#[source] Box<Outer>),
-        #[error("bad input")]
-        Input,
     }
 
     fn api(code: u16, message: &str) -> kube::Error {
@@ -385,7 +315,7 @@ mod tests {
         let task = anyhow!(Outer::Shown(new())).context("the task `a` failed");
         let failed = format!("the task `a` failed: {shown}");
         assert_eq!(message(task.as_ref()), failed);
-        let child = children::Error::Request {
+        let child = ChildError::Request {
             verb: "patch",
             child: "ConfigMap a".to_owned(),
             source: new(),
@@ -407,12 +337,6 @@ mod tests {
 
     #[test]
     fn what_the_api_server_answers_is_said_as_the_api_server_says_it() {
-        let answer = |status: serde_json::Value| {
-            move || {
-                let status: Status = serde_json::from_value(status.clone()).expect("a Status");
-                kube::Error::Api(status.boxed())
-            }
-        };
         let rows = [
             (
                 json!({"code": 403, "reason": "Forbidden",
@@ -455,7 +379,8 @@ mod tests {
             (json!({}), "the API server answered an error without a code"),
         ];
         for (status, expected) in rows {
-            check(answer(status), expected);
+            let answer: Status = serde_json::from_value(status).expect("a Status");
+            check(|| kube::Error::Api(answer.clone().boxed()), expected);
         }
     }
 
@@ -586,7 +511,6 @@ mod tests {
 
     #[test]
     fn each_error_of_a_request_is_said_in_words() {
-        let json = || serde_json::from_str::<ConfigMap>("[]").expect_err("no ConfigMap");
         type NewError = Box<dyn Fn() -> kube::Error>;
         let rows: Vec<(NewError, &str)> = vec![
             (
@@ -622,7 +546,10 @@ mod tests {
                 "cannot build the request: invalid uri character",
             ),
             (
-                Box::new(move || kube::Error::SerdeError(json())),
+                Box::new(|| {
+                    let error = serde_json::from_str::<ConfigMap>("[]");
+                    kube::Error::SerdeError(error.expect_err("no ConfigMap"))
+                }),
                 "cannot read the API server's answer: invalid type: sequence, expected ConfigMap at line \
                  1 column 2",
             ),
@@ -700,59 +627,6 @@ mod tests {
             let status = Status::failure(&format!("because {text}"), &reason).with_code(code);
             let words: Vec<_> = status.message.split_whitespace().collect();
             check(|| kube::Error::Api(status.clone().boxed()), &words.join(" "));
-        }
-    }
-
-    #[test]
-    fn the_reason_is_that_of_the_request_within() {
-        assert_eq!(reason(&outer(403, "")), "forbidden");
-        assert_eq!(reason(&outer(503, "")), "api_server");
-        assert_eq!(reason(&Outer::Input), RECONCILER);
-        assert_eq!(reason(&outer(409, "")), "conflict");
-        assert_eq!(reason(&Outer::Same(api(409, ""))), "conflict");
-    }
-
-    #[test]
-    fn the_reason_of_a_failed_watch_is_never_the_reconciler() {
-        let ended = |code| {
-            let status = Status::failure("", "").with_code(code);
-            reason(&watcher::Error::WatchError(status.boxed()))
-        };
-        assert_eq!(ended(410), "expired");
-        assert_eq!(ended(500), "api_server");
-        let refused = kube::Error::Service(Box::new(io::Error::other("refused")));
-        let refused = watcher::Error::WatchStartFailed(refused);
-        assert_eq!(reason(&refused), "connection");
-        assert_eq!(reason(&watcher::Error::NoResourceVersion), "api_server");
-    }
-
-    #[test]
-    fn a_missing_rule_is_spelt_out() {
-        let rules = [Rule::of::<Pod>(&[Verb::List])];
-        let error = outer(
-            403,
-            "pods \"a\" is forbidden: User \"system:serviceaccount:b:c\" cannot patch resource \
-             \"pods/status\" in API group \"\" in the namespace \"default\"",
-        );
-        let hint = hint(&error, &rules).expect("a hint");
-        assert!(
-            hint.contains("`Rule::sub::<Pod>(\"status\", &[Verb::Patch])`"),
-            "{hint}"
-        );
-        let rules = [Rule::of::<ConfigMap>(&[Verb::List])];
-        let error = outer(
-            403,
-            "x: User \"b\" cannot get resource \"pods\" in API group \"\" at",
-        );
-        let hint = super::hint(&error, &rules).expect("a hint");
-        assert!(hint.contains("`Rule::of::<_>(&[Verb::Get])`"), "{hint}");
-
-        // The message of an admission policy may have any form.
-        for says in [
-            "\"bob\" cannot \"delete\" what \"x\" owns",
-            "\" cannot é \"a\" b \"c",
-        ] {
-            assert_eq!(super::hint(&outer(403, says), &rules), None);
         }
     }
 }

@@ -33,18 +33,22 @@ impl Health {
 
     fn set(&self, name: &str, ready: bool, says: String) {
         // Each check has one line, but a message of the API server may have several.
-        let says = says.replace('\n', " ");
-        let mut checks = self.0.lock();
-        checks.insert(name.to_owned(), Check { ready, says });
+        let check = Check {
+            ready,
+            says: says.replace('\n', " "),
+        };
+        self.0.lock().insert(name.to_owned(), check);
     }
 
     /// The routes of the probes. /readyz/controllers reports `controllers`, which run on the threads of `workers`.
     pub fn routes(&self, controllers: &Self, workers: &Handle) -> Router {
-        let readyz = |health: &Self| get(readyz).with_state(health.clone());
         Router::new()
             .route("/healthz", get(healthz).with_state(workers.clone()))
-            .route("/readyz", readyz(self))
-            .route("/readyz/controllers", readyz(controllers))
+            .route("/readyz", get(readyz).with_state(self.clone()))
+            .route(
+                "/readyz/controllers",
+                get(readyz).with_state(controllers.clone()),
+            )
     }
 }
 

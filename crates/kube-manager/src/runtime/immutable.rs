@@ -32,11 +32,10 @@ pub fn refusal(status: &Status, live: &Value, desired: &Value) -> Option<Refusal
         return None;
     }
     let causes = &status.details.as_ref()?.causes;
-    let is_immutable = |message: &str| {
-        let reason = reason(message).to_lowercase();
+    let cause = causes.iter().find(|cause| {
+        let reason = reason(&cause.message).to_lowercase();
         PHRASES.iter().any(|phrase| reason.contains(phrase))
-    };
-    let cause = causes.iter().find(|cause| is_immutable(&cause.message))?;
+    })?;
     let changed = changed(&cause.field, &cause.message, live, desired);
     Some(Refusal {
         field: changed.unwrap_or_else(|| format!(".{}", cause.field)),
@@ -48,8 +47,8 @@ pub fn refusal(status: &Status, live: &Value, desired: &Value) -> Option<Refusal
 /// fields of it that can change.
 fn changed(field: &str, text: &str, live: &Value, desired: &Value) -> Option<String> {
     let start = format!(".{field}");
-    let fields = differences(live, desired).into_iter();
-    let mut fields = fields.map(|difference| difference.field);
+    let differences = differences(live, desired).into_iter();
+    let mut fields = differences.map(|difference| difference.field);
     fields.find(|changed| {
         let inside = changed.strip_prefix(&start).map(|rest| {
             let name = rest.trim_start_matches('.').split(['.', '[']).next();

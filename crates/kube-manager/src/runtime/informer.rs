@@ -7,9 +7,9 @@ use kube::runtime::watcher::Event;
 use tokio::{sync::SetOnce, task::JoinSet};
 
 use super::{
-    Runtime,
     guarded::Guarded,
     scope::{Kind, Watchable},
+    services::Services,
     watch::{Extent, Key, Selector, Shown, Watcher, watch},
 };
 
@@ -38,7 +38,7 @@ pub struct Informers(Vec<Box<dyn Start>>);
 
 /// An informer for any kind, which can be started.
 trait Start: Any + Send {
-    fn start(self: Box<Self>, runtime: &Runtime, tasks: &mut JoinSet<()>);
+    fn start(self: Box<Self>, services: &Services, tasks: &mut JoinSet<()>);
 }
 
 struct Informer<K: Watchable> {
@@ -60,8 +60,8 @@ impl Informers {
         extent: Extent,
         handler: Handler<K>,
     ) -> Arc<SetOnce<()>> {
-        for informer in &mut self.0 {
-            let informer: &mut dyn Any = informer.as_mut();
+        for started in &mut self.0 {
+            let informer: &mut dyn Any = started.as_mut();
             if let Some(informer) = informer.downcast_mut::<Informer<K>>()
                 && informer.kind == *kind
                 && informer.extent == extent
@@ -97,26 +97,29 @@ impl Informers {
         } else {
             &everywhere
         };
-        let follow_in = |namespace: &Option<String>| {
+        let mut synced = Vec::new();
+        for namespace in namespaces {
             let extent = Extent {
                 namespace: namespace.clone(),
                 selector: selector.clone(),
             };
             let (take, wake, within) = (take.clone(), wake.clone(), namespace.clone());
-            let take = move |shown| take(shown, within.as_ref());
-            let handler = follow(take, move |key| wake(key));
-            Synced {
+            let handler = follow(
+                move |shown| take(shown, within.as_ref()),
+                move |key| wake(key),
+            );
+            synced.push(Synced {
                 namespace: namespace.clone(),
                 begun: self.add::<K>(watcher, kind, extent, handler),
-            }
-        };
-        namespaces.iter().map(follow_in).collect()
+            });
+        }
+        synced
     }
 
     /// Spawns all informers in `tasks`. They end when the manager stops.
-    pub fn start(self, runtime: &Runtime, tasks: &mut JoinSet<()>) {
+    pub fn start(self, services: &Services, tasks: &mut JoinSet<()>) {
         for informer in self.0 {
-            informer.start(runtime, tasks);
+            informer.start(services, tasks);
         }
     }
 }
@@ -124,7 +127,7 @@ impl Informers {
 impl<K: Watchable> Informer<K> {
     fn add(&mut self, watcher: Watcher, handler: Handler<K>) -> Arc<SetOnce<()>> {
         let mut same = self.watchers.iter_mut();
-        match same.find(|it| it.controller == watcher.controller) {
+        match same.find(|known| known.controller == watcher.controller) {
             Some(same) => same.keeps_status_fields |= watcher.keeps_status_fields,
             None => self.watchers.push(watcher),
         }
@@ -134,7 +137,7 @@ impl<K: Watchable> Informer<K> {
 }
 
 impl<K: Watchable> Start for Informer<K> {
-    fn start(self: Box<Self>, runtime: &Runtime, tasks: &mut JoinSet<()>) {
+    fn start(self: Box<Self>, services: &Services, tasks: &mut JoinSet<()>) {
         let Self {
             kind,
             extent,
@@ -142,7 +145,7 @@ impl<K: Watchable> Start for Informer<K> {
             mut handlers,
             synced,
         } = *self;
-        let events = watch(runtime, &kind, &extent, watchers, synced);
+        let events = watch(services, &kind, &extent, watchers, synced);
         tasks.spawn(async move {
             let mut events = pin!(events);
             while let Some(event) = events.next().await {
@@ -259,21 +262,24 @@ mod tests {
 
     #[test]
     fn the_first_list_requeues_nothing() {
+        fn names(shown: Shown<Secret>) -> Vec<Key> {
+            match shown {
+                Shown::All(objects) => objects.iter().map(key).collect(),
+                Shown::Put(object) | Shown::Gone(object) => vec![key(&object)],
+            }
+        }
+        fn secret(name: &str) -> Guarded<Secret> {
+            let mut secret = Secret::default();
+            secret.metadata.name = Some(name.to_owned());
+            Guarded(Ok(Arc::new(secret)))
+        }
+
         let woken = Arc::new(Mutex::new(Vec::new()));
         let wakes = woken.clone();
-        let names = |shown: Shown<Secret>| match shown {
-            Shown::All(objects) => objects.iter().map(key).collect(),
-            Shown::Put(object) | Shown::Gone(object) => vec![key(&object)],
-        };
         let mut handler = follow(names, move |(_, name)| {
             let mut woken = wakes.lock();
             woken.push(name);
         });
-        let secret = |name: &str| {
-            let mut secret = Secret::default();
-            secret.metadata.name = Some(name.to_owned());
-            Guarded(Ok(Arc::new(secret)))
-        };
         let first = [
             Event::Init,
             Event::InitApply(secret("first")),
@@ -289,7 +295,6 @@ mod tests {
         for event in first.into_iter().chain(again).chain(second).chain(change) {
             handler(&event);
         }
-        let woken = woken.lock();
-        assert_eq!(*woken, ["second", "third", "third"]);
+        assert_eq!(*woken.lock(), ["second", "third", "third"]);
     }
 }

@@ -5,14 +5,15 @@
 
 use std::{future::pending, process, sync::Arc, thread, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::MicroTime,
     jiff::Timestamp,
 };
 use kube::{
-    Api, Client,
+    Api,
     api::{ObjectMeta, PostParams},
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -24,8 +25,77 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Runtime, failure, health::Health, metrics::Metrics, options::Election, workers::Workers,
+    failure, flags::duration, health::Health, host::Host, metrics::Metrics, workers::Workers,
 };
+
+/// The flags of leader election.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Election {
+    /// Whether only one of several replicas works: the one that holds a Lease
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT")]
+    #[arg(action = clap::ArgAction::Set, default_value = "false", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(super) leader_elect: bool,
+
+    /// How long other replicas wait before they take the Lease of a leader that does not renew it
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_LEASE_DURATION")]
+    #[arg(default_value = "15s", value_parser = duration, value_name = "TIME")]
+    pub(super) leader_elect_lease_duration: Duration,
+
+    /// How long a leader tries to renew its Lease before it gives up
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RENEW_DEADLINE")]
+    #[arg(default_value = "10s", value_parser = duration, value_name = "TIME")]
+    pub(super) leader_elect_renew_deadline: Duration,
+
+    /// Time between two tries to renew the Lease
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RETRY_PERIOD")]
+    #[arg(default_value = "2s", value_parser = duration, value_name = "TIME")]
+    pub(super) leader_elect_retry_period: Duration,
+
+    /// Name of the Lease [default: name and domain of the operator]
+    #[arg(
+        long,
+        env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAME",
+        value_name = "NAME"
+    )]
+    pub(super) leader_elect_resource_name: Option<String>,
+
+    /// Namespace of the Lease; by default that of the Pod or of the kubeconfig
+    #[arg(
+        long,
+        env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAMESPACE",
+        value_name = "NAMESPACE"
+    )]
+    pub(super) leader_elect_resource_namespace: Option<String>,
+}
+
+impl Election {
+    /// Without leader election, this process leads from the start.
+    pub(super) fn leadership(&self) -> Leadership {
+        Leadership::with(if self.leader_elect {
+            Term::Standby
+        } else {
+            Term::Always
+        })
+    }
+
+    /// Checks that the durations do not allow two replicas to lead at the same time.
+    pub(super) fn validate(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.leader_elect_lease_duration > self.leader_elect_renew_deadline,
+            "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline"
+        );
+        ensure!(
+            self.leader_elect_renew_deadline > self.leader_elect_retry_period,
+            "--leader-elect-renew-deadline must be longer than --leader-elect-retry-period"
+        );
+        ensure!(
+            !self.leader_elect_retry_period.is_zero(),
+            "--leader-elect-retry-period must not be zero"
+        );
+        Ok(())
+    }
+}
 
 /// The clock of the election, which goes on while the machine is suspended. [`Instant`](std::time::Instant) does not on
 /// Linux and macOS: after a suspended hour, this process would still lead, together with another replica.
@@ -37,6 +107,7 @@ const CLOCK: ClockId = ClockId::Monotonic;
 /// The time of [`CLOCK`]. Only differences between times have a meaning.
 fn now() -> Duration {
     let time = clock_gettime(CLOCK);
+    // The clock counts from the start of the machine, so it is never negative.
     let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), nanoseconds)
 }
@@ -63,14 +134,6 @@ enum Term {
 }
 
 impl Leadership {
-    /// Without leader election, this process leads from the start.
-    pub fn new(election: &Election) -> Self {
-        Self::with(match election.leader_elect {
-            true => Term::Standby,
-            false => Term::Always,
-        })
-    }
-
     /// For a process without other replicas.
     #[cfg(test)]
     pub fn always() -> Self {
@@ -105,9 +168,9 @@ impl Leadership {
 
     /// Waits until this process leads.
     pub async fn acquired(&self) {
-        let leads = |term: &Term| *term != Term::Standby;
+        let mut term = self.term.subscribe();
         // This cannot fail, because `self` holds the sender.
-        let _ = self.term.subscribe().wait_for(leads).await;
+        let _ = term.wait_for(|term| *term != Term::Standby).await;
     }
 
     /// Ends the process if work still runs longer than twice `margin` after the end of its term. It needs its own
@@ -167,22 +230,31 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// `client` must send requests whether this process leads or not.
-    pub fn new(runtime: &Runtime, client: Client, election: Election, workers: &Workers) -> Self {
+    pub fn new(
+        host: &Host,
+        election: Election,
+        leadership: Leadership,
+        workers: &Workers,
+        health: Health,
+        metrics: Metrics,
+    ) -> Self {
+        let client = host.client.clone();
         let name = election.leader_elect_resource_name.clone();
-        let namespace = election.leader_elect_resource_namespace.clone();
-        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let leases = match &election.leader_elect_resource_namespace {
+            Some(namespace) => Api::namespaced(client, namespace),
+            None => Api::default_namespaced(client),
+        };
         Self {
-            leases: Api::namespaced(client, &namespace),
-            lease: name.unwrap_or_else(|| runtime.operator.lease_name()),
+            leases,
+            lease: name.unwrap_or_else(|| host.operator.lease_name()),
             identity: identity(),
             election,
-            leadership: runtime.leadership.clone(),
+            leadership,
             workers: workers.handle().clone(),
             work_ended: workers.ended(),
-            health: runtime.health.clone(),
-            metrics: runtime.metrics.clone(),
-            stop: runtime.stop.clone(),
+            health,
+            metrics,
+            stop: host.stop.clone(),
             seen: None,
             may_hold: false,
         }
@@ -386,16 +458,17 @@ impl Candidate {
         self.seen.as_ref().is_none_or(|(spec, since)| {
             let holder = spec.holder_identity.as_deref().unwrap_or_default();
             let seconds = spec.lease_duration_seconds.unwrap_or_default();
-            let duration = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+            // A negative duration has always expired.
+            let duration = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
             holder.is_empty() || holder == self.identity || time.saturating_sub(*since) > duration
         })
     }
 
     /// The Lease with this process as its holder.
-    fn claim(&self, old: Option<LeaseSpec>) -> LeaseSpec {
+    fn claim(&self, found: Option<LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime(Timestamp::now()));
-        let changes_hands = old.is_some();
-        let old = old.unwrap_or_default();
+        let changes_hands = found.is_some();
+        let old = found.unwrap_or_default();
         let renews = old.holder_identity.as_deref() == Some(&self.identity);
         // In whole seconds, rounded up, so that the Lease does not expire before this process gives up.
         let duration = self.election.leader_elect_lease_duration.as_millis();
@@ -426,7 +499,7 @@ mod tests {
 
     use clap::Parser;
     use http::{Method, Request, Response, StatusCode};
-    use kube::{Config, client::Body};
+    use kube::{Client, Config, client::Body};
     use prometheus::Registry;
     use serde_json::{Value, json};
     use tokio::time::timeout;
@@ -440,9 +513,25 @@ mod tests {
         election: Election,
     }
 
-    fn candidate(arguments: &str) -> Candidate {
+    fn election(arguments: &str) -> Election {
         let arguments = ["operator"].into_iter().chain(arguments.split_whitespace());
-        let election = Cli::parse_from(arguments).election;
+        Cli::parse_from(arguments).election
+    }
+
+    #[test]
+    fn a_leader_gives_up_before_another_may_start() {
+        assert!(election("").validate().is_ok());
+        for wrong in [
+            "--leader-elect-renew-deadline 15s",
+            "--leader-elect-retry-period 10s",
+            "--leader-elect-retry-period 0s",
+        ] {
+            assert!(election(wrong).validate().is_err(), "{wrong}");
+        }
+    }
+
+    fn candidate(arguments: &str) -> Candidate {
+        let election = election(arguments);
         let client = Client::try_from(Config::new("http://localhost".parse().expect("a URL")));
         Candidate {
             leases: Api::default_namespaced(client.expect("a client")),
@@ -452,7 +541,7 @@ mod tests {
             may_hold: false,
             lease: "test.example.com".to_owned(),
             identity: "me".to_owned(),
-            leadership: Leadership::new(&election),
+            leadership: election.leadership(),
             election,
             health: Health::default(),
             metrics: Metrics::new(&Operator::new("test", "example.com"), Registry::new())
@@ -515,10 +604,11 @@ mod tests {
 
     #[tokio::test]
     async fn others_wait_no_shorter_than_the_flag_says() {
-        let seconds = |duration: &str| {
+        fn seconds(duration: &str) -> Option<i32> {
             let candidate = candidate(&format!("--leader-elect-lease-duration {duration}"));
             candidate.claim(None).lease_duration_seconds
-        };
+        }
+
         assert_eq!(seconds("15s"), Some(15));
         assert_eq!(seconds("1500ms"), Some(2));
     }
@@ -545,9 +635,9 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_clock_counts_suspended_time() {
-        let uptime = std::fs::read_to_string("/proc/uptime").expect("Linux");
-        let uptime = uptime.split(' ').next().expect("a number");
-        let uptime = Duration::from_secs_f64(uptime.parse().expect("a number"));
+        let text = std::fs::read_to_string("/proc/uptime").expect("Linux");
+        let seconds = text.split(' ').next().expect("a number");
+        let uptime = Duration::from_secs_f64(seconds.parse().expect("a number"));
         let late = now().abs_diff(uptime);
         assert!(late < Duration::from_secs(5), "{late:?}");
     }
@@ -575,8 +665,9 @@ mod tests {
                 } else {
                     missing.to_string()
                 };
-                let answer = Response::builder().status(code);
-                let answer = answer.body(Body::from(text.into_bytes()));
+                let answer = Response::builder()
+                    .status(code)
+                    .body(Body::from(text.into_bytes()));
                 Ok::<_, Infallible>(answer.expect("an answer"))
             }
         });
@@ -639,10 +730,10 @@ mod tests {
         let (writes, lease) = (Arc::<AtomicUsize>::default(), Arc::default());
         let stores = free_lease(&writes, &lease);
         let silent = service_fn(move |request: Request<Body>| {
-            let stores = stores.clone();
+            let server = stores.clone();
             async move {
                 let is_claim = request.method() == Method::POST;
-                let answer = stores.send(request).await;
+                let answer = server.send(request).await;
                 if is_claim {
                     pending::<()>().await;
                 }

@@ -61,15 +61,18 @@ pub(super) fn write(
         })
     };
     let mut roles = vec![role?];
-    let (mut kept, mut namespaces) = (Vec::new(), Vec::new());
+    let (mut all_replacements, mut namespaces) = (Vec::new(), Vec::new());
     for (namespace, rules) in rules {
         let Some(namespace) = namespace else { continue };
         roles.extend(namespaced_role(namespace, &rules));
-        kept.extend(replacements(namespace));
+        all_replacements.extend(replacements(namespace));
         namespaces.push(json!({"namespace": namespace, "rules": rules}));
     }
     write_file(&out.join("config/rbac/role.yaml"), &roles)?;
-    write_file(&out.join("config/default/namespaced_roles.yaml"), &[kept])?;
+    write_file(
+        &out.join("config/default/namespaced_roles.yaml"),
+        &[all_replacements],
+    )?;
     if let Some(chart) = chart {
         write_file(&chart.join("role.yaml"), &roles[..1])?;
         write_file(&chart.join("namespaced_roles.yaml"), &[namespaces])?;
@@ -85,25 +88,18 @@ const SERVICE_ACCOUNT: [&str; 2] = ["ServiceAccount", "controller-manager"];
 
 /// The Role with `rules` in `namespace`, and its RoleBinding.
 fn namespaced_role(namespace: &str, rules: &[PolicyRule]) -> [Value; 2] {
-    let metadata = |name: String| {
-        json!({
-            "annotations": {NAMESPACE: namespace},
-            "name": name,
-            "namespace": namespace,
-        })
-    };
     let [kind, name] = SERVICE_ACCOUNT;
     [
         json!({
             "apiVersion": Role::API_VERSION,
             "kind": Role::KIND,
-            "metadata": metadata(role_name(namespace)),
+            "metadata": metadata(role_name(namespace), namespace),
             "rules": rules,
         }),
         json!({
             "apiVersion": RoleBinding::API_VERSION,
             "kind": RoleBinding::KIND,
-            "metadata": metadata(binding_name(namespace)),
+            "metadata": metadata(binding_name(namespace), namespace),
             "roleRef": {
                 "apiGroup": Role::GROUP,
                 "kind": Role::KIND,
@@ -114,15 +110,28 @@ fn namespaced_role(namespace: &str, rules: &[PolicyRule]) -> [Value; 2] {
     ]
 }
 
+fn metadata(name: String, namespace: &str) -> Value {
+    json!({
+        "annotations": {NAMESPACE: namespace},
+        "name": name,
+        "namespace": namespace,
+    })
+}
+
 /// The kustomize replacements that keep the Role and the RoleBinding in their namespace, because the setting
 /// `namespace` of a kustomization moves all objects. The RoleBinding then also needs the final name and namespace of
 /// the ServiceAccount.
 fn replacements(namespace: &str) -> [Value; 3] {
+    fn source([kind, name]: [&str; 2], path: &str) -> Value {
+        json!({"kind": kind, "name": name, "fieldPath": path})
+    }
+    fn target([kind, name]: [&str; 2], path: &str) -> Value {
+        json!({"select": {"kind": kind, "name": name}, "fieldPaths": [path]})
+    }
+
     let (role, binding) = (role_name(namespace), binding_name(namespace));
     let role = [Role::KIND, &role];
     let binding = [RoleBinding::KIND, &binding];
-    let source = |[kind, name]: [&str; 2], path: &str| json!({"kind": kind, "name": name, "fieldPath": path});
-    let target = |[kind, name]: [&str; 2], path: &str| json!({"select": {"kind": kind, "name": name}, "fieldPaths": [path]});
     [
         json!({
             "source": source(role, &format!("metadata.annotations.{NAMESPACE}")),
@@ -149,21 +158,22 @@ fn binding_name(namespace: &str) -> String {
 
 /// Writes manifests to one file, as YAML documents.
 pub(super) fn write_file(path: &Path, manifests: &[impl Serialize]) -> anyhow::Result<()> {
+    write_documents(path, manifests).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+fn write_documents(path: &Path, manifests: &[impl Serialize]) -> anyhow::Result<()> {
     let mut text = "# Written by `make manifests` from the operator's code.\n".to_owned();
-    let write = || {
-        for (index, manifest) in manifests.iter().enumerate() {
-            if index > 0 {
-                text.push_str("---\n");
-            }
-            let mut options = SerializerOptions::default();
-            // Long texts stay on one line, so that a diff shows one changed line.
-            options.folded_wrap_chars = usize::MAX;
-            serde_saphyr::to_fmt_writer_with_options(&mut text, manifest, options)?;
+    for (index, manifest) in manifests.iter().enumerate() {
+        if index > 0 {
+            text.push_str("---\n");
         }
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        anyhow::Ok(fs::write(path, text)?)
-    };
-    write().with_context(|| format!("cannot write `{}`", path.display()))
+        let mut options = SerializerOptions::default();
+        // Long texts stay on one line, so that a diff shows one changed line.
+        options.folded_wrap_chars = usize::MAX;
+        serde_saphyr::to_fmt_writer_with_options(&mut text, manifest, options)?;
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    Ok(fs::write(path, text)?)
 }

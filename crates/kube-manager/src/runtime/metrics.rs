@@ -98,9 +98,11 @@ struct Running {
 impl Running {
     /// The seconds that all running reconciles have taken so far: the sum, and the longest one.
     fn seconds(&self) -> (f64, f64) {
-        let seconds = self.since.values();
-        let seconds = seconds.map(|since| since.elapsed().as_secs_f64());
-        seconds.fold((0.0, 0.0), |(sum, longest), it| (sum + it, it.max(longest)))
+        let starts = self.since.values();
+        let seconds = starts.map(|since| since.elapsed().as_secs_f64());
+        seconds.fold((0.0, 0.0), |(sum, longest), next| {
+            (sum + next, next.max(longest))
+        })
     }
 }
 

@@ -1,17 +1,10 @@
 //! Runs controllers and the services that they share.
-
-use std::{any::TypeId, path::Path, pin::pin, time::Duration};
-
-use anyhow::{Context as _, Result, anyhow};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Client;
-use prometheus::Registry;
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    task::JoinSet,
-    time::{Instant, sleep, timeout, timeout_at},
-};
-use tokio_util::sync::CancellationToken;
+//!
+//! The files form three layers, and a file imports nothing from a layer above its own:
+//!
+//! - top: this file, `manager.rs`, `manager/` and `options.rs`
+//! - webhooks: `webhook/`, and `storage.rs`
+//! - core: all other files
 
 mod action;
 mod backoff;
@@ -24,14 +17,19 @@ mod closures;
 pub mod condition;
 mod context;
 mod controller;
+mod diagnosis;
 mod difference;
 mod events;
+mod extension;
 mod failure;
+mod flags;
 mod guarded;
 mod health;
+mod host;
 mod immutable;
 mod informer;
 mod leader;
+mod manager;
 mod manifests;
 mod metrics;
 mod objects;
@@ -47,10 +45,12 @@ mod reconciler;
 mod requests;
 mod scope;
 mod serve;
+mod services;
 mod settled;
 mod status;
 mod storage;
 mod task;
+mod tie;
 mod trigger;
 mod trouble;
 mod versions;
@@ -67,439 +67,15 @@ pub use child::{Child, Recreate};
 pub use children::Children;
 pub use context::Context;
 pub use failure::message;
-use health::Health;
-use informer::Informers;
-use leader::{Candidate, Leadership};
-use metrics::Metrics;
+pub use manager::Manager;
 pub use objects::Objects;
 pub use operator::Operator;
 pub use options::Options;
 /// The crate of the metrics. Its types are part of the interface of this crate.
 pub use prometheus;
-use rbac::{Grant, Rule};
 pub use readiness::Readiness;
 pub use reconciler::Reconciler;
-use requests::Requests;
 pub use scope::{MayOwn, Scope, Watchable};
-use serve::Certificate;
 pub use task::{Replicas, Task};
 pub use trigger::Trigger;
 pub use watched::{Watched, Watches};
-use workers::Workers;
-
-/// How long a second signal counts as the first one. For example, `kill %1` of `make run` reaches this process twice.
-const ONE_SIGNAL: Duration = Duration::from_secs(1);
-
-/// How long the end may take after the last work or call of a webhook: aborted work ends, and the lease is released.
-const CLOSE: Duration = Duration::from_secs(1);
-
-/// How long a connection may be silent: longer than any request waits for its answer. A watch gets a bookmark each
-/// minute, so a watch that is silent for so long has probably lost its connection. TCP notices most lost connections
-/// earlier, but not behind a proxy that keeps its side of the connection open.
-const READ_TIMEOUT: Duration = Duration::from_secs(75);
-
-/// The parts of a manager that its controllers use.
-#[derive(Clone)]
-struct Runtime {
-    operator: Operator,
-    client: Client,
-    /// Also sends requests while this replica does not lead.
-    unguarded: Client,
-    registry: Registry,
-    /// The kind of each controller.
-    kinds: Vec<TypeId>,
-    /// The namespaces to watch; if empty, all of them.
-    namespaces: Vec<String>,
-    concurrency: u16,
-    leadership: Leadership,
-    health: Health,
-    metrics: Metrics,
-    stop: CancellationToken,
-}
-
-/// Starts the tasks of a controller.
-type Start = Box<dyn FnOnce(&Runtime, &mut Informers, &mut JoinSet<()>) -> Result<()> + Send>;
-
-/// Runs controllers and the services that they share: client, lease, probes and metrics.
-pub struct Manager {
-    operator: Operator,
-    starts: Vec<Start>,
-    /// The kind of each controller.
-    kinds: Vec<TypeId>,
-    rules: Vec<&'static [Rule]>,
-    crds: Vec<CustomResourceDefinition>,
-    tasks: Vec<task::Pending>,
-    #[cfg(feature = "webhook")]
-    webhooks: webhook::Webhooks,
-    registry: Registry,
-}
-
-impl Manager {
-    /// The manager of `operator`, without controllers.
-    pub fn new(operator: Operator) -> Self {
-        Self {
-            operator,
-            starts: Vec::new(),
-            kinds: Vec::new(),
-            rules: Vec::new(),
-            crds: Vec::new(),
-            tasks: Vec::new(),
-            #[cfg(feature = "webhook")]
-            webhooks: webhook::Webhooks::default(),
-            registry: Registry::new(),
-        }
-    }
-
-    /// Adds a controller. `new` is called when this replica leads.
-    pub fn add<R: Reconciler>(
-        &mut self,
-        new: impl FnOnce(&mut Builder<R::Object>) -> R + Send + 'static,
-    ) {
-        self.rules.push(R::RULES);
-        self.kinds.push(TypeId::of::<R::Object>());
-        self.starts.push(Box::new(|runtime, informers, tasks| {
-            controller::start(new, runtime, informers, tasks)
-        }));
-    }
-
-    /// Adds a defaulting webhook. `new` is called with a client that also sends requests while this replica does not
-    /// lead.
-    #[cfg(feature = "webhook")]
-    pub fn add_defaulter<D: webhook::Defaulter>(
-        &mut self,
-        new: impl FnOnce(&Client) -> D + Send + 'static,
-    ) {
-        self.rules.push(D::RULES);
-        self.webhooks.add_defaulter(new);
-    }
-
-    /// Adds a validating webhook. `new` is called with a client that also sends requests while this replica does not
-    /// lead.
-    #[cfg(feature = "webhook")]
-    pub fn add_validator<V: webhook::Validator>(
-        &mut self,
-        new: impl FnOnce(&Client) -> V + Send + 'static,
-    ) {
-        self.rules.push(V::RULES);
-        self.webhooks.add_validator(new);
-    }
-
-    /// Adds the conversion between the versions of a kind.
-    #[cfg(feature = "webhook")]
-    pub fn add_conversion<H: webhook::Versioned>(&mut self, hub: webhook::Hub<H>) {
-        self.webhooks.add_conversion(hub);
-    }
-
-    /// Adds the CRDs of the operator's own kinds, each with all of its versions.
-    ///
-    /// After a change of the stored version, the leader makes the API server store all objects of the kind again, and
-    /// then removes the old versions from `status.storedVersions` of the CRD. This migration begins when the CRD has
-    /// not changed for `--storage-migration-delay`. The condition `StorageMigrated` of the CRD shows its progress. An
-    /// operator for single namespaces has no permission to migrate.
-    pub fn add_crds(&mut self, crds: impl IntoIterator<Item = CustomResourceDefinition>) {
-        self.crds.extend(crds);
-    }
-
-    /// Adds permissions that no controller needs, such as the permissions of a task.
-    pub fn add_rules(&mut self, rules: &'static [Rule]) {
-        self.rules.push(rules);
-    }
-
-    /// Adds a task that runs beside the controllers, such as a server or an hourly report. If a task fails, the
-    /// operator ends; if it returns, only the task ends. `name` is for the log.
-    pub fn add_task<F>(
-        &mut self,
-        name: &'static str,
-        replicas: Replicas,
-        task: impl FnOnce(Task) -> F + Send + 'static,
-    ) where
-        F: Future<Output = Result<()>> + Send + 'static,
-    {
-        self.tasks.push(task::Pending::new(name, replicas, task));
-    }
-
-    /// The registry of the metrics that the operator serves. Register your own metrics here.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
-    /// Writes the manifests that are generated from the code, below the folder `out`: each CRD to
-    /// `config/crd/bases/<group>_<plural>.yaml`, the role of all controllers to `config/rbac/role.yaml`, and copies of
-    /// them to the operator's chart, if it has one. With webhooks, also their configurations to
-    /// `config/webhook/manifests.yaml`.
-    ///
-    /// # Errors
-    ///
-    /// When a file cannot be written, when two webhooks have the same name or path, and when several
-    /// versions of a kind are served with unequal schemas, although the CRD has no conversion.
-    pub fn write_manifests(&self, out: &Path) -> Result<()> {
-        let crds = self.crds.clone();
-        #[cfg(feature = "webhook")]
-        let crds = self.webhooks.convert_all(crds)?;
-        for crd in &crds {
-            versions::check(crd)?;
-        }
-        #[cfg(feature = "webhook")]
-        self.webhooks.write_manifests(&self.operator, out)?;
-        let rules = self.rules.iter().copied().flatten();
-        let mut grants: Vec<_> = rules.map(Grant::from).collect();
-        if !self.operator.namespaced {
-            grants.extend(storage::grants(&crds));
-        }
-        manifests::write(&self.operator, out, &crds, grants)
-    }
-
-    /// Runs the controllers until SIGTERM or SIGINT. Controllers and tasks run in an async runtime of their own. When
-    /// the operator stops, it releases the lease only if all work in this runtime has ended, including calls of
-    /// [`spawn_blocking`](tokio::task::spawn_blocking). Otherwise, the lease expires by itself.
-    ///
-    /// # Errors
-    ///
-    /// When no cluster is configured, an address is in use, a controller has an invalid setting, the lease is lost, or
-    /// a controller or a server ends unexpectedly. After the loss of the lease, the process ends within seconds, even
-    /// if the caller continues, unless all work has ended. If all controllers and tasks have ended, webhooks are served
-    /// a little longer, so that no call of a webhook fails.
-    pub async fn run(self, options: Options) -> Result<()> {
-        // If another crate enables more features, rustls may have several providers and choose none of them.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut stopped = async || {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        };
-        options.election.validate()?;
-
-        // The probes start first, because a Pod that does not answer them is killed.
-        let (health, metrics) = (
-            Health::default(),
-            Metrics::new(&self.operator, self.registry.clone())?,
-        );
-        health.waits("manager", "starts");
-        // The readiness of the Pod. Without webhooks, it is the readiness of the controllers.
-        let pod = health.clone();
-        let drain = options.graceful_shutdown_timeout;
-        let stop_limit = drain;
-        #[cfg(feature = "webhook")]
-        let (pod, stop_limit) = match self.webhooks.health(&options.webhooks) {
-            Some(pod) => (pod, drain.max(options.webhooks.webhook_shutdown_delay)),
-            None => (pod, stop_limit),
-        };
-        let stop_limit = stop_limit.saturating_add(CLOSE);
-        if let Some(warning) = options::too_slow(stop_limit) {
-            tracing::warn!("{warning}");
-        }
-        let workers = Workers::start().await?;
-        metrics.count_tasks_of(workers.handle());
-        let mut servers = JoinSet::new();
-        if let Some(listener) = options.health_probe_bind_address.listen("probes")? {
-            let routes = pod.routes(&health, workers.handle());
-            servers.spawn(serve::plain(listener, routes));
-        }
-
-        let leadership = Leadership::new(&options.election);
-        let mut config = options.cluster().await?;
-        let server = config.cluster_url.clone();
-        config.read_timeout = Some(READ_TIMEOUT);
-        let client = |connections: &Client, leadership| {
-            let requests = Requests {
-                connections: connections.clone(),
-                metrics: metrics.clone(),
-                leadership,
-            };
-            requests.client()
-        };
-        let manager_client = client(&requests::connect(&config)?, None);
-        // The connections end with the workers, so nothing else uses them.
-        let (worker_client, unguarded) = {
-            let _workers = workers.enter();
-            let connections = requests::connect(&config)?;
-            let guarded = client(&connections, Some(leadership.clone()));
-            (guarded, client(&connections, None))
-        };
-        let own = manager_client.default_namespace();
-        let own = Some(own).filter(|_| self.operator.namespaced);
-        let runtime = Runtime {
-            operator: self.operator,
-            client: worker_client,
-            unguarded,
-            registry: self.registry,
-            kinds: self.kinds,
-            namespaces: options.namespaces(own),
-            concurrency: options.concurrency,
-            leadership: leadership.clone(),
-            health: health.clone(),
-            metrics: metrics.clone(),
-            stop: CancellationToken::new(),
-        };
-        // Webhooks start before the lease and the watches, because the API server may call them for these requests.
-        // They have their own servers, which end by themselves.
-        let mut webhooks = JoinSet::new();
-        #[cfg(feature = "webhook")]
-        {
-            let serving = Runtime {
-                unguarded: manager_client.clone(),
-                ..runtime.clone()
-            };
-            self.webhooks
-                .serve(&options.webhooks, &serving, &server, &pod, &mut webhooks)?;
-        }
-        if let Some(listener) = options.metrics_bind_address.listen("metrics")? {
-            let routes = serve::metrics(metrics.clone());
-            if options.metrics_secure {
-                let routes = serve::authorized(routes, manager_client.clone());
-                let certificate = match options.metrics_cert_path.clone() {
-                    Some(folder) => Certificate::Folder(folder),
-                    None => Certificate::SelfSigned,
-                };
-                let never = std::future::pending();
-                servers.spawn(serve::secure(
-                    listener,
-                    routes,
-                    certificate,
-                    "metrics",
-                    never,
-                ));
-            } else {
-                servers.spawn(serve::plain(listener, routes));
-            }
-        }
-        let watched = match runtime.namespaces.as_slice() {
-            [] => "all".to_owned(),
-            some => some.join(","),
-        };
-        tracing::info!(
-            version = runtime.operator.version,
-            %server,
-            namespaces = %watched,
-            "starting"
-        );
-
-        let mut background = JoinSet::new();
-        let mut all_tasks = self.tasks;
-        if options.storage_migration && !runtime.operator.namespaced {
-            all_tasks.extend(storage::tasks(
-                &self.crds,
-                options.storage_migration_delay,
-                &metrics,
-            ));
-        }
-        {
-            let _workers = workers.enter();
-            for task in all_tasks {
-                task.start(&runtime, &mut background);
-            }
-        }
-        let mut candidate = Candidate::new(&runtime, manager_client, options.election, &workers);
-        health.ready("manager", "started");
-        let mut tasks = JoinSet::new();
-        let work = async {
-            leadership.acquired().await;
-            {
-                let _workers = workers.enter();
-                let mut informers = Informers::default();
-                for start in self.starts {
-                    start(&runtime, &mut informers, &mut tasks)?;
-                }
-                informers.start(&runtime, &mut tasks);
-            }
-            match tasks.join_next().await {
-                Some(ended) => ended.context("a controller failed"),
-                None => std::future::pending().await,
-            }
-        };
-        let mut has_lost = false;
-        let mut ended = tokio::select! {
-            () = stopped() => Ok(()),
-            lost = candidate.run() => {
-                has_lost = true;
-                lost
-            }
-            failed = task::failure(&mut background) => Err(failed),
-            ended = work => ended.and(Err(anyhow!("a controller ended by itself"))),
-            Some(ended) = async {
-                tokio::select! {
-                    ended = servers.join_next(), if !servers.is_empty() => ended,
-                    ended = webhooks.join_next(), if !webhooks.is_empty() => ended,
-                    else => None,
-                }
-            } => {
-                let ended = ended.context("a server failed");
-                ended.flatten().and(Err(anyhow!("a server ended by itself")))
-            }
-        };
-
-        tracing::info!("stopping");
-        let mut stop_limit = pin!(sleep(stop_limit));
-        runtime.stop.cancel();
-        let mut stopped_again = Box::pin(async {
-            let _ = timeout(ONE_SIGNAL, async {
-                loop {
-                    stopped().await;
-                }
-            })
-            .await;
-            stopped().await;
-        });
-        let (mut has_ended, mut hurries) = (false, false);
-        if !has_lost {
-            let drained = async {
-                while tasks.join_next().await.is_some() {}
-                while background.join_next().await.is_some() {}
-                workers.end().await;
-            };
-            tokio::select! {
-                drained = timeout(drain, drained) => has_ended = drained.is_ok(),
-                lost = candidate.run() => {
-                    has_lost = true;
-                    ended = ended.and(lost);
-                }
-                () = &mut stopped_again => hurries = true,
-            }
-        }
-        if has_lost {
-            // If blocking calls keep the workers from ending, the guard ends the process before another replica leads.
-            workers.end().await;
-            if !webhooks.is_empty() {
-                pod.waits("lease", "lost, this process ends");
-            }
-        } else {
-            let close = Instant::now() + CLOSE;
-            if !has_ended {
-                let (controllers, tasks_left) = (tasks.len(), background.len());
-                tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");
-                has_ended = timeout_at(close, workers.end()).await.is_ok();
-            }
-            if has_ended {
-                match timeout_at(close, candidate.release()).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => {
-                        let error = failure::message(&error);
-                        tracing::warn!(%error, "cannot give the lease back");
-                    }
-                    Err(_) => tracing::warn!("gave up giving the lease back"),
-                }
-            } else {
-                tracing::warn!(
-                    "calls that block did not end, the end of the process cuts them off"
-                );
-                candidate.let_expire();
-            }
-        }
-        // Another replica may lead now, but the API server may still call the webhooks of this one.
-        let answered = async { while webhooks.join_next().await.is_some() {} };
-        if !hurries {
-            tokio::select! {
-                () = answered => {}
-                () = &mut stop_limit => {}
-                () = stopped_again => hurries = true,
-            }
-        }
-        if hurries {
-            ended = ended.and(Err(anyhow!("stopped a second time")));
-        }
-        ended
-    }
-}

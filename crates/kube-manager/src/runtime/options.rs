@@ -1,9 +1,9 @@
 //! The flags of an operator: the cluster, the served addresses, and leader election. Most flags have the same names as
 //! in operators written in Go.
 
-use std::{env, io, net::TcpListener, path::PathBuf, str::FromStr, time::Duration};
+use std::{env, path::PathBuf, time::Duration};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Args;
 use http::Uri;
 use kube::{
@@ -11,7 +11,19 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use super::proxy;
+/// What the features of the crate add to the controllers.
+#[cfg(not(feature = "webhook"))]
+pub(super) use super::extension::Nothing as Webhooks;
+#[cfg(feature = "webhook")]
+pub(super) use super::webhook::Webhooks;
+
+use super::{
+    extension::Extension,
+    flags::{Address, duration},
+    leader::Election,
+    proxy,
+    requests::READ_TIMEOUT,
+};
 
 /// The flags of a manager, for `#[command(flatten)]`.
 ///
@@ -85,50 +97,8 @@ pub struct Options {
     pub(super) storage_migration_delay: Duration,
 
     /// Whether, and how, webhooks are served
-    #[cfg(feature = "webhook")]
     #[command(flatten)]
-    pub(super) webhooks: super::webhook::Options,
-}
-
-/// The flags of leader election.
-#[derive(Clone, Debug, Args)]
-pub(super) struct Election {
-    /// Whether only one of several replicas works: the one that holds a Lease
-    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT")]
-    #[arg(action = clap::ArgAction::Set, default_value = "false", value_name = "BOOL")]
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub(super) leader_elect: bool,
-
-    /// How long other replicas wait before they take the Lease of a leader that does not renew it
-    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_LEASE_DURATION")]
-    #[arg(default_value = "15s", value_parser = duration, value_name = "TIME")]
-    pub(super) leader_elect_lease_duration: Duration,
-
-    /// How long a leader tries to renew its Lease before it gives up
-    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RENEW_DEADLINE")]
-    #[arg(default_value = "10s", value_parser = duration, value_name = "TIME")]
-    pub(super) leader_elect_renew_deadline: Duration,
-
-    /// Time between two tries to renew the Lease
-    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RETRY_PERIOD")]
-    #[arg(default_value = "2s", value_parser = duration, value_name = "TIME")]
-    pub(super) leader_elect_retry_period: Duration,
-
-    /// Name of the Lease [default: name and domain of the operator]
-    #[arg(
-        long,
-        env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAME",
-        value_name = "NAME"
-    )]
-    pub(super) leader_elect_resource_name: Option<String>,
-
-    /// Namespace of the Lease; by default that of the Pod or of the kubeconfig
-    #[arg(
-        long,
-        env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAMESPACE",
-        value_name = "NAMESPACE"
-    )]
-    pub(super) leader_elect_resource_namespace: Option<String>,
+    pub(super) webhooks: <Webhooks as Extension>::Options,
 }
 
 impl Options {
@@ -136,11 +106,14 @@ impl Options {
     pub(super) async fn cluster(&self) -> anyhow::Result<Config> {
         let mut config = match (&self.kubeconfig, &self.master) {
             (Some(path), _) => {
-                let context = || format!("cannot use the kubeconfig `{}`", path.display());
-                let kubeconfig = Kubeconfig::read_from(path).with_context(context)?;
-                Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-                    .await
-                    .with_context(context)?
+                let config = match Kubeconfig::read_from(path) {
+                    Ok(kubeconfig) => {
+                        let defaults = KubeConfigOptions::default();
+                        Config::from_custom_kubeconfig(kubeconfig, &defaults).await
+                    }
+                    Err(error) => Err(error),
+                };
+                config.with_context(|| format!("cannot use the kubeconfig `{}`", path.display()))?
             }
             (None, Some(master)) => Config::infer()
                 .await
@@ -150,6 +123,7 @@ impl Options {
         if let Some(master) = &self.master {
             config.cluster_url = master.clone();
         }
+        config.read_timeout = Some(READ_TIMEOUT);
         config.proxy_url = proxy::choose(&config, |name| env::var(name).ok());
         Ok(config)
     }
@@ -187,98 +161,12 @@ pub(super) fn too_slow(longest: Duration) -> Option<String> {
 /// The grace period of the Pod in the manifests that rscaffold writes.
 const GRACE: Duration = Duration::from_secs(10);
 
-impl Election {
-    /// Checks that the durations do not allow two replicas to lead at the same time.
-    pub(super) fn validate(&self) -> anyhow::Result<()> {
-        ensure!(
-            self.leader_elect_lease_duration > self.leader_elect_renew_deadline,
-            "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline"
-        );
-        ensure!(
-            self.leader_elect_renew_deadline > self.leader_elect_retry_period,
-            "--leader-elect-renew-deadline must be longer than --leader-elect-retry-period"
-        );
-        ensure!(
-            !self.leader_elect_retry_period.is_zero(),
-            "--leader-elect-retry-period must not be zero"
-        );
-        Ok(())
-    }
-}
-
-/// A duration in Go's format, such as `15s` or `1m30s`.
-pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
-    // kube panics for very long durations, and for a sign in the middle.
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    ensure!(
-        text.len() <= MOST_CHARACTERS && !digits.contains(['+', '-']),
-        "it must look like `1m30s`, and be `{LONGEST_TIME}` at most"
-    );
-    let duration = kube::core::Duration::from_str(text)?;
-    ensure!(!duration.is_negative(), "it must not be negative");
-    let duration = Duration::from(duration);
-    ensure!(duration <= LONGEST, "it must be `{LONGEST_TIME}` at most");
-    Ok(duration)
-}
-
-/// The most characters in the text of a duration.
-const MOST_CHARACTERS: usize = 16;
-
-/// The longest duration, 100 years, as it is typed. No sum of a few of them and of the current time overflows.
-const LONGEST_TIME: &str = "876000h";
-const LONGEST: Duration = Duration::from_secs(876_000 * 60 * 60);
-
-/// The address to listen on: `:8081` for all interfaces, `0` for none.
-#[derive(Clone, Debug)]
-pub struct Address(String);
-
-impl FromStr for Address {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let port = text.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-        ensure!(
-            text == "0" || matches!(port, Some(Ok(_))),
-            "it must look like `:8081`, `127.0.0.1:8081` or `[::1]:8081`, or be `0`"
-        );
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl Address {
-    /// Whether nothing is served.
-    #[cfg(feature = "webhook")]
-    pub(super) fn is_none(&self) -> bool {
-        self.0 == "0"
-    }
-
-    /// Listens on the address, and logs it with `what`, the name of the service. Falls back to IPv4, because some
-    /// systems have no IPv6.
-    pub(super) fn listen(&self, what: &str) -> anyhow::Result<Option<TcpListener>> {
-        let listen = || -> io::Result<TcpListener> {
-            let listener = match self.0.strip_prefix(':') {
-                Some(port) => TcpListener::bind(format!("[::]:{port}"))
-                    .or_else(|_| TcpListener::bind(format!("0.0.0.0:{port}")))?,
-                None => TcpListener::bind(&self.0)?,
-            };
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        };
-        if self.0 == "0" {
-            return Ok(None);
-        }
-        let listener = listen().with_context(|| format!("cannot listen on `{}`", self.0))?;
-        tracing::info!(address = %listener.local_addr()?, "serves {what}");
-        Ok(Some(listener))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::{Command, Parser};
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{super::flags::LONGEST, *};
 
     #[derive(Debug, Parser)]
     struct Cli {
@@ -287,8 +175,8 @@ mod tests {
     }
 
     fn options(arguments: &str) -> Result<Options, clap::Error> {
-        let arguments = arguments.split_whitespace();
-        Cli::try_parse_from(["operator"].into_iter().chain(arguments)).map(|cli| cli.options)
+        let words = ["operator"].into_iter().chain(arguments.split_whitespace());
+        Cli::try_parse_from(words).map(|cli| cli.options)
     }
 
     /// The flags whose value is a time.
@@ -310,37 +198,19 @@ mod tests {
         ) {
             for flag in flags_of_times() {
                 if let Err(error) = options(&format!("--{flag}={text}")) {
-                    let error = error.to_string();
-                    let first = error.lines().next().unwrap_or_default();
+                    let message = error.to_string();
+                    let first = message.lines().next().unwrap_or_default();
                     let names_the_flag = first.contains(&format!("--{flag} <TIME>"));
-                    let says_what_is_valid = ["it must", "expected one of", "invalid float"];
-                    let says_what_is_valid = says_what_is_valid.iter().any(|it| first.contains(it));
+                    let says_what_is_valid = ["it must", "expected one of", "invalid float"]
+                        .iter()
+                        .any(|words| first.contains(words));
                     // clap itself refuses an empty value.
-                    prop_assert!(names_the_flag && (says_what_is_valid || text.is_empty()), "{error}");
+                    prop_assert!(names_the_flag && (says_what_is_valid || text.is_empty()), "{message}");
                 }
             }
-            if let Ok(duration) = duration(&text) {
-                prop_assert!(duration <= LONGEST);
+            if let Ok(time) = duration(&text) {
+                prop_assert!(time <= LONGEST);
             }
-        }
-    }
-
-    #[test]
-    fn a_duration_is_that_of_go() {
-        let seconds = |text: &str| duration(text).ok().map(|it| it.as_secs());
-        assert_eq!(seconds("1m30s"), Some(90));
-        assert_eq!(seconds(LONGEST_TIME), Some(LONGEST.as_secs()));
-        assert!(flags_of_times().len() >= 5, "{:?}", flags_of_times());
-        for bad in [
-            "876001h",
-            "999999999999999h",
-            "9999999999999999h",
-            "1h-2h",
-            "-1s",
-            "5",
-            "x",
-        ] {
-            assert_eq!(seconds(bad), None, "{bad}");
         }
     }
 
@@ -367,18 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_gives_up_before_another_may_start() {
-        let election = |arguments: &str| options(arguments).expect("times").election.validate();
-        assert!(election("").is_ok());
-        assert!(election("--leader-elect-renew-deadline 15s").is_err());
-        assert!(election("--leader-elect-retry-period 10s").is_err());
-        assert!(election("--leader-elect-retry-period 0s").is_err());
-    }
-
-    #[test]
     fn a_stop_that_takes_longer_than_the_grace_period_is_reported() {
-        let seconds = |seconds| too_slow(Duration::from_secs(seconds));
-        assert_eq!((seconds(9), seconds(10)), (None, None));
+        for seconds in [9, 10] {
+            assert_eq!(too_slow(Duration::from_secs(seconds)), None);
+        }
         let says = too_slow(Duration::from_millis(10_001)).expect("a warning");
         assert!(
             says.contains("`terminationGracePeriodSeconds: 11`"),
@@ -409,19 +271,6 @@ mod tests {
                 "{name}"
             );
             assert!(!name.contains("_PORT_"), "{name}");
-        }
-    }
-
-    #[test]
-    fn addresses() {
-        for address in [":0", "127.0.0.1:0"] {
-            let address = address.parse::<Address>().expect("an address");
-            assert!(address.listen("tests").expect("a free port").is_some());
-        }
-        let none = "0".parse::<Address>().expect("none");
-        assert!(none.listen("tests").expect("nothing to do").is_none());
-        for wrong in ["", "8081", ":99999", "localhost"] {
-            assert!(wrong.parse::<Address>().is_err(), "{wrong}");
         }
     }
 }

@@ -13,8 +13,8 @@ use kube::Resource;
 use parking_lot::Mutex;
 
 use super::{
-    cleanup,
     guarded::Guarded,
+    tie,
     watch::{Key, Shown, is_in, key},
 };
 
@@ -54,7 +54,7 @@ pub fn refers_to<K: Resource<DynamicType = ()>>(reference: &OwnerReference) -> b
 
 /// The owner of `child`.
 pub fn controlled_by<C: Resource>(child: &C) -> Option<OwnerReference> {
-    cleanup::controlled_by(child.meta())
+    tie::controlled_by(child.meta())
 }
 
 impl<C: Resource + Clone> Owned<C> {
@@ -151,9 +151,14 @@ impl<C: Resource + Clone> Owned<C> {
     ) -> Vec<Owner> {
         let mut index = self.index.lock();
         let listed: HashSet<_> = list.iter().map(key).collect();
-        let selected = |key: &&Key| is_in(key, namespace) && name.is_none_or(|name| key.1 == *name);
-        let gone = index.owners.keys().filter(selected);
-        let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
+        let covered = index
+            .owners
+            .keys()
+            .filter(|key| is_in(key, namespace) && name.is_none_or(|name| key.1 == *name));
+        let gone: Vec<_> = covered
+            .filter(|key| !listed.contains(*key))
+            .cloned()
+            .collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
         for child in list {
             if index.has(&child) {
@@ -198,9 +203,9 @@ impl<C: Resource + Clone> Index<C> {
             // A child that does not fit its type is added once a change makes it fit.
             if let Ok(child) = child.0 {
                 let uid = Arc::<str>::from(owner.uid);
-                let children = self.children.entry(uid.clone());
+                let entry = self.children.entry(uid.clone());
                 // Most owners have one child of a kind.
-                let children = children.or_insert_with(|| Vec::with_capacity(1));
+                let children = entry.or_insert_with(|| Vec::with_capacity(1));
                 // The child was removed above, so the search finds no entry.
                 let (Ok(position) | Err(position)) = position(children, &key);
                 children.insert(position, child);
@@ -255,8 +260,8 @@ mod tests {
 
     use super::*;
 
-    fn child(name: &str, version: &str, owner: Option<&str>) -> Guarded<ConfigMap> {
-        let owner = owner.map(|owner| OwnerReference {
+    fn child(name: &str, version: &str, owner_name: Option<&str>) -> Guarded<ConfigMap> {
+        let owner = owner_name.map(|owner| OwnerReference {
             api_version: "apps/v1".to_owned(),
             kind: "Deployment".to_owned(),
             name: owner.to_owned(),
@@ -384,9 +389,8 @@ mod tests {
         }
         let looks = LOOKS.load(Ordering::Relaxed);
         assert!(looks < 200 * count, "{looks}");
-        let names = owned.by("uid of a");
-        let names = names.iter().map(|child| &child.0.metadata.name);
-        assert!(names.is_sorted());
+        let sorted = owned.by("uid of a");
+        assert!(sorted.is_sorted_by_key(|child| child.0.metadata.name.clone()));
         assert!(owned.index.lock().take(&key(&children[7])).is_some());
         assert!(owned.same("uid of a", &children[7]).is_none());
         assert_eq!(owned.by("uid of a").len(), count - 1);
@@ -408,7 +412,10 @@ mod tests {
 
     #[test]
     fn an_answer_counts_until_the_watch_shows_as_much() {
-        let one = |version| child("one", version, Some("a"));
+        fn one(version: &str) -> Guarded<ConfigMap> {
+            child("one", version, Some("a"))
+        }
+
         let unshown = Some(("5".to_owned(), false));
         for (shown, after, wakes) in [
             (Shown::Put(one("4")), unshown.clone(), false),

@@ -7,17 +7,11 @@ use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
 
-/// The proxy for the requests to the cluster of `config`, if there is one. `variable` reads the
-/// environment.
-pub fn choose(config: &Config, variable: impl Fn(&str) -> Option<String>) -> Option<Uri> {
-    let variable = |name: &str| {
-        let names = [name.to_owned(), name.to_lowercase()];
-        let mut values = names.iter().filter_map(|name| variable(name));
-        values.find(|value| !value.is_empty())
-    };
-    let parse = |value: String| value.parse::<Uri>().ok();
+/// The proxy for the requests to the cluster of `config`, if there is one. `environment` returns the value of a
+/// variable.
+pub fn choose(config: &Config, environment: impl Fn(&str) -> Option<String>) -> Option<Uri> {
     // kube uses this variable if the kubeconfig has no proxy.
-    let taken = variable("HTTPS_PROXY").and_then(parse);
+    let taken = variable("HTTPS_PROXY", &environment).and_then(|value| value.parse().ok());
     if config.proxy_url.is_some() && config.proxy_url != taken {
         return config.proxy_url.clone();
     }
@@ -26,11 +20,18 @@ pub fn choose(config: &Config, variable: impl Fn(&str) -> Option<String>) -> Opt
         Some("http") => "HTTP_PROXY",
         _ => "HTTPS_PROXY",
     };
-    let proxy = variable(name).or_else(|| variable("ALL_PROXY"));
-    let exceptions = variable("NO_PROXY").unwrap_or_default();
-    proxy
-        .and_then(parse)
-        .filter(|_| !is_direct(server, &exceptions))
+    let proxy = variable(name, &environment).or_else(|| variable("ALL_PROXY", &environment))?;
+    let exceptions = variable("NO_PROXY", &environment).unwrap_or_default();
+    let url = proxy.parse().ok()?;
+    (!is_direct(server, &exceptions)).then_some(url)
+}
+
+/// The value of a variable, which may also have its name in lower case. An empty value does not count.
+fn variable(name: &str, environment: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut values = [name.to_owned(), name.to_lowercase()]
+        .into_iter()
+        .filter_map(|name| environment(&name));
+    values.find(|value| !value.is_empty())
 }
 
 /// Whether `server` is reached without a proxy: if it is on this machine, as in Go, or one of the hosts in
@@ -77,12 +78,12 @@ mod tests {
     fn proxy(server: &str, own: Option<&str>, variables: &[&str]) -> Option<String> {
         let mut config = Config::new(server.parse().expect("a URL"));
         config.proxy_url = own.map(|own| own.parse().expect("a URL"));
-        let variable = |name: &str| {
+        let proxy = choose(&config, |name| {
             let mut pairs = variables.iter().filter_map(|pair| pair.split_once('='));
             let (_, value) = pairs.find(|(other, _)| *other == name)?;
             Some(value.to_owned())
-        };
-        choose(&config, variable).map(|proxy| proxy.to_string())
+        });
+        proxy.map(|url| url.to_string())
     }
 
     #[test]
@@ -97,7 +98,10 @@ mod tests {
 
     #[test]
     fn variables_are_read_as_curl_and_go_do() {
-        let taken = |server, variables: &[&str]| proxy(server, None, variables).is_some();
+        fn taken(server: &str, variables: &[&str]) -> bool {
+            proxy(server, None, variables).is_some()
+        }
+
         assert!(taken(SERVER, &["https_proxy=http://p:1"]));
         assert!(taken(SERVER, &["HTTPS_PROXY=", "https_proxy=p:1"]));
         assert!(taken(SERVER, &["ALL_PROXY=socks5://p:1"]));
@@ -114,10 +118,11 @@ mod tests {
 
     #[test]
     fn exceptions_are_hosts_and_ports_suffixes_ranges_or_all() {
-        let direct = |server: &str, exceptions| {
-            let exceptions = format!("NO_PROXY={exceptions}");
-            proxy(server, None, &["HTTPS_PROXY=http://p:1", &exceptions]).is_none()
-        };
+        fn direct(server: &str, exceptions: &str) -> bool {
+            let variable = format!("NO_PROXY={exceptions}");
+            proxy(server, None, &["HTTPS_PROXY=http://p:1", &variable]).is_none()
+        }
+
         for exceptions in [
             "*",
             "a,api.example.com",

@@ -348,7 +348,7 @@ mod tests {
     use prometheus::Registry;
 
     use super::*;
-    use crate::runtime::{Metrics, Operator};
+    use crate::runtime::{metrics::Metrics, operator::Operator};
 
     type TestQueue = Arc<Queue<&'static str>>;
 
@@ -492,10 +492,10 @@ mod tests {
     async fn a_task_that_waits_for_an_object_is_woken() {
         let queue = queue();
         let waits = {
-            let queue = queue.clone();
+            let waiting = queue.clone();
             tokio::spawn(async move {
-                queue.waits().await;
-                let (_turn, gone) = queue.next_gone().await;
+                waiting.waits().await;
+                let (_turn, gone) = waiting.next_gone().await;
                 gone
             })
         };

@@ -299,7 +299,7 @@ fn merge(grants: impl IntoIterator<Item = Grant>) -> Vec<PolicyRule> {
                 api_groups: Some(vec![group]),
                 resources: Some(all),
                 resource_names: Some(names.into_iter().collect())
-                    .filter(|it: &Vec<_>| !it.is_empty()),
+                    .filter(|names: &Vec<_>| !names.is_empty()),
                 ..rule
             },
             Subject::Urls => PolicyRule {
@@ -308,9 +308,9 @@ fn merge(grants: impl IntoIterator<Item = Grant>) -> Vec<PolicyRule> {
             },
         }
     });
-    let mut merged: Vec<_> = merged.collect();
-    merged.sort_by(|a, b| (&a.api_groups, &a.resources).cmp(&(&b.api_groups, &b.resources)));
-    merged
+    let mut rules: Vec<_> = merged.collect();
+    rules.sort_by(|a, b| (&a.api_groups, &a.resources).cmp(&(&b.api_groups, &b.resources)));
+    rules
 }
 
 #[cfg(test)]

@@ -63,16 +63,16 @@ impl Readiness {
         } else {
             by_kind(object)
         };
-        let about = |text| format!("{} {} {text}", K::kind(&()), object.name_any());
+        let about = format!("{} {}", K::kind(&()), object.name_any());
         match readiness {
             Self::Ready => Self::Ready,
-            Self::Progressing(text) => Self::Progressing(about(text)),
-            Self::Failed(text) => Self::Failed(about(text)),
+            Self::Progressing(text) => Self::Progressing(format!("{about} {text}")),
+            Self::Failed(text) => Self::Failed(format!("{about} {text}")),
         }
     }
 
     /// Includes the readiness of `objects`: the result is failed if one object has failed, and ready if all are ready.
-    /// If several have a message, the first message is kept.
+    /// If several have a message, the first message stays.
     pub fn include<K>(&mut self, objects: &[Arc<K>])
     where
         K: Resource<DynamicType = ()> + Serialize + 'static,
@@ -136,22 +136,22 @@ where
     K: Resource + Serialize + 'static,
 {
     let any: &dyn Any = object;
-    if let Some(it) = any.downcast_ref() {
-        deployment(it)
-    } else if let Some(it) = any.downcast_ref() {
-        replica_set(it)
-    } else if let Some(it) = any.downcast_ref() {
-        stateful_set(it)
-    } else if let Some(it) = any.downcast_ref() {
-        daemon_set(it)
-    } else if let Some(it) = any.downcast_ref() {
-        job(it)
-    } else if let Some(it) = any.downcast_ref() {
-        pod(it)
-    } else if let Some(it) = any.downcast_ref() {
-        claim(it)
-    } else if let Some(it) = any.downcast_ref() {
-        service(it)
+    if let Some(typed) = any.downcast_ref() {
+        deployment(typed)
+    } else if let Some(typed) = any.downcast_ref() {
+        replica_set(typed)
+    } else if let Some(typed) = any.downcast_ref() {
+        stateful_set(typed)
+    } else if let Some(typed) = any.downcast_ref() {
+        daemon_set(typed)
+    } else if let Some(typed) = any.downcast_ref() {
+        job(typed)
+    } else if let Some(typed) = any.downcast_ref() {
+        pod(typed)
+    } else if let Some(typed) = any.downcast_ref() {
+        claim(typed)
+    } else if let Some(typed) = any.downcast_ref() {
+        service(typed)
     } else if any.is::<ConfigMap>() || any.is::<Secret>() || any.is::<ServiceAccount>() {
         Readiness::Ready
     } else {
@@ -168,9 +168,9 @@ fn not_observed() -> Readiness {
     Readiness::Progressing("has a change that its controller has not seen yet".to_owned())
 }
 
-/// Ready if the count `there` reaches `wanted`.
-fn counted(there: Option<i32>, wanted: i32, what: &str) -> Readiness {
-    let there = there.unwrap_or_default();
+/// Ready if `count` reaches `wanted`. Without a count, there are no Pods.
+fn counted(count: Option<i32>, wanted: i32, what: &str) -> Readiness {
+    let there = count.unwrap_or(0);
     if there >= wanted {
         return Readiness::Ready;
     }
@@ -191,18 +191,20 @@ fn deployment(object: &Deployment) -> Readiness {
         return not_observed();
     }
     let conditions = status.conditions.unwrap_or_default();
-    let find = |type_: &str| {
-        let mut conditions = conditions.iter();
-        conditions.find(|it| it.type_.as_deref() == Some(type_))
+    let find = |type_| {
+        conditions
+            .iter()
+            .find(|condition| condition.type_.as_deref() == Some(type_))
     };
     let overdue = find("Progressing")
-        .is_some_and(|it| it.reason.as_deref() == Some("ProgressDeadlineExceeded"));
-    let refused = find("ReplicaFailure").filter(|it| it.status.as_deref() == Some("True"));
+        .is_some_and(|condition| condition.reason.as_deref() == Some("ProgressDeadlineExceeded"));
+    let refused =
+        find("ReplicaFailure").filter(|condition| condition.status.as_deref() == Some("True"));
     let wanted = object.spec.replicas.unwrap_or(1);
     let readiness = counted(status.updated_replicas, wanted, "of its template")
         .and_then(|| replaced(status.replicas.unwrap_or_default(), status.updated_replicas))
         .and_then(|| counted(status.available_replicas, wanted, "available"))
-        .because(refused.and_then(|it| it.message.as_deref()));
+        .because(refused.and_then(|condition| condition.message.as_deref()));
     match readiness {
         Readiness::Progressing(text) if overdue => {
             Readiness::Failed(format!("{text}, and makes no progress"))
@@ -217,12 +219,13 @@ fn replica_set(object: &ReplicaSet) -> Readiness {
         return not_observed();
     }
     let conditions = status.conditions.unwrap_or_default();
-    let refused = conditions.iter().find(|it| {
-        it.type_.as_deref() == Some("ReplicaFailure") && it.status.as_deref() == Some("True")
+    let refused = conditions.iter().find(|condition| {
+        condition.type_.as_deref() == Some("ReplicaFailure")
+            && condition.status.as_deref() == Some("True")
     });
     let wanted = object.spec.replicas.unwrap_or(1);
     counted(status.available_replicas, wanted, "available")
-        .because(refused.and_then(|it| it.message.as_deref()))
+        .because(refused.and_then(|condition| condition.message.as_deref()))
 }
 
 fn stateful_set(object: &StatefulSet) -> Readiness {
@@ -255,7 +258,7 @@ fn daemon_set(object: &DaemonSet) -> Readiness {
         return not_observed();
     }
     let strategy = object.spec.update_strategy.as_ref();
-    let on_delete = strategy.is_some_and(|it| it.type_.as_deref() == Some("OnDelete"));
+    let on_delete = strategy.is_some_and(|strategy| strategy.type_.as_deref() == Some("OnDelete"));
     let wanted = status.desired_number_scheduled;
     let updated = if on_delete {
         Readiness::Ready
@@ -268,17 +271,19 @@ fn daemon_set(object: &DaemonSet) -> Readiness {
 fn job(object: &Job) -> Readiness {
     let status = object.status.clone().unwrap_or_default();
     let conditions = status.conditions.unwrap_or_default();
-    let mut holding = conditions.iter().filter(|it| it.status == "True");
+    let mut holding = conditions
+        .iter()
+        .filter(|condition| condition.status == "True");
     let last = holding
         .clone()
-        .find(|it| ["Complete", "Failed"].contains(&it.type_.as_str()));
+        .find(|condition| ["Complete", "Failed"].contains(&condition.type_.as_str()));
     match last {
-        Some(it) if it.type_ == "Complete" => Readiness::Ready,
-        Some(it) => {
-            let message = it.message.as_deref().unwrap_or_default();
+        Some(ended) if ended.type_ == "Complete" => Readiness::Ready,
+        Some(ended) => {
+            let message = ended.message.as_deref().unwrap_or_default();
             Readiness::Failed(format!("has failed: {message}"))
         }
-        None if holding.any(|it| it.type_ == "Suspended") => {
+        None if holding.any(|condition| condition.type_ == "Suspended") => {
             Readiness::Progressing("is suspended".to_owned())
         }
         None => Readiness::Progressing("is not complete".to_owned()),
@@ -289,31 +294,30 @@ fn pod(object: &Pod) -> Readiness {
     let status = object.status.clone().unwrap_or_default();
     let phase = status.phase.as_deref().unwrap_or("Pending");
     let conditions = status.conditions.unwrap_or_default();
-    let find = |type_: &str| conditions.iter().find(|it| it.type_ == type_);
+    let find = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
     let ready = find("Ready");
-    if phase == "Succeeded" || ready.is_some_and(|it| it.status == "True") {
+    if phase == "Succeeded" || ready.is_some_and(|condition| condition.status == "True") {
         return Readiness::Ready;
     }
     if phase == "Failed" {
         let why = status.message.or(status.reason).unwrap_or_default();
         return Readiness::Failed(format!("has failed: {why}"));
     }
-    let containers = status.init_container_statuses.into_iter().flatten();
-    let containers = containers.chain(status.container_statuses.into_iter().flatten());
+    let init_containers = status.init_container_statuses.into_iter().flatten();
+    let containers = init_containers.chain(status.container_statuses.into_iter().flatten());
     // A waiting container has a reason, such as `ImagePullBackOff`.
     for container in containers {
         let Some(waiting) = container.state.and_then(|state| state.waiting) else {
             continue;
         };
         let reason = waiting.reason.unwrap_or_default();
-        let text = format!("has a container {} that waits", container.name);
-        let text = [Some(text), Some(reason.clone()), waiting.message];
-        let text: Vec<_> = text
+        let container_waits = format!("has a container {} that waits", container.name);
+        let parts: Vec<_> = [Some(container_waits), Some(reason.clone()), waiting.message]
             .into_iter()
             .flatten()
-            .filter(|it| !it.is_empty())
+            .filter(|part| !part.is_empty())
             .collect();
-        let text = text.join(": ");
+        let text = parts.join(": ");
         match reason.as_str() {
             // Every container starts with one of these reasons.
             "ContainerCreating" | "PodInitializing" => {}
@@ -321,8 +325,10 @@ fn pod(object: &Pod) -> Readiness {
             _ => return Readiness::Progressing(text),
         }
     }
-    let unscheduled = find("PodScheduled").filter(|it| it.status == "False");
-    let why = unscheduled.or(ready).and_then(|it| it.message.as_deref());
+    let unscheduled = find("PodScheduled").filter(|condition| condition.status == "False");
+    let why = unscheduled
+        .or(ready)
+        .and_then(|condition| condition.message.as_deref());
     Readiness::Progressing(format!("is {}", phase.to_lowercase())).because(why)
 }
 
@@ -340,9 +346,9 @@ fn service(object: &Service) -> Readiness {
     let balancer = object
         .status
         .as_ref()
-        .and_then(|it| it.load_balancer.as_ref());
+        .and_then(|status| status.load_balancer.as_ref());
     let addresses = balancer
-        .and_then(|it| it.ingress.as_deref())
+        .and_then(|balancer| balancer.ingress.as_deref())
         .unwrap_or_default();
     if type_ == Some("LoadBalancer") && addresses.is_empty() {
         return Readiness::Progressing("has no address of a load balancer".to_owned());
@@ -377,25 +383,29 @@ fn other<K: Resource + Serialize>(object: &K) -> Readiness {
         return not_observed();
     }
     let conditions = status.conditions.unwrap_or_default();
-    let find = |type_: &str, is: fn(&str) -> bool| {
-        let found = conditions
-            .iter()
-            .find(|it| it.type_ == type_ && is(&it.status))?;
-        let parts = [&found.reason, &found.message].into_iter().flatten();
-        let parts: Vec<_> = parts
-            .filter(|it| !it.is_empty())
-            .map(String::as_str)
-            .collect();
-        Some(parts.join(": "))
-    };
-    if let Some(why) = find("Stalled", |status| status == "True") {
-        return Readiness::Failed(format!("is stalled: {why}"));
+    let find = |type_| conditions.iter().find(|condition| condition.type_ == type_);
+    if let Some(stalled) = find("Stalled").filter(|condition| condition.status == "True") {
+        return Readiness::Failed(format!("is stalled: {}", explanation(stalled)));
     }
-    let waits = find("Reconciling", |status| status == "True");
-    match waits.or_else(|| find("Ready", |status| status != "True")) {
-        Some(why) => Readiness::Progressing("is not ready".to_owned()).because(Some(&why)),
+    let reconciling = find("Reconciling").filter(|condition| condition.status == "True");
+    let not_ready = find("Ready").filter(|condition| condition.status != "True");
+    match reconciling.or(not_ready) {
+        Some(waits) => {
+            Readiness::Progressing("is not ready".to_owned()).because(Some(&explanation(waits)))
+        }
         None => Readiness::Ready,
     }
+}
+
+/// The reason and the message of a condition.
+fn explanation(condition: &Condition) -> String {
+    let parts: Vec<_> = [&condition.reason, &condition.message]
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .map(String::as_str)
+        .collect();
+    parts.join(": ")
 }
 
 #[cfg(test)]
@@ -447,49 +457,49 @@ mod tests {
 
     #[test]
     fn deployments() {
-        let spec = || workload(json!({}));
+        let spec = workload(json!({}));
         let stuck =
             json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"});
         let refused =
             json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"});
         check::<Deployment>(&[
             (
-                spec(),
+                spec.clone(),
                 Value::Null,
                 "~ Deployment it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
                 "~ Deployment it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 2}),
                 "~ Deployment it has 1 of 2 Pods of its template",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}),
                 "~ Deployment it has Pods of an older template",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "unavailableReplicas": 2}),
                 "~ Deployment it has 0 of 2 Pods available",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "conditions": [stuck]}),
                 "! Deployment it has 0 of 2 Pods available, and makes no progress",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "conditions": [refused]}),
                 "~ Deployment it has 0 of 2 Pods of its template: exceeded quota",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
                 "+",
             ),
@@ -508,22 +518,22 @@ mod tests {
 
     #[test]
     fn replica_sets() {
-        let spec = || workload(json!({}));
+        let spec = workload(json!({}));
         let refused =
             json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"});
         check::<ReplicaSet>(&[
             (
-                spec(),
+                spec.clone(),
                 json!({"replicas": 2, "availableReplicas": 2}),
                 "~ ReplicaSet it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 1, "availableReplicas": 1, "conditions": [refused]}),
                 "~ ReplicaSet it has 1 of 2 Pods available: exceeded quota",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"observedGeneration": 2, "replicas": 2, "availableReplicas": 2}),
                 "+",
             ),
@@ -532,35 +542,36 @@ mod tests {
 
     #[test]
     fn stateful_sets() {
-        let spec = || workload(json!({}));
-        let rolling = |partition: i32| {
-            let rolling =
+        fn rolling(partition: i32) -> Value {
+            let strategy =
                 json!({"type": "RollingUpdate", "rollingUpdate": {"partition": partition}});
-            workload(json!({"updateStrategy": rolling}))
-        };
-        let status = |available: i32, updated: i32, revision: &str| {
+            workload(json!({"updateStrategy": strategy}))
+        }
+        fn status(available: i32, updated: i32, revision: &str) -> Value {
             json!({
                 "observedGeneration": 2, "replicas": 2, "availableReplicas": available,
                 "updatedReplicas": updated, "currentRevision": "a", "updateRevision": revision,
             })
-        };
+        }
+
+        let spec = workload(json!({}));
         check::<StatefulSet>(&[
             (
-                spec(),
+                spec.clone(),
                 json!({"replicas": 2, "availableReplicas": 2}),
                 "~ StatefulSet it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 status(1, 2, "a"),
                 "~ StatefulSet it has 1 of 2 Pods available",
             ),
             (
-                spec(),
+                spec.clone(),
                 status(2, 1, "b"),
                 "~ StatefulSet it has Pods of an older template",
             ),
-            (spec(), status(2, 2, "a"), "+"),
+            (spec.clone(), status(2, 2, "a"), "+"),
             (
                 rolling(0),
                 status(2, 1, "b"),
@@ -582,47 +593,46 @@ mod tests {
 
     #[test]
     fn daemon_sets() {
-        let spec = || json!({"selector": {}, "template": {}});
-        let on_delete =
-            json!({"selector": {}, "template": {}, "updateStrategy": {"type": "OnDelete"}});
-        let status = |updated: i32, available: i32| {
+        fn status(updated: i32, available: i32) -> Value {
             json!({
                 "observedGeneration": 2, "currentNumberScheduled": 2, "desiredNumberScheduled": 2,
                 "numberMisscheduled": 0, "numberReady": 2, "updatedNumberScheduled": updated,
                 "numberAvailable": available,
             })
-        };
+        }
+
+        let spec = json!({"selector": {}, "template": {}});
+        let on_delete =
+            json!({"selector": {}, "template": {}, "updateStrategy": {"type": "OnDelete"}});
         check::<DaemonSet>(&[
             (
-                spec(),
+                spec.clone(),
                 Value::Null,
                 "~ DaemonSet it has a change that its controller has not seen yet",
             ),
             (
-                spec(),
+                spec.clone(),
                 status(1, 2),
                 "~ DaemonSet it has 1 of 2 Pods of its template",
             ),
             (
-                spec(),
+                spec.clone(),
                 status(2, 1),
                 "~ DaemonSet it has 1 of 2 Pods available",
             ),
-            (spec(), status(2, 2), "+"),
+            (spec.clone(), status(2, 2), "+"),
             (on_delete, status(0, 2), "+"),
         ]);
     }
 
     #[test]
     fn jobs() {
-        let job = |type_: &str| {
+        fn row(type_: &str, expected: &'static str) -> (Value, Value, &'static str) {
             let condition = json!({"type": type_, "status": "True", "message": "too often"});
-            (json!({"template": {}}), json!({"conditions": [condition]}))
-        };
-        let row = |type_: &str, expected| {
-            let (spec, status) = job(type_);
-            (spec, status, expected)
-        };
+            let status = json!({"conditions": [condition]});
+            (json!({"template": {}}), status, expected)
+        }
+
         check::<Job>(&[
             (
                 json!({"template": {}}),
@@ -638,53 +648,58 @@ mod tests {
 
     #[test]
     fn pods() {
-        let spec = || json!({"containers": []});
-        let waits = |reason: &str, message: &str| {
+        fn waits(reason: &str, message: &str) -> Value {
             let container = json!({
                 "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0,
                 "state": {"waiting": {"reason": reason, "message": message}},
             });
             let ready = json!({"type": "Ready", "status": "False", "message": "not all are ready"});
             json!({"phase": "Pending", "containerStatuses": [container], "conditions": [ready]})
-        };
+        }
+
+        let spec = json!({"containers": []});
         let nowhere =
             json!({"type": "PodScheduled", "status": "False", "message": "0/3 nodes fit"});
         check::<Pod>(&[
-            (spec(), Value::Null, "~ Pod it is pending"),
+            (spec.clone(), Value::Null, "~ Pod it is pending"),
             (
-                spec(),
+                spec.clone(),
                 json!({"phase": "Pending", "conditions": [nowhere]}),
                 "~ Pod it is pending: 0/3 nodes fit",
             ),
             (
-                spec(),
+                spec.clone(),
                 waits("ImagePullBackOff", "no such image"),
                 "~ Pod it has a container main that waits: ImagePullBackOff: no such image",
             ),
             (
-                spec(),
+                spec.clone(),
                 waits("CrashLoopBackOff", ""),
                 "! Pod it has a container main that waits: CrashLoopBackOff",
             ),
             (
-                spec(),
+                spec.clone(),
                 waits("ContainerCreating", ""),
                 "~ Pod it is pending: not all are ready",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"phase": "Failed", "reason": "Evicted", "message": "no memory"}),
                 "! Pod it has failed: no memory",
             ),
             (
-                spec(),
+                spec.clone(),
                 json!({"phase": "Failed", "reason": "Evicted"}),
                 "! Pod it has failed: Evicted",
             ),
-            (spec(), json!({"phase": "Running"}), "~ Pod it is running"),
-            (spec(), json!({"phase": "Succeeded"}), "+"),
             (
-                spec(),
+                spec.clone(),
+                json!({"phase": "Running"}),
+                "~ Pod it is running",
+            ),
+            (spec.clone(), json!({"phase": "Succeeded"}), "+"),
+            (
+                spec.clone(),
                 json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}),
                 "+",
             ),
@@ -706,16 +721,16 @@ mod tests {
             ),
             (json!({}), json!({"phase": "Bound"}), "+"),
         ]);
-        let balanced = || json!({"type": "LoadBalancer"});
+        let balanced = json!({"type": "LoadBalancer"});
         check::<Service>(&[
             (json!({}), json!({"loadBalancer": {}}), "+"),
             (
-                balanced(),
+                balanced.clone(),
                 json!({"loadBalancer": {}}),
                 "~ Service it has no address of a load balancer",
             ),
             (
-                balanced(),
+                balanced.clone(),
                 json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}),
                 "+",
             ),
@@ -725,7 +740,7 @@ mod tests {
     /// Kinds without their own rule, such as those of other operators.
     #[test]
     fn other_kinds() {
-        let status = |observed: i64, type_: &str, status: &str| {
+        fn status(observed: i64, type_: &str, status: &str) -> Value {
             let condition = json!({
                 "type": type_, "status": status, "reason": "Why", "message": "",
                 "lastTransitionTime": Time(Timestamp::UNIX_EPOCH),
@@ -741,10 +756,16 @@ mod tests {
                 status[name] = json!(count);
             }
             status
-        };
-        let row = |observed, type_: &str, is: &str, expected| {
+        }
+        fn row<'a>(
+            observed: i64,
+            type_: &str,
+            is: &str,
+            expected: &'a str,
+        ) -> (Value, Value, &'a str) {
             (json!({}), status(observed, type_, is), expected)
-        };
+        }
+
         let behind = "~ PodDisruptionBudget it has a change that its controller has not seen yet";
         check::<PodDisruptionBudget>(&[
             (json!({}), Value::Null, "+"),
@@ -788,11 +809,12 @@ mod tests {
 
     #[test]
     fn a_whole_is_as_its_worst_part() {
-        let claim = |phase: &str| {
+        fn claim(phase: &str) -> Arc<PersistentVolumeClaim> {
             let status = json!({"phase": phase});
             let claim = json!({"metadata": {"name": phase}, "status": status});
-            Arc::new(serde_json::from_value::<PersistentVolumeClaim>(claim).expect("a claim"))
-        };
+            Arc::new(serde_json::from_value(claim).expect("a claim"))
+        }
+
         let mut whole = Readiness::default();
         let mut seen = Vec::new();
         for phase in ["Bound", "Pending", "Unknown", "Lost", "Pending", "Bound"] {

@@ -59,8 +59,8 @@ pub fn is_outdated() -> bool {
 pub fn read<C: Send + Sync + 'static>(place: Place, children: &[Arc<C>]) {
     // Without a reconcile, there is nothing to remember.
     let _ = READS.try_with(|reads| {
-        let mut reads = reads.borrow_mut();
-        if reads
+        let mut current = reads.borrow_mut();
+        if current
             .get(&place)
             .is_none_or(|read| read.is_outdated || read.children.is_none())
         {
@@ -68,7 +68,7 @@ pub fn read<C: Send + Sync + 'static>(place: Place, children: &[Arc<C>]) {
                 children: Some(Box::new(children.to_vec())),
                 is_outdated: false,
             };
-            reads.insert(place, read);
+            current.insert(place, read);
         }
     });
 }
@@ -77,9 +77,10 @@ pub fn read<C: Send + Sync + 'static>(place: Place, children: &[Arc<C>]) {
 pub fn seen<C: Resource + 'static>(place: &Place, key: &Key) -> Seen<C> {
     READS
         .try_with(|reads| {
-            let reads = reads.borrow();
-            let children = reads.get(place).and_then(|read| read.children.as_ref());
-            let Some(children) = children.and_then(|it| it.downcast_ref::<Vec<Arc<C>>>()) else {
+            let current = reads.borrow();
+            let children = current.get(place).and_then(|read| read.children.as_ref());
+            let Some(children) = children.and_then(|list| list.downcast_ref::<Vec<Arc<C>>>())
+            else {
                 return Seen::Unread;
             };
             match position(children, key) {
@@ -93,9 +94,11 @@ pub fn seen<C: Resource + 'static>(place: &Place, key: &Key) -> Seen<C> {
 /// Remembers what the current reconcile has written.
 pub fn wrote<C: Resource + 'static>(place: &Place, key: &Key, child: &Arc<C>) {
     let _ = READS.try_with(|reads| {
-        let mut reads = reads.borrow_mut();
-        let children = reads.get_mut(place).and_then(|read| read.children.as_mut());
-        if let Some(children) = children.and_then(|it| it.downcast_mut::<Vec<Arc<C>>>()) {
+        let mut current = reads.borrow_mut();
+        let children = current
+            .get_mut(place)
+            .and_then(|read| read.children.as_mut());
+        if let Some(children) = children.and_then(|list| list.downcast_mut::<Vec<Arc<C>>>()) {
             match position(children, key) {
                 Ok(position) => children[position] = child.clone(),
                 Err(position) => children.insert(position, child.clone()),
@@ -107,8 +110,8 @@ pub fn wrote<C: Resource + 'static>(place: &Place, key: &Key, child: &Arc<C>) {
 /// Remembers that the children have changed since the current reconcile has read them.
 pub fn outdated(place: Place) {
     let _ = READS.try_with(|reads| {
-        let mut reads = reads.borrow_mut();
-        let read = reads.entry(place).or_insert(Read {
+        let mut current = reads.borrow_mut();
+        let read = current.entry(place).or_insert(Read {
             children: None,
             is_outdated: true,
         });

@@ -48,7 +48,12 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(65);
 /// The time within which the API server begins to answer a watch, even a watch without events.
 const BEGIN: Duration = Duration::from_secs(30);
 
-/// How long an unused connection is kept: less than the time in which TCP notices a dead connection, so that few
+/// How long a connection may be silent: longer than any request waits for its answer. A watch gets a bookmark each
+/// minute, so a watch that is silent for so long has probably lost its connection. TCP notices most lost connections
+/// earlier, but not behind a proxy that keeps its side of the connection open.
+pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// How long an unused connection stays open: less than the time in which TCP notices a dead connection, so that few
 /// requests are sent on a connection that the network has lost.
 pub(super) const UNUSED: Duration = Duration::from_secs(25);
 
@@ -87,13 +92,14 @@ pub fn connect(config: &Config) -> anyhow::Result<Client> {
     tcp.set_keepalive_retries(Some(KEEPALIVE_PROBES));
     #[cfg(target_os = "linux")]
     tcp.set_tcp_user_timeout(Some(DEAD));
-    let Some(proxy) = &config.proxy_url else {
+    let Some(proxy_url) = &config.proxy_url else {
         return connect_by(tcp, config);
     };
     // The matcher splits the user and the password from the URL.
-    let proxy = Matcher::builder().all(proxy.to_string()).build();
-    let proxy = proxy.intercept(&config.cluster_url);
-    let proxy = proxy.context("cannot use a proxy of this protocol")?;
+    let matcher = Matcher::builder().all(proxy_url.to_string()).build();
+    let proxy = matcher
+        .intercept(&config.cluster_url)
+        .context("cannot use a proxy of this protocol")?;
     let url = proxy.uri().clone();
     match url.scheme_str() {
         Some("http") => connect_by(tunnel(&proxy, tcp), config),
@@ -191,8 +197,8 @@ impl Requests {
             Ok(answer) => answer,
             Err(late) => Err(Error::Service(late.into())),
         };
-        let code = answer.as_ref().map(Response::status);
-        let code = code.as_ref().map_or("<error>", |code| code.as_str());
+        let status = answer.as_ref().map(Response::status);
+        let code = status.as_ref().map_or("<error>", StatusCode::as_str);
         let (method, duration) = (method.as_str(), start.elapsed());
         tracing::debug!(method, %path, status = code, ?duration, "request");
         self.metrics
@@ -220,13 +226,13 @@ impl<E> Policy<Request<Body>, Response<Body>, E> for Repeat {
         request: &mut Request<Body>,
         answer: &mut Result<Response<Body>, E>,
     ) -> Option<Sleep> {
-        let answer = answer.as_ref().ok()?;
-        if self.repeats == REPEATS || !may_repeat(request, answer.status()) {
+        let response = answer.as_ref().ok()?;
+        if self.repeats == REPEATS || !may_repeat(request, response.status()) {
             return None;
         }
         let pause = growing(PAUSE).build().nth(self.repeats)?;
         self.repeats += 1;
-        Some(sleep(pause.max(asked_pause(answer.headers()))))
+        Some(sleep(pause.max(asked_pause(response.headers()))))
     }
 
     fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
@@ -247,8 +253,10 @@ fn may_repeat(request: &Request<Body>, answer: StatusCode) -> bool {
         StatusCode::TOO_MANY_REQUESTS => true,
         // The API server, or a proxy before it, does not say whether the request was processed.
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
-            let media_type = request.headers().get(CONTENT_TYPE);
-            let media_type = media_type.map_or(&b""[..], |value| value.as_bytes());
+            let media_type = match request.headers().get(CONTENT_TYPE) {
+                Some(value) => value.as_bytes(),
+                None => b"",
+            };
             let body = request.body().try_clone().map(Body::collect_bytes);
             let Some(Some(Ok(body))) = body.map(FutureExt::now_or_never) else {
                 return false;
@@ -261,32 +269,35 @@ fn may_repeat(request: &Request<Body>, answer: StatusCode) -> bool {
 
 /// Whether it makes no difference if the API server processes a request a second time.
 fn is_idempotent(method: &Method, media_type: &[u8], body: &[u8]) -> bool {
-    let has = |pointer| {
-        let body = serde_json::from_slice::<Value>(body);
-        body.is_ok_and(|body| body.pointer(pointer).is_some_and(Value::is_string))
-    };
     match *method {
         Method::GET | Method::HEAD => true,
         // Otherwise, the second request could undo a change that another client made in between.
-        Method::PUT => has("/metadata/resourceVersion"),
+        Method::PUT => has_text(body, "/metadata/resourceVersion"),
         // An apply or a merge sets the same values. A JSON patch can add to a list twice, and its tests fail if the
         // first request was processed.
         Method::PATCH => media_type != b"application/json-patch+json",
         // Otherwise, the second request could delete a new object with the same name.
-        Method::DELETE => has("/preconditions/uid") || has("/preconditions/resourceVersion"),
+        Method::DELETE => {
+            has_text(body, "/preconditions/uid") || has_text(body, "/preconditions/resourceVersion")
+        }
         // With `generateName`, a second POST creates a second object. With a name, it fails, and the object looks like
         // that of another program.
         _ => false,
     }
 }
 
+/// Whether `body` is JSON with a text at `pointer`.
+fn has_text(body: &[u8], pointer: &str) -> bool {
+    let parsed = serde_json::from_slice::<Value>(body);
+    parsed.is_ok_and(|value| value.pointer(pointer).is_some_and(Value::is_string))
+}
+
 /// The pause that an answer asks for: zero if it asks for none, and at most [`LONGEST_PAUSE`].
 fn asked_pause(headers: &HeaderMap) -> Duration {
-    let seconds = headers
+    let asked = headers
         .get(RETRY_AFTER)
-        .and_then(|value| value.to_str().ok());
-    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
-    Duration::from_secs(seconds.unwrap_or_default()).min(LONGEST_PAUSE)
+        .and_then(|value| value.to_str().ok()?.parse().ok());
+    Duration::from_secs(asked.unwrap_or(0)).min(LONGEST_PAUSE)
 }
 
 fn is_watch(request: &Request<Body>) -> bool {
@@ -396,10 +407,9 @@ mod tests {
         });
         let count = Arc::new(AtomicUsize::new(0));
         let counts = count.clone();
-        let begun = move || {
+        let client = watching(Client::new(answers, "default"), move || {
             counts.fetch_add(1, Ordering::Relaxed);
-        };
-        let client = watching(Client::new(answers, "default"), begun);
+        });
         for (uri, expected) in [("/", 0), ("/forbidden?watch=true", 0), ("/?watch=true", 1)] {
             let request = Request::get(uri).body(Body::empty()).expect("a request");
             client.send(request).await.expect("an answer");
@@ -464,11 +474,12 @@ mod tests {
 
     #[test]
     fn no_answer_can_ask_for_a_long_pause() {
-        let asked = |value: &'static str| {
+        fn asked(value: &'static str) -> u64 {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, HeaderValue::from_static(value));
             asked_pause(&headers).as_secs()
-        };
+        }
+
         assert_eq!(asked("0"), 0);
         assert_eq!(asked("7"), 7);
         for long in ["33", "3600", "18446744073709551615"] {
@@ -484,8 +495,8 @@ mod tests {
     async fn arrivals(request: Request<Body>, code: u16) -> usize {
         let count = Arc::new(AtomicUsize::new(0));
         let counts = count.clone();
-        let expected = request.body().try_clone().expect("a copy");
-        let expected = expected.collect_bytes().await.expect("a body");
+        let copy = request.body().try_clone().expect("a copy");
+        let expected = copy.collect_bytes().await.expect("a body");
         let answers = service_fn(move |request: Request<Body>| {
             counts.fetch_add(1, Ordering::Relaxed);
             let expected = expected.clone();
@@ -509,8 +520,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_creation_that_may_have_succeeded_is_sent_once() {
-        let creation = || request("POST", "application/json", GENERATED);
-        let update = || request("PUT", "application/json", READ);
+        fn creation() -> Request<Body> {
+            request("POST", "application/json", GENERATED)
+        }
+        fn update() -> Request<Body> {
+            request("PUT", "application/json", READ)
+        }
+
         for code in [500, 503, 504] {
             assert_eq!(arrivals(creation(), code).await, 1, "{code}");
         }

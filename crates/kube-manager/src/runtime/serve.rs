@@ -79,10 +79,10 @@ pub async fn plain(listener: TcpListener, routes: Router) -> Result<()> {
 /// An HTTP/2 client could have any number of requests in flight on one connection. The API server calls webhooks over
 /// HTTP/1.1 anyway, except webhooks on its own machine.
 fn strict<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
-    let mut server = server.http1_only();
-    let mut http = server.http_builder().http1();
+    let mut strict = server.http1_only();
+    let mut http = strict.http_builder().http1();
     http.timer(TokioTimer::new()).header_read_timeout(IDLE);
-    server
+    strict
 }
 
 /// The certificate for HTTPS.
@@ -115,7 +115,7 @@ impl Pair {
     /// Reads the contents of `tls.crt` and `tls.key`.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self> {
         let certificates = CertificateDer::pem_slice_iter(certificates)
-            .map(|it| it.map(|it| it.to_vec()))
+            .map(|certificate| certificate.map(|certificate| certificate.to_vec()))
             .collect::<Result<_, _>>()
             .context("cannot understand `tls.crt`")?;
         let key = PrivateKeyDer::from_pem_slice(key).context("cannot understand `tls.key`")?;
@@ -126,11 +126,8 @@ impl Pair {
     }
 
     fn read(folder: &Path) -> Result<Self> {
-        let read = |file| {
-            let path = folder.join(file);
-            fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))
-        };
-        let pair = Self::from_pem(&read("tls.crt")?, &read("tls.key")?);
+        let certificates = read_file(&folder.join("tls.crt"))?;
+        let pair = Self::from_pem(&certificates, &read_file(&folder.join("tls.key"))?);
         pair.with_context(|| format!("cannot use the certificate in `{}`", folder.display()))
     }
 
@@ -142,11 +139,16 @@ impl Pair {
     pub fn config(self) -> Result<Arc<ServerConfig>> {
         let certificates = self.certificates.into_iter().map(Into::into).collect();
         let key = PrivateKeyDer::try_from(self.key).map_err(anyhow::Error::msg)?;
-        let config = ServerConfig::builder().with_no_client_auth();
-        let mut config = config.with_single_cert(certificates, key)?;
+        let mut config = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))
 }
 
 impl Certificate {
@@ -202,8 +204,8 @@ pub async fn secure(
     };
     let tls = RustlsConfig::from_config(first.clone().config()?);
     let handle = Handle::new();
-    let server = strict(axum_server::from_tcp_rustls(listener, tls.clone())?);
-    let server = server.handle(handle.clone());
+    let server =
+        strict(axum_server::from_tcp_rustls(listener, tls.clone())?).handle(handle.clone());
     let stopped = async {
         stop.await;
         handle.graceful_shutdown(None);
@@ -245,14 +247,17 @@ async fn reload(
 
 /// /metrics, without authentication.
 pub fn metrics(metrics: Metrics) -> Router {
-    let text = async move || match metrics.text() {
+    Router::new().route("/metrics", get(metrics_text).with_state(metrics))
+}
+
+async fn metrics_text(State(metrics): State<Metrics>) -> Response {
+    match metrics.text() {
         Ok(text) => ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "cannot write the metrics");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
-    };
-    Router::new().route("/metrics", get(text))
+    }
 }
 
 /// Limits `routes` to clients whose token has permission to `get` the path.
@@ -366,6 +371,7 @@ impl Gate {
         let review = Api::all(self.client.clone())
             .create(&params, &review)
             .await?;
+        // Without a status, nobody is authenticated.
         let status = review.status.unwrap_or_default();
         let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
             return Ok(StatusCode::UNAUTHORIZED);

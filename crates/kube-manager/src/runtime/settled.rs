@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::difference::{Difference, differences};
 
-/// The most differences that are kept. A difference needs 8 bytes.
+/// The most differences that are remembered. A difference needs 8 bytes.
 const MOST: usize = 100_000;
 
 /// The differences that were left after a child was sent, for all children of a kind.
@@ -23,8 +23,8 @@ impl Settled {
     /// The first field in which `live` differs from `desired`, apart from the differences that are settled.
     pub fn difference(&self, live: &Value, desired: &Value) -> Option<String> {
         let settled = self.0.lock();
-        let mut open = differences(live, desired).into_iter();
-        let open = open.find(|difference| !settled.contains(&hash(live, difference)));
+        let mut differences = differences(live, desired).into_iter();
+        let open = differences.find(|difference| !settled.contains(&hash(live, difference)));
         open.map(|difference| difference.field)
     }
 

@@ -112,15 +112,17 @@ fn part_of(
         (before, Value::Null) => (before.is_null() || owned.can_go()).then_some(None),
         (Value::Object(_) | Value::Null, Value::Object(after)) if !is_atomic(schema) => {
             let nothing = Map::new();
-            let before = before.as_object().unwrap_or(&nothing);
+            let fields = before.as_object().unwrap_or(&nothing);
             let mut all = Map::new();
-            for key in before
+            for key in fields
                 .keys()
-                .chain(after.keys().filter(|key| !before.contains_key(*key)))
+                .chain(after.keys().filter(|key| !fields.contains_key(*key)))
             {
-                let value = |of: &Map<String, Value>| of.get(key).cloned().unwrap_or_default();
                 let owned = &owned.of(&format!("f:{key}"));
-                let values = (&value(before), &value(after));
+                let values = (
+                    fields.get(key).unwrap_or(&Value::Null),
+                    after.get(key).unwrap_or(&Value::Null),
+                );
                 if let Some(part) = part_of(owned, property(schema, key), values)? {
                     all.insert(key.clone(), part);
                 }
@@ -142,32 +144,38 @@ fn part_of_list(
     (before, after): (&Value, &[Value]),
 ) -> Option<Option<Value>> {
     let no_list = Vec::new();
-    let before = before.as_array().unwrap_or(&no_list);
-    let key = |element: &Value| -> Value {
-        let key = keys.iter().map(|key| (key.clone(), element[key].clone()));
-        Value::Object(key.collect())
-    };
-    let find = |list: &[Value], element: &Value| {
-        let found = list.iter().find(|it| key(it) == key(element));
-        found.cloned().unwrap_or_default()
-    };
-    // The key in `fieldsV1`, such as `k:{"type":"Ready"}`.
-    let owned_of = |element: &Value| owned.of(&format!("k:{}", key(element)));
-    let gone = before.iter().filter(|it| find(after, it).is_null());
-    for element in gone {
-        part_of(&owned_of(element), None, (element, &Value::Null))?;
+    let known = before.as_array().unwrap_or(&no_list);
+    for element in known {
+        if same_key(after, element, keys).is_null() {
+            let part = owned.of(&list_key(element, keys));
+            part_of(&part, None, (element, &Value::Null))?;
+        }
     }
     let mut all = Vec::new();
     for element in after {
-        let values = (&find(before, element), element);
-        if let Some(mut part) = part_of(&owned_of(element), schema.and_then(items), values)? {
+        let part = owned.of(&list_key(element, keys));
+        let values = (same_key(known, element, keys), element);
+        if let Some(mut changed) = part_of(&part, schema.and_then(items), values)? {
             for key in keys {
-                part[key] = element[key].clone();
+                changed[key] = element[key].clone();
             }
-            all.push(part);
+            all.push(changed);
         }
     }
     Some((!all.is_empty()).then_some(Value::Array(all)))
+}
+
+/// The key of a list element in `fieldsV1`, such as `k:{"type":"Ready"}`.
+fn list_key(element: &Value, keys: &[String]) -> String {
+    let fields = keys.iter().map(|key| (key.clone(), element[key].clone()));
+    format!("k:{}", Value::Object(fields.collect()))
+}
+
+/// The element of `list` that has the keys of `element`; `null` if there is none.
+fn same_key<'a>(list: &'a [Value], element: &Value, keys: &[String]) -> &'a Value {
+    let mut elements = list.iter();
+    let found = elements.find(|other| keys.iter().all(|key| other[key] == element[key]));
+    found.unwrap_or(&Value::Null)
 }
 
 /// Whether an object can be owned only as a whole.
@@ -203,10 +211,11 @@ mod tests {
     use super::*;
 
     fn status() -> JSONSchemaProps {
-        let list = |kind: &str| {
+        fn list(kind: &str) -> Value {
             json!({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": kind,
                 "x-kubernetes-list-map-keys": (kind == "map").then_some(["type"])})
-        };
+        }
+
         let schema = json!({"type": "object", "properties": {
             "conditions": list("map"), "others": list("atomic"),
             "whole": {"type": "object", "x-kubernetes-map-type": "atomic"},
@@ -216,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_status_is_shared_only_if_its_conditions_are_a_map() {
-        let crd = |list: &str| {
+        fn crd(list: &str) -> CustomResourceDefinition {
             let schema = json!({"type": "object", "properties": {"status": {"type": "object",
                 "properties": {"conditions": {"type": "array", "items": {"type": "object"},
                     "x-kubernetes-list-type": list, "x-kubernetes-list-map-keys": ["type"]}}}}});
@@ -226,7 +235,8 @@ mod tests {
             let spec = json!({"group": "shop.example.com", "scope": "Namespaced", "names": names,
                 "versions": [version]});
             serde_json::from_value(json!({"metadata": {}, "spec": spec})).expect("a CRD")
-        };
+        }
+
         assert!(schema(crd("map")).is_some());
         assert!(schema(crd("atomic")).is_none());
     }
@@ -315,16 +325,15 @@ mod tests {
             entry("me", "Update", json!({"f:count": {}, "f:url": {}})),
             entry("me", "Apply", json!({"f:count": {}})),
         ];
-        let part_for = |after: &Value| {
-            let before = json!({"count": 1, "url": "a", "other": 1});
-            part(&fields, "me", &status(), (&before, after))
-        };
+        let before = json!({"count": 1, "url": "a", "other": 1});
         let after = json!({"count": 2, "url": "a", "other": 1});
-        assert_eq!(part_for(&after), Some(json!({"count": 2, "url": "a"})));
+        let changed = part(&fields, "me", &status(), (&before, &after));
+        assert_eq!(changed, Some(json!({"count": 2, "url": "a"})));
         for key in ["count", "url"] {
-            let mut after = after.clone();
-            after[key] = Value::Null;
-            assert_eq!(part_for(&after), None, "{key}");
+            let mut without = after.clone();
+            without[key] = Value::Null;
+            let removed = part(&fields, "me", &status(), (&before, &without));
+            assert_eq!(removed, None, "{key}");
         }
     }
 }

@@ -37,6 +37,9 @@ use super::{
     versions,
 };
 
+/// The API group of CRDs.
+const CRD_GROUP: &str = "apiextensions.k8s.io";
+
 /// The number of objects in a page of a list.
 const PAGE: u32 = 500;
 
@@ -75,15 +78,18 @@ const NAMES: usize = 5;
 /// The permissions that the migration of `crds` needs: to read each of these CRDs and to write its status, and to list
 /// and to patch its objects.
 pub(super) fn grants(crds: &[CustomResourceDefinition]) -> Vec<Grant> {
-    let crds = crds.iter().filter(|crd| has_versions(crd));
-    let grants = crds.flat_map(|crd| {
-        let names = || [format!("{}.{}", crd.spec.names.plural, crd.spec.group)];
-        let crd_grant =
-            |resource, verbs| Grant::new("apiextensions.k8s.io", resource, verbs).named(names());
+    let with_versions = crds.iter().filter(|crd| has_versions(crd));
+    let grants = with_versions.flat_map(|crd| {
         let (group, plural) = (&crd.spec.group, &crd.spec.names.plural);
+        let name = format!("{plural}.{group}");
         [
-            crd_grant("customresourcedefinitions", &[Verb::Get]),
-            crd_grant("customresourcedefinitions/status", &[Verb::Patch]),
+            Grant::new(CRD_GROUP, "customresourcedefinitions", &[Verb::Get]).named([name.clone()]),
+            Grant::new(
+                CRD_GROUP,
+                "customresourcedefinitions/status",
+                &[Verb::Patch],
+            )
+            .named([name]),
             Grant::new(group, plural, &[Verb::List, Verb::Patch]),
         ]
     });
@@ -96,8 +102,8 @@ pub(super) fn tasks(
     delay: Duration,
     metrics: &Metrics,
 ) -> Vec<Pending> {
-    let crds = crds.iter().filter(|crd| has_versions(crd));
-    let tasks = crds.map(|crd| {
+    let with_versions = crds.iter().filter(|crd| has_versions(crd));
+    let tasks = with_versions.map(|crd| {
         let migration = Migration::new(crd, delay, metrics.clone());
         Pending::new("storage migration", Replicas::Leader, |task| {
             migration.run(task)
@@ -165,14 +171,14 @@ impl Migration {
     /// Migrates the stored objects whenever the CRD needs it, until the operator stops.
     pub async fn run(self, task: Task) -> Result<()> {
         let mut trouble = Trouble::new("waits with the storage migration");
-        let pauses = || growing(self.delay..LONGEST.max(2 * self.delay)).build();
-        let (mut backoff, mut seen) = (pauses(), None);
+        let pauses = growing(self.delay..LONGEST.max(2 * self.delay));
+        let (mut backoff, mut seen) = (pauses.build(), None);
         let work = async {
             loop {
                 let pause = match self.turn(&task.client, &mut seen).await {
                     Ok(Outcome::Done) => {
                         trouble.ends();
-                        backoff = pauses();
+                        backoff = pauses.build();
                         self.delay
                     }
                     Ok(Outcome::After(pause)) => pause,
@@ -235,7 +241,10 @@ impl Migration {
                 let page = crds.list(&crd, None, &objects, &first).await?;
                 let start = Start {
                     generation,
-                    resource_version: page.metadata.resource_version.unwrap_or_default(),
+                    resource_version: page
+                        .metadata
+                        .resource_version
+                        .context("the list of objects has no resource version")?,
                 };
                 let message = start.note(&format!("objects are written in version `{target}`"));
                 crds.report(&crd, reason::MIGRATING, &message, None).await?;
@@ -282,7 +291,7 @@ impl Migration {
                 Err(error) => return Err(error),
             };
             let mut count = 0;
-            for object in page.items.iter().filter(|it| start.concerns(it)) {
+            for object in page.items.iter().filter(|object| start.concerns(object)) {
                 let began = Instant::now();
                 let result = match objects.write(object).await? {
                     Written::Stored => "written",
@@ -305,10 +314,10 @@ impl Migration {
                 tracing::info!(crd = self.crd, objects = count, left, "migrates");
             }
             let now = crds.get().await?;
-            let same = now.filter(|it| it.metadata.generation == Some(start.generation));
+            let same = now.filter(|crd| crd.metadata.generation == Some(start.generation));
             let Some(same) = same else { return Ok(None) };
             crd = same;
-            params.continue_token = page.metadata.continue_.filter(|it| !it.is_empty());
+            params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
                 return Ok(Some((crd, refused)));
             }
@@ -318,9 +327,9 @@ impl Migration {
 
 /// The stored version of the CRD, if some objects may be stored in another version.
 fn target(crd: &CustomResourceDefinition) -> Option<String> {
-    let target = crd.spec.versions.iter().find(|it| it.storage)?;
+    let target = crd.spec.versions.iter().find(|version| version.storage)?;
     let stored = crd.status.as_ref()?.stored_versions.as_deref()?;
-    let is_done = stored.iter().all(|it| *it == target.name);
+    let is_done = stored.iter().all(|version| *version == target.name);
     (!is_done).then(|| target.name.clone())
 }
 
@@ -335,8 +344,11 @@ fn name(object: &PartialObjectMeta<DynamicObject>) -> String {
 
 /// The message of the condition about refused objects.
 fn refusals(refused: &BTreeMap<String, String>) -> String {
-    let some = refused.iter().take(NAMES);
-    let some: Vec<_> = some.map(|(name, why)| format!("{name}: {why}")).collect();
+    let some: Vec<_> = refused
+        .iter()
+        .take(NAMES)
+        .map(|(name, why)| format!("{name}: {why}"))
+        .collect();
     let more = refused.len().saturating_sub(NAMES);
     let more = if more > 0 {
         format!("; and {more} more")
@@ -372,7 +384,9 @@ impl Start {
     /// The start of an unfinished migration, read from the condition of `crd`.
     fn of(crd: &CustomResourceDefinition) -> Option<Self> {
         let [since, of] = Self::NOTE;
-        let condition = conditions(crd).iter().find(|it| it.type_ == CONDITION)?;
+        let condition = conditions(crd)
+            .iter()
+            .find(|condition| condition.type_ == CONDITION)?;
         let (_, note) = condition.message.as_deref()?.rsplit_once(since)?;
         let (resource_version, generation) = note.strip_suffix(')')?.split_once(of)?;
         let start = Self {
@@ -397,7 +411,7 @@ fn order(resource_version: &str) -> (usize, &str) {
 fn conditions(crd: &CustomResourceDefinition) -> &[CustomResourceDefinitionCondition] {
     let status = crd.status.as_ref();
     status
-        .and_then(|it| it.conditions.as_deref())
+        .and_then(|status| status.conditions.as_deref())
         .unwrap_or_default()
 }
 
@@ -444,10 +458,17 @@ impl Crds<'_> {
         message: &str,
         stored: Option<&str>,
     ) -> Result<()> {
-        let status = ["False", "True"][usize::from(reason == reason::MIGRATED)];
-        let old = conditions(crd).iter().find(|it| it.type_ == CONDITION);
-        let since = old.filter(|it| it.status == status);
-        let since = since.and_then(|it| it.last_transition_time.clone());
+        let status = if reason == reason::MIGRATED {
+            "True"
+        } else {
+            "False"
+        };
+        let old = conditions(crd)
+            .iter()
+            .find(|condition| condition.type_ == CONDITION);
+        let since = old
+            .filter(|condition| condition.status == status)
+            .and_then(|condition| condition.last_transition_time.clone());
         let new = CustomResourceDefinitionCondition {
             type_: CONDITION.to_owned(),
             status: status.to_owned(),
@@ -460,7 +481,7 @@ impl Crds<'_> {
             return Ok(());
         }
         let mut conditions = conditions(crd).to_vec();
-        conditions.retain(|it| it.type_ != CONDITION);
+        conditions.retain(|condition| condition.type_ != CONDITION);
         conditions.push(new);
         let mut status = json!({"conditions": conditions});
         if let Some(stored) = stored {
@@ -493,12 +514,12 @@ struct Objects {
 impl Objects {
     fn new(client: &Client, crd: &CustomResourceDefinition, target: &str) -> Self {
         let spec = &crd.spec;
-        let mut served = spec.versions.iter().filter(|it| it.served);
+        let mut served = spec.versions.iter().filter(|version| version.served);
         let served = served
             .clone()
-            .find(|it| it.name == target)
+            .find(|version| version.name == target)
             .or_else(|| served.next());
-        let version = served.map_or(target, |it| &it.name);
+        let version = served.map_or(target, |version| &version.name);
         let kind = GroupVersionKind::gvk(&spec.group, version, &spec.names.kind);
         let resource = ApiResource::from_gvk_with_plural(&kind, &spec.names.plural);
         Self {
@@ -529,8 +550,7 @@ impl Objects {
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
         };
-        let write = || api.patch_metadata(&name, &params, &patch);
-        let written = write
+        let written = (|| api.patch_metadata(&name, &params, &patch))
             .retry(growing(AGAIN).with_max_times(TIMES))
             .sleep(sleep)
             .when(|error| match error {
@@ -577,12 +597,15 @@ mod tests {
 
     #[test]
     fn there_is_something_to_do_while_another_version_is_stored() {
-        let target = |stored: Value| target(&crd(stored, json!([])));
-        assert_eq!(target(json!(["v1"])).as_deref(), Some("v2"));
-        assert_eq!(target(json!(["v1", "v2"])).as_deref(), Some("v2"));
-        assert_eq!(target(json!(["v2"])), None);
-        // The API server has not looked at the CRD yet.
-        assert_eq!(target(Value::Null), None);
+        for (stored, expected) in [
+            (json!(["v1"]), Some("v2")),
+            (json!(["v1", "v2"]), Some("v2")),
+            (json!(["v2"]), None),
+            // The API server has not looked at the CRD yet.
+            (Value::Null, None),
+        ] {
+            assert_eq!(target(&crd(stored, json!([]))).as_deref(), expected);
+        }
     }
 
     proptest! {
@@ -608,10 +631,11 @@ mod tests {
 
     #[test]
     fn many_refusals_are_told_in_short() {
-        let refused = |count: usize| {
-            let all = (0..count).map(|it| (format!("shop/{it}"), "why".to_owned()));
+        fn refused(count: usize) -> String {
+            let all = (0..count).map(|number| (format!("shop/{number}"), "why".to_owned()));
             refusals(&all.collect())
-        };
+        }
+
         assert_eq!(refused(1), "1 object is refused: shop/0: why");
         assert_eq!(
             refused(7),

@@ -8,7 +8,7 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Runtime;
+use super::services::Services;
 
 /// Which replicas of the operator run a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +59,16 @@ impl Pending {
     }
 
     /// Spawns the task in `tasks`.
-    pub fn start(self, runtime: &Runtime, tasks: &mut JoinSet<Result<()>>) {
+    pub fn start(self, services: &Services, tasks: &mut JoinSet<Result<()>>) {
         let Self {
             name,
             replicas,
             run,
         } = self;
-        let (stop, leadership) = (runtime.stop.clone(), runtime.leadership.clone());
+        let (stop, leadership) = (services.host.stop.clone(), services.leadership.clone());
         let client = match replicas {
-            Replicas::All => runtime.unguarded.clone(),
-            Replicas::Leader => runtime.client.clone(),
+            Replicas::All => services.host.client.clone(),
+            Replicas::Leader => services.client.clone(),
         };
         tasks.spawn(async move {
             if replicas == Replicas::Leader {

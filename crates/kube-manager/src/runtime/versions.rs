@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::ensure;
+use anyhow::bail;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion,
 };
@@ -20,7 +20,11 @@ const DOCUMENTATION: [&str; 4] = ["description", "example", "externalDocs", "tit
 pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let (name, value) = CONVERSION;
     let annotations = crd.metadata.annotations.as_ref();
-    if annotations.is_some_and(|it| it.get(name).is_some_and(|it| it == value)) {
+    if annotations.is_some_and(|annotations| {
+        annotations
+            .get(name)
+            .is_some_and(|annotations| annotations == value)
+    }) {
         return Ok(());
     }
     check_beside_stored(crd, |other| other.served)
@@ -30,9 +34,10 @@ pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
 /// because a migration writes all objects and must not lose any field.
 pub(super) fn check_stored(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let status = crd.status.as_ref();
-    let stored = status.and_then(|it| it.stored_versions.as_deref());
-    let stored = stored.unwrap_or_default();
-    check_beside_stored(crd, |other| stored.contains(&other.name))
+    let stored = status.and_then(|status| status.stored_versions.as_ref());
+    check_beside_stored(crd, |other| {
+        stored.is_some_and(|versions| versions.contains(&other.name))
+    })
 }
 
 /// Returns an error if a version that `is_used` has another schema than the stored version.
@@ -41,33 +46,35 @@ fn check_beside_stored(
     is_used: impl Fn(&CustomResourceDefinitionVersion) -> bool,
 ) -> anyhow::Result<()> {
     let conversion = crd.spec.conversion.as_ref();
-    if conversion.is_some_and(|it| it.strategy != "None") {
+    if conversion.is_some_and(|conversion| conversion.strategy != "None") {
         return Ok(());
     }
     let versions = &crd.spec.versions;
-    let Some(stored) = versions.iter().find(|it| it.storage) else {
+    let Some(stored) = versions.iter().find(|version| version.storage) else {
         return Ok(());
     };
-    for other in versions.iter().filter(|it| is_used(it) && !it.storage) {
+    for other in versions
+        .iter()
+        .filter(|version| is_used(version) && !version.storage)
+    {
         let [stored_schema, other_schema] = [schema(stored)?, schema(other)?];
-        let difference = difference(&stored_schema, &other_schema, "");
-        ensure!(
-            difference.is_none(),
-            "`{stored}` and `{other}` of {kind} are both in use, and nothing converts between them, but \
-             their schemas differ in {place}: make the schemas equal, set `served = false` in the \
-                 types of one of them, or give the CRD a conversion",
-            stored = stored.name,
-            other = other.name,
-            kind = crd.spec.names.kind,
-            place = difference.unwrap_or_default(),
-        );
+        if let Some(place) = difference(&stored_schema, &other_schema, "") {
+            bail!(
+                "`{stored}` and `{other}` of {kind} are both in use, and nothing converts between them, but \
+                 their schemas differ in {place}: make the schemas equal, set `served = false` in the \
+                     types of one of them, or give the CRD a conversion",
+                stored = stored.name,
+                other = other.name,
+                kind = crd.spec.names.kind,
+            );
+        }
     }
     Ok(())
 }
 
 fn schema(version: &CustomResourceDefinitionVersion) -> serde_json::Result<Value> {
     let schema = version.schema.as_ref();
-    serde_json::to_value(schema.and_then(|it| it.open_api_v3_schema.as_ref()))
+    serde_json::to_value(schema.and_then(|schema| schema.open_api_v3_schema.as_ref()))
 }
 
 /// The first field in which two schemas differ, such as `` `.spec.title` ``. If both have the field, the differing
@@ -79,7 +86,6 @@ fn difference(a: &Value, b: &Value, field: &str) -> Option<String> {
     let mut keywords = keys(a, b);
     keywords.retain(|keyword| !DOCUMENTATION.contains(keyword));
     keywords.into_iter().find_map(|keyword| {
-        let differs = || Some(format!("`{keyword}` of {}", place(field)));
         match (keyword, a.get(keyword), b.get(keyword)) {
             ("properties", Some(Value::Object(a)), Some(Value::Object(b))) => {
                 keys(a, b).into_iter().find_map(|name| {
@@ -94,17 +100,21 @@ fn difference(a: &Value, b: &Value, field: &str) -> Option<String> {
             ("additionalProperties", Some(a), Some(b)) => difference(a, b, &format!("{field}.*")),
             // The order of these lists has no meaning.
             ("required" | "enum", Some(Value::Array(a)), Some(Value::Array(b))) => {
-                let is_same = a.len() == b.len() && a.iter().all(|it| b.contains(it));
-                if is_same { None } else { differs() }
+                let is_same = a.len() == b.len() && a.iter().all(|item| b.contains(item));
+                (!is_same).then(|| keyword_of(keyword, field))
             }
             (_, a, b) if a == b => None,
-            _ => differs(),
+            _ => Some(keyword_of(keyword, field)),
         }
     })
 }
 
 fn keys<'a>(a: &'a Map<String, Value>, b: &'a Map<String, Value>) -> BTreeSet<&'a str> {
     a.keys().chain(b.keys()).map(String::as_str).collect()
+}
+
+fn keyword_of(keyword: &str, field: &str) -> String {
+    format!("`{keyword}` of {}", place(field))
 }
 
 fn place(field: &str) -> String {
@@ -127,12 +137,13 @@ mod tests {
 
     /// A CRD with the versions `v1`, which is stored, and `v2`, with these schemas of `spec`.
     fn crd(v1: &Value, v2: &Value, change: impl Fn(&mut Value)) -> CustomResourceDefinition {
-        let version = |name: &str, spec: &Value| {
+        fn version(name: &str, spec: &Value) -> Value {
             let schema =
                 json!({"type": "object", "description": name, "properties": {"spec": spec}});
             json!({"name": name, "served": true, "storage": name == "v1",
                 "schema": {"openAPIV3Schema": schema}})
-        };
+        }
+
         let names = json!({"kind": "Book", "plural": "books"});
         let mut crd = json!({"metadata": {}, "spec": {"group": "shop.example.com", "names": names,
             "scope": "Namespaced", "versions": [version("v1", v1), version("v2", v2)]}});
@@ -163,21 +174,22 @@ mod tests {
 
     #[test]
     fn a_difference_is_reported_with_its_place() {
-        let of = |title: Value| json!({"type": "object", "properties": {"title": title}});
-        let text = of(json!({"type": "string", "maxLength": 80}));
-        let list = |items: Value| of(json!({"type": "array", "items": items}));
-        let map = |values: Value| of(json!({"type": "object", "additionalProperties": values}));
+        fn of(title: &Value) -> Value {
+            json!({"type": "object", "properties": {"title": title}})
+        }
+
+        let text = of(&json!({"type": "string", "maxLength": 80}));
         let cases = [
             (
-                of(json!({"type": "string"})),
+                of(&json!({"type": "string"})),
                 "`maxLength` of `.spec.title`",
             ),
             (
-                of(json!({"type": "integer", "maxLength": 80})),
+                of(&json!({"type": "integer", "maxLength": 80})),
                 "`type` of `.spec.title`",
             ),
             (
-                of(json!({"type": "string", "maxLength": 80, "default": "a"})),
+                of(&json!({"type": "string", "maxLength": 80, "default": "a"})),
                 "`default` of `.spec.title`",
             ),
             (json!({"type": "object", "properties": {}}), "`.spec.title`"),
@@ -193,14 +205,17 @@ mod tests {
             assert_eq!(place_of(&text, &other).as_deref(), Some(expected));
             assert_eq!(place_of(&other, &text).as_deref(), Some(expected));
         }
-        let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
+        let elements = [json!({"type": "string"}), json!({"type": "integer"})];
+        let [texts, numbers] = elements
+            .each_ref()
+            .map(|items| of(&json!({"type": "array", "items": items})));
         let expected = Some("`type` of `.spec.title[]`".to_owned());
-        assert_eq!(
-            place_of(&list(text.clone()), &list(number.clone())),
-            expected
-        );
+        assert_eq!(place_of(&texts, &numbers), expected);
+        let [texts, numbers] = elements
+            .each_ref()
+            .map(|values| of(&json!({"type": "object", "additionalProperties": values})));
         let expected = Some("`type` of `.spec.title.*`".to_owned());
-        assert_eq!(place_of(&map(text), &map(number)), expected);
+        assert_eq!(place_of(&texts, &numbers), expected);
     }
 
     #[test]
@@ -220,37 +235,37 @@ mod tests {
         assert!(error(|crd| crd["spec"]["versions"][0]["served"] = false.into()).is_some());
         assert!(error(|crd| crd["spec"]["versions"][1]["served"] = false.into()).is_none());
         assert!(error(|crd| crd["spec"]["conversion"] = json!({"strategy": "Webhook"})).is_none());
-        let annotate = |value: &'static str| {
-            super::check(&crd(&v1, &v2, |crd| {
+        for (value, is_good) in [("lossy", true), ("none", false)] {
+            let annotated = crd(&v1, &v2, |crd| {
                 crd["metadata"]["annotations"] = json!({"kube-manager/conversion": value});
-            }))
-        };
-        assert!(annotate("lossy").is_ok() && annotate("none").is_err());
+            });
+            assert_eq!(super::check(&annotated).is_ok(), is_good, "{value}");
+        }
     }
 
     #[test]
     fn what_is_stored_is_in_use_although_it_is_not_served() {
         let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
-        let is_good = |stored: Value| {
+        for (stored, is_good) in [(json!(["v1"]), true), (json!(["v1", "v2"]), false)] {
             let crd = crd(&v1, &v2, |crd| {
                 crd["metadata"]["annotations"] = json!({"kube-manager/conversion": "lossy"});
                 crd["spec"]["versions"][1]["served"] = false.into();
                 crd["status"] = json!({"storedVersions": stored});
             });
-            check_stored(&crd).is_ok()
-        };
-        assert!(is_good(json!(["v1"])) && !is_good(json!(["v1", "v2"])));
+            assert_eq!(check_stored(&crd).is_ok(), is_good, "{stored}");
+        }
     }
 
     #[test]
     fn no_manifest_is_written_for_a_refused_kind() {
-        let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
-        // A folder in which no file can be written.
-        let write = |crd| {
+        /// Writes to a folder in which no file can be written.
+        fn write(crd: CustomResourceDefinition) -> anyhow::Result<()> {
             let mut manager = Manager::new(Operator::new("shop", "example.com"));
             manager.add_crds([crd]);
             manager.write_manifests(Path::new("/dev/null"))
-        };
+        }
+
+        let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
         let error = write(crd(&v1, &v2, |_| ())).unwrap_err().to_string();
         assert!(error.starts_with("`v1` and `v2` of Book"), "{error}");
         let error = write(crd(&v1, &v1, |_| ())).unwrap_err().to_string();

@@ -28,13 +28,13 @@ use kube::{
 use tokio::sync::SetOnce;
 
 use super::{
-    Runtime,
     backoff::growing,
-    failure,
+    diagnosis, failure,
     guarded::Guarded,
     rbac::Rule,
     requests::watching,
     scope::{Kind, Watchable},
+    services::Services,
     status,
 };
 
@@ -42,7 +42,7 @@ use super::{
 const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
 
 /// How long a watch lasts, in seconds, as in client-go; the next watch continues where it ended. Dead connections are
-/// noticed earlier: see [`READ_TIMEOUT`](super::READ_TIMEOUT).
+/// noticed earlier: see [`READ_TIMEOUT`](super::requests::READ_TIMEOUT).
 const LENGTH: Range<u32> = 300..601;
 
 /// Namespace and name of an object.
@@ -115,8 +115,14 @@ fn describe<K: Watchable>(dyntype: &K::DynamicType, extent: &Extent) -> String {
         text.insert_str(0, "metadata of ");
     }
     let parts = [
-        (" with labels ", Some(labels).filter(|it| !it.is_empty())),
-        (" with fields ", Some(fields).filter(|it| !it.is_empty())),
+        (
+            " with labels ",
+            Some(labels).filter(|labels| !labels.is_empty()),
+        ),
+        (
+            " with fields ",
+            Some(fields).filter(|fields| !fields.is_empty()),
+        ),
         (" in ", extent.namespace.as_ref()),
     ];
     for (word, value) in parts {
@@ -137,7 +143,7 @@ fn resource<K: Watchable>(dyntype: &K::DynamicType) -> String {
 /// The events of all `K` in `extent`, until the manager stops. Sets `synced` after the first list, once the watch has
 /// begun. Errors and readiness are reported for each of `watchers`.
 pub fn watch<K: Watchable>(
-    runtime: &Runtime,
+    services: &Services,
     kind: &Kind<K::DynamicType>,
     extent: &Extent,
     watchers: Vec<Watcher>,
@@ -149,7 +155,7 @@ pub fn watch<K: Watchable>(
     );
     let namespace = extent.namespace.clone();
     let check = move |watcher: &Watcher| format!("{} on {what}", watcher.controller);
-    let (health, metrics) = (runtime.health.clone(), runtime.metrics.clone());
+    let (health, metrics) = (services.health.clone(), services.metrics.clone());
     for watcher in &watchers {
         health.waits(&check(watcher), "waits for the list");
     }
@@ -172,9 +178,12 @@ pub fn watch<K: Watchable>(
             let _ = synced.set(());
         }
     };
-    let keep = watchers.iter().filter(|it| it.keeps_status_fields);
-    let keep: Vec<_> = keep.map(Watcher::field_manager).collect();
-    let client = watching(runtime.client.clone(), begun);
+    let keep: Vec<_> = watchers
+        .iter()
+        .filter(|watcher| watcher.keeps_status_fields)
+        .map(Watcher::field_manager)
+        .collect();
+    let client = watching(services.client.clone(), begun);
     let api = kind.api::<Guarded<K>>(client, namespace.as_deref());
     let mut config = watcher::Config::default().timeout(length());
     // Set only if not empty: kube would send an empty selector, too.
@@ -192,7 +201,7 @@ pub fn watch<K: Watchable>(
             let fields = &mut object.meta_mut().managed_fields;
             match fields {
                 Some(fields) if !keep.is_empty() => {
-                    fields.retain(|entry| keep.iter().any(|it| status::is_of(entry, it)));
+                    fields.retain(|entry| keep.iter().any(|manager| status::is_of(entry, manager)));
                     fields.shrink_to_fit();
                 }
                 _ => *fields = None,
@@ -204,7 +213,7 @@ pub fn watch<K: Watchable>(
                 return;
             }
             is_in_sync.store(false, Ordering::Relaxed);
-            let (reason, says) = (failure::reason(error), failure::message(error));
+            let (reason, says) = (diagnosis::reason(error), failure::message(error));
             for watcher in &watchers {
                 let Watcher {
                     controller, rules, ..
@@ -213,7 +222,7 @@ pub fn watch<K: Watchable>(
                     .watch_errors
                     .with_label_values(&[controller, reason]);
                 errors.inc();
-                let hint = failure::hint(error, rules);
+                let hint = diagnosis::hint(error, rules);
                 if !is_interruption(error) {
                     let says = hint.as_ref().unwrap_or(&says);
                     health.waits(&check(watcher), says.as_str());
@@ -224,14 +233,15 @@ pub fn watch<K: Watchable>(
             }
         })
         .filter_map(|event| ready(event.ok()))
-        .take_until(runtime.stop.clone().cancelled_owned())
+        .take_until(services.host.stop.clone().cancelled_owned())
 }
 
 /// A random length within [`LENGTH`], so that watches that started together do not all end together.
 pub fn length() -> u32 {
     let random = RandomState::new().hash_one(());
     let spread = u64::from(LENGTH.end - LENGTH.start);
-    LENGTH.start + u32::try_from(random % spread).unwrap_or_default()
+    // This cannot fail: the spread fits.
+    LENGTH.start + u32::try_from(random % spread).unwrap_or(0)
 }
 
 /// Whether a running watch has ended. This is normal, for example when the watch expires. Only a failure of the next
@@ -248,8 +258,8 @@ fn is_silence(error: &watcher::Error) -> bool {
         cause.source()
     });
     let is_timeout = causes.any(|cause| {
-        let cause = cause.downcast_ref::<io::Error>();
-        cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
+        let io_error = cause.downcast_ref::<io::Error>();
+        io_error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
     });
     is_timeout && matches!(error, watcher::Error::WatchFailed(_))
 }
@@ -292,10 +302,7 @@ mod tests {
     use kube::{Api, Config, api::WatchParams};
 
     use super::{
-        super::{
-            READ_TIMEOUT,
-            requests::{self, PATIENCE, UNUSED},
-        },
+        super::requests::{self, PATIENCE, READ_TIMEOUT, UNUSED},
         *,
     };
 

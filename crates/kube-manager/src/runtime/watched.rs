@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
     Resource, ResourceExt,
     runtime::{reflector::ObjectRef, watcher::Event},
@@ -15,7 +14,7 @@ use kube::{
 use parking_lot::Mutex;
 
 use super::{
-    builder::Builder,
+    closures::Closures,
     guarded::Guarded,
     informer::{Follow, Informers, some_or_all},
     owned::{controlled_by, refers_to},
@@ -23,11 +22,34 @@ use super::{
     watch::{Key, Selector, Shown, Watcher, is_in, key, key_of},
 };
 
+/// Starts to observe the controller's own kind in a namespace, or in all namespaces. The returned observer is called
+/// with each event.
+pub(super) type Observe<K> = Box<dyn Fn(Option<&str>) -> Observer<K> + Send>;
+pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
+
+/// The watches that a controller has declared.
+pub(super) struct Declared<K: Resource> {
+    pub closures: Closures,
+    pub follows: Vec<Follow>,
+    pub observers: Vec<Observe<K>>,
+}
+
+impl<K: Resource> Declared<K> {
+    /// No watches yet. `closures` calls the functions that the controller passes with a watch.
+    pub fn new(closures: Closures) -> Self {
+        Self {
+            closures,
+            follows: Vec::new(),
+            observers: Vec::new(),
+        }
+    }
+}
+
 /// A watch of the kind `S` for a controller of `K`. One of the methods must be called to choose the objects that a
 /// change requeues.
 #[must_use]
 pub struct Watches<'a, K: Resource<DynamicType = ()> + Clone + 'static, S: Watchable> {
-    builder: &'a mut Builder<K>,
+    declared: &'a mut Declared<K>,
     kind: Kind<S::DynamicType>,
     watcher: Watcher,
     selector: Selector,
@@ -42,12 +64,12 @@ where
     S: Watchable,
 {
     pub(super) fn new(
-        builder: &'a mut Builder<K>,
+        declared: &'a mut Declared<K>,
         kind: Kind<S::DynamicType>,
         watcher: Watcher,
     ) -> Self {
         Self {
-            builder,
+            declared,
             kind,
             watcher,
             selector: Selector::default(),
@@ -77,16 +99,16 @@ where
     ) -> Watched<S> {
         let index = Arc::new(Mutex::new(References::default()));
         let (observed, references) = (index.clone(), Arc::new(references));
-        let closures = self.builder.closures.clone();
+        let closures = self.declared.closures.clone();
         let to = move |object: &Guarded<K>| {
             // An object that does not fit its type refers to nothing.
             let Ok(typed) = &object.0 else {
                 return HashSet::new();
             };
-            let to = closures.call("references", &key(object), || references(typed));
-            to.iter().flatten().map(key_of).collect()
+            let named = closures.call("references", &key(object), || references(typed));
+            named.iter().flatten().map(key_of).collect()
         };
-        self.builder.observers.push(Box::new(move |namespace| {
+        self.declared.observers.push(Box::new(move |namespace| {
             let (index, to) = (observed.clone(), to.clone());
             let namespace = namespace.map(str::to_owned);
             let mut listed = HashSet::new();
@@ -114,7 +136,7 @@ where
         self,
         map: impl Fn(&S) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
     ) -> Watched<S> {
-        let closures = self.builder.closures.clone();
+        let closures = self.declared.closures.clone();
         self.follow(move |object| {
             let named = closures.call("map", &key(object), || map(object));
             named.iter().flatten().map(key_of).collect()
@@ -122,21 +144,20 @@ where
     }
 
     /// Requeues the owner of a changed object: the object of the controller to which the controller owner reference
-    /// points, before and after the change. [`Builder::owns`] also creates and corrects the owned objects. Use this method for objects that another
+    /// points, before and after the change. [`Builder::owns`](super::Builder::owns) also creates and corrects the owned objects. Use this method for objects that another
     /// program creates, or if their metadata is enough.
     pub fn requeues_owner(self) -> Watched<S> {
         self.follow(|object| {
             let owner = controlled_by(object).filter(|owner| refers_to::<K>(owner));
-            let key = |owner: OwnerReference| (object.namespace(), owner.name);
-            owner.map(key).into_iter().collect()
+            Vec::from_iter(owner.map(|owner| (object.namespace(), owner.name)))
         })
     }
 
     /// Limits the watch to these namespaces, instead of the namespaces of the controller; an empty list means all
     /// namespaces. Ignored for a cluster-scoped kind. The operator's role must have the permissions there.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let namespaces: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
-        self.namespaces = Some(namespaces.into_iter().collect());
+        let unique: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
+        self.namespaces = Some(Vec::from_iter(unique));
         self
     }
 
@@ -170,7 +191,7 @@ where
             synced.iter_mut().for_each(|synced| synced.namespace = None);
             synced
         });
-        self.builder.follows.push(follow);
+        self.declared.follows.push(follow);
         watched
     }
 }
@@ -281,8 +302,12 @@ impl References {
 
     /// Forgets the objects in `namespace`, or in all namespaces, that are not `listed`.
     fn retain(&mut self, namespace: Option<&String>, listed: &HashSet<Key>) {
-        let gone = self.from.keys().filter(|key| is_in(key, namespace));
-        let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
+        let gone: Vec<_> = self
+            .from
+            .keys()
+            .filter(|key| is_in(key, namespace) && !listed.contains(*key))
+            .cloned()
+            .collect();
         for from in gone {
             self.set(from, HashSet::new());
         }

@@ -27,8 +27,10 @@ impl Workers {
         let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
         let (stopped, all_ended) = (stop.clone(), ended.clone());
         let (sender, built) = oneshot::channel();
+        let context = "cannot start the threads of the controllers";
+        let thread = thread::Builder::new().name("workers".to_owned());
         // The end of a runtime blocks until all work has ended, so the runtime belongs to a thread that may wait.
-        let owner = move || {
+        let started = thread.spawn(move || {
             let runtime = Builder::new_multi_thread()
                 .thread_name("worker")
                 .enable_all()
@@ -45,10 +47,8 @@ impl Workers {
                     let _ = sender.send(Err(error));
                 }
             }
-        };
-        let context = "cannot start the threads of the controllers";
-        let thread = thread::Builder::new().name("workers".to_owned());
-        thread.spawn(owner).context(context)?;
+        });
+        started.context(context)?;
         let handle = built.await.context(context)?.context(context)?;
         Ok(Self {
             handle,

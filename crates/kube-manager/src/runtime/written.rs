@@ -62,16 +62,19 @@ impl Written {
     /// The version of `shown` that the controller has written, if it is newer than `shown`, which the watch has
     /// delivered.
     pub fn newer<K: Resource + Send + Sync + 'static>(&self, shown: &K) -> Option<Arc<K>> {
-        let (newer, object) = self.versions.lock().get(&key(shown))?.clone();
-        let object = object.downcast().ok()?;
+        let (newer, written) = self.versions.lock().get(&key(shown))?.clone();
+        let object = written.downcast().ok()?;
         (newer > version(shown)?).then_some(object)
     }
 
     /// Removes an object once the watch has delivered this version, a newer one, or its deletion.
     pub fn shown<K: Resource>(&self, key: &Key, shown: Option<&K>) {
-        let shown = shown.and_then(version).unwrap_or(u64::MAX);
+        let shown_version = shown.and_then(version).unwrap_or(u64::MAX);
         let mut versions = self.versions.lock();
-        if versions.get(key).is_some_and(|(newer, _)| shown >= *newer) {
+        if versions
+            .get(key)
+            .is_some_and(|(newer, _)| shown_version >= *newer)
+        {
             versions.remove(key);
         }
     }

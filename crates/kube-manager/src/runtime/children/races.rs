@@ -10,17 +10,11 @@ use k8s_openapi::{
 };
 use kube::{Client, api::ObjectMeta, client::Body};
 use parking_lot::Mutex;
-use prometheus::Registry;
 use proptest::{collection::vec, prelude::*};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::runtime::{
-    Operator, Runtime,
     guarded::Guarded,
-    health::Health,
-    leader::Leadership,
-    metrics::Metrics,
     objects::Objects,
     owned::refers_to,
     watch::{Shown, Watcher},
@@ -139,8 +133,8 @@ impl Cluster {
             }
             (Act::Relist, secret) => {
                 self.events.clear();
-                let secret = secret.filter(|secret| is_watched(Some(secret)));
-                let list = secret.iter().map(guarded).collect();
+                let watched = secret.filter(|secret| is_watched(Some(secret)));
+                let list = watched.iter().map(guarded).collect();
                 self.index.take(Shown::All(list), None, None);
             }
             (_, None) => {}
@@ -191,10 +185,6 @@ impl Cluster {
         }
         self.requests.push(method.clone());
         self.next_acts();
-        let failed = |code: u16, reason: &str| {
-            let status = kube::core::Status::failure(reason, reason).with_code(code);
-            (code, json!(status))
-        };
         let Some(live) = self.secret.clone() else {
             if *method != Method::POST {
                 return failed(404, "NotFound");
@@ -207,11 +197,13 @@ impl Cluster {
         } else {
             &body["metadata"]
         };
-        let same = |field: &str| sent[field].is_null() || sent[field] == live["metadata"][field];
+        let is_current = ["uid", "resourceVersion"]
+            .iter()
+            .all(|field| sent[*field].is_null() || sent[*field] == live["metadata"][*field]);
         match *method {
             Method::POST => failed(409, "AlreadyExists"),
             Method::GET => (200, live),
-            _ if !same("uid") || !same("resourceVersion") => failed(409, "Conflict"),
+            _ if !is_current => failed(409, "Conflict"),
             Method::DELETE => {
                 assert!(!self.keeps_values, "a kept value would be lost");
                 self.store(None);
@@ -228,6 +220,11 @@ impl Cluster {
             }
         }
     }
+}
+
+fn failed(code: u16, reason: &str) -> (u16, Value) {
+    let status = kube::core::Status::failure(reason, reason).with_code(code);
+    (code, json!(status))
 }
 
 /// The operator and its API server.
@@ -248,32 +245,14 @@ enum Way {
 }
 
 fn children(client: Client, index: Arc<Owned<Secret>>) -> Children<Secret, ConfigMap> {
-    let operator = Operator::new("test", "example.com");
-    let registry = Registry::new();
-    let runtime = Runtime {
-        operator,
-        client: client.clone(),
-        unguarded: client,
-        kinds: Vec::new(),
-        namespaces: Vec::new(),
-        concurrency: 1,
-        leadership: Leadership::always(),
-        health: Health::default(),
-        metrics: Metrics::new(&operator, registry.clone()).expect("different names"),
-        registry,
-        stop: CancellationToken::new(),
-    };
     let watcher = Watcher {
         controller: NAME,
         field_manager: NAME,
         rules: &[],
         keeps_status_fields: false,
     };
-    let context = Context::new(
-        &runtime,
-        watcher,
-        Written::new::<ConfigMap>(Objects::default()),
-    );
+    let written = Written::new::<ConfigMap>(Objects::default());
+    let context = Context::for_test(client, watcher, written);
     Children::new(context, Kind::of::<Secret>(), index, Vec::new())
 }
 
@@ -294,19 +273,20 @@ impl World {
         }));
         let server = cluster.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
-            let server = server.clone();
+            let cluster = server.clone();
             async move {
                 let (parts, body) = request.into_parts();
-                let body = body.collect_bytes().await?;
-                let body = serde_json::from_slice(&body).unwrap_or_default();
-                let kind = parts.headers.get("content-type");
-                let kind = kind.map(|kind| kind.to_str().expect("a text").to_owned());
-                let (code, answer) = server.lock().answer(
-                    &parts.method,
-                    parts.uri.path(),
-                    &kind.unwrap_or_default(),
-                    &body,
-                );
+                let bytes = body.collect_bytes().await?;
+                // A request without a body.
+                let sent = serde_json::from_slice(&bytes).unwrap_or_default();
+                let media_type = match parts.headers.get("content-type") {
+                    Some(value) => value.to_str().expect("a text"),
+                    None => "",
+                };
+                let (code, answer) =
+                    cluster
+                        .lock()
+                        .answer(&parts.method, parts.uri.path(), media_type, &sent);
                 let answer = Body::from(answer.to_string().into_bytes());
                 Response::builder()
                     .status(code)
@@ -342,20 +322,18 @@ impl World {
 
     /// Reconciles the owner, whose Secret has a password and the text `title`.
     async fn reconcile(&mut self, way: Way, title: &str) -> Result<(), Error> {
-        let metadata = |name: &str, uid| ObjectMeta {
-            name: Some(name.to_owned()),
-            namespace: Some("home".to_owned()),
-            uid,
-            ..ObjectMeta::default()
-        };
-        let owner = ConfigMap {
-            metadata: metadata("owner", Some("owner".to_owned())),
-            ..ConfigMap::default()
-        };
+        let mut owner = ConfigMap::default();
+        owner.metadata.name = Some("owner".to_owned());
+        owner.metadata.namespace = Some("home".to_owned());
+        owner.metadata.uid = Some("owner".to_owned());
         self.passwords += 1;
         let password = ByteString(format!("password {}", self.passwords).into_bytes());
         let secret = |password| Secret {
-            metadata: metadata("a", None),
+            metadata: ObjectMeta {
+                name: Some("a".to_owned()),
+                namespace: Some("home".to_owned()),
+                ..ObjectMeta::default()
+            },
             data: Some(
                 [
                     ("password".to_owned(), password),
@@ -367,11 +345,11 @@ impl World {
         };
         let reconcile = async {
             let known = self.children.of(&owner);
-            let known = known
+            let known_password = known
                 .first()
                 .and_then(|secret| secret.data.as_ref()?.get("password"));
             let child = match way {
-                Way::Reuse => Child::new(secret(known.cloned().unwrap_or(password))),
+                Way::Reuse => Child::new(secret(known_password.cloned().unwrap_or(password))),
                 Way::Keep => Child::new(secret(password)).keep(["data", "password"]),
                 Way::CreateOnly => Child::create_only(secret(password)),
             };

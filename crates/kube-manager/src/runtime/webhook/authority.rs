@@ -103,16 +103,20 @@ pub(super) struct Leaf {
 impl Authorities {
     /// The bundle that the API server must trust, in PEM.
     pub fn bundle(&self) -> String {
-        self.0.iter().map(|it| it.certificate.as_str()).collect()
+        self.0
+            .iter()
+            .map(|authority| authority.certificate.as_str())
+            .collect()
     }
 
     /// The authority that signs; `None` if there are no authorities.
     pub fn signer(&self, now: Timestamp, lifetimes: &Lifetimes) -> Option<&Authority> {
-        let signs = |it: &&Authority| it.signs(now, lifetimes);
-        let newest = self.0.iter().rev().find(signs);
-        // No authority is trusted yet. Prefer one that is valid.
-        let valid = || self.0.iter().find(|it| it.has_begun(now));
-        newest.or_else(valid).or(self.0.first())
+        let mut newest_first = self.0.iter().rev();
+        let newest = newest_first.find(|authority| authority.signs(now, lifetimes));
+        // If no authority is trusted yet, prefer one that is valid.
+        newest
+            .or_else(|| self.0.iter().find(|authority| authority.has_begun(now)))
+            .or(self.0.first())
     }
 
     /// A new leaf, if `old` must be replaced now.
@@ -123,8 +127,9 @@ impl Authorities {
         now: Timestamp,
         lifetimes: &Lifetimes,
     ) -> Result<Option<Leaf>> {
-        let signer = self.signer(now, lifetimes);
-        let signer = signer.context("there is no authority")?;
+        let signer = self
+            .signer(now, lifetimes)
+            .context("there is no authority")?;
         let is_new = old.is_none_or(|leaf| leaf.is_old(signer, now, lifetimes));
         is_new
             .then(|| signer.sign(hosts, now, lifetimes))
@@ -134,17 +139,21 @@ impl Authorities {
     /// The next state of the authorities, if it must change now.
     pub fn next(&self, now: Timestamp, lifetimes: &Lifetimes) -> Result<Option<Self>> {
         let mut next = self.clone();
-        next.0.retain(|it| now < it.expires);
+        next.0.retain(|authority| now < authority.expires);
         // When the newer authority started to sign, replicas stopped signing leaves with the older one. These leaves
         // have expired.
         let earlier = before(before(now, lifetimes.leaf), lifetimes.delay);
-        let last = |it: &Authority| it.signs(earlier, lifetimes);
-        if let Some(newer) = next.0.iter().rposition(last) {
+        let signed_earlier = next
+            .0
+            .iter()
+            .rposition(|authority| authority.signs(earlier, lifetimes));
+        if let Some(newer) = signed_earlier {
             next.0.drain(..newer);
         }
-        let is_old =
-            |it: &Authority| after(it.made, lifetimes.authority / 2) <= now || !it.has_begun(now);
-        if next.0.last().is_none_or(is_old) {
+        let needs_successor = next.0.last().is_none_or(|authority| {
+            after(authority.made, lifetimes.authority / 2) <= now || !authority.has_begun(now)
+        });
+        if needs_successor {
             next.0.push(Authority::new(now, lifetimes)?);
         }
         Ok((next != *self).then_some(next))
@@ -176,12 +185,15 @@ fn params(made: Timestamp) -> CertificateParams {
 }
 
 fn validity(params: &mut CertificateParams, from: Timestamp, until: Timestamp) {
-    let at = |time: Timestamp| {
-        let since = Duration::try_from(time.duration_since(Timestamp::UNIX_EPOCH));
-        date_time_ymd(1970, 1, 1) + since.unwrap_or_default()
-    };
-    params.not_before = at(before(from, BACKDATED));
-    params.not_after = at(until);
+    let epoch = date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + since_epoch(before(from, BACKDATED));
+    params.not_after = epoch + since_epoch(until);
+}
+
+/// The time from 1970 to `time`; zero for an earlier time.
+fn since_epoch(time: Timestamp) -> Duration {
+    let since = Duration::try_from(time.duration_since(Timestamp::UNIX_EPOCH));
+    since.unwrap_or(Duration::ZERO)
 }
 
 impl Authority {
@@ -311,6 +323,12 @@ mod tests {
         next.unwrap_or_else(|| authorities.clone())
     }
 
+    /// When the authority was made that signs `now`.
+    fn signer_made(authorities: &Authorities, now: u64) -> Timestamp {
+        let signer = authorities.signer(at(now), &LIFETIMES);
+        signer.expect("a signer").made
+    }
+
     #[test]
     fn the_first_authority_signs_at_once_and_the_second_when_it_is_known() {
         let first = next(&Authorities::default(), at(0));
@@ -324,35 +342,42 @@ mod tests {
         assert!(!leaf.is_old(signer, at(49), &LIFETIMES));
         assert!(leaf.is_old(signer, at(50), &LIFETIMES));
 
-        let first = first.published(at(1)).expect("news");
-        assert_eq!(first.published(at(2)), None);
-        assert_eq!(first.next(at(499), &LIFETIMES).expect("authorities"), None);
-        let both = next(&first, at(500));
+        let published = first.published(at(1)).expect("news");
+        assert_eq!(published.published(at(2)), None);
+        assert_eq!(
+            published.next(at(499), &LIFETIMES).expect("authorities"),
+            None
+        );
+        let both = next(&published, at(500));
         assert_eq!(both.0.len(), 2);
         // The authority is not published for a long time.
-        let signer = |authorities: &Authorities, now| {
-            let signer = authorities.signer(at(now), &LIFETIMES).expect("a signer");
-            signer.made
-        };
-        assert_eq!(signer(&both, 700), at(0));
-        let both = both.published(at(700)).expect("news");
-        assert_eq!(signer(&both, 739), at(0));
-        assert_eq!(signer(&both, 740), at(500));
-        trusts(&both.bundle(), &leaf, HOST, at(50)).expect("trust");
-        assert_eq!(both.next(at(879), &LIFETIMES).expect("authorities"), None);
-        let second = next(&both, at(880));
+        assert_eq!(signer_made(&both, 700), at(0));
+        let both_published = both.published(at(700)).expect("news");
+        assert_eq!(signer_made(&both_published, 739), at(0));
+        assert_eq!(signer_made(&both_published, 740), at(500));
+        trusts(&both_published.bundle(), &leaf, HOST, at(50)).expect("trust");
+        assert_eq!(
+            both_published
+                .next(at(879), &LIFETIMES)
+                .expect("authorities"),
+            None
+        );
+        let second = next(&both_published, at(880));
         assert_eq!(second.0.len(), 1);
         trusts(&second.bundle(), &leaf, HOST, at(50)).expect_err("not any more");
     }
 
     #[test]
     fn what_is_expired_is_replaced_at_once() {
-        let first = next(&Authorities::default(), at(0));
-        let first = first.published(at(0)).expect("news");
+        let first = next(&Authorities::default(), at(0))
+            .published(at(0))
+            .expect("news");
         let second = next(&first, at(5000));
         assert_eq!(second.0.len(), 1);
         assert_eq!(
-            second.signer(at(5000), &LIFETIMES).map(|it| it.made),
+            second
+                .signer(at(5000), &LIFETIMES)
+                .map(|authority| authority.made),
             Some(at(5000))
         );
     }
@@ -360,16 +385,16 @@ mod tests {
     #[test]
     fn an_authority_from_a_wrong_clock_is_replaced() {
         let day = 86_400;
-        let of_tomorrow = next(&Authorities::default(), at(day));
-        let of_tomorrow = of_tomorrow.published(at(day)).expect("news");
+        let of_tomorrow = next(&Authorities::default(), at(day))
+            .published(at(day))
+            .expect("news");
         let both = next(&of_tomorrow, at(0));
         assert_eq!(both.0.len(), 2);
-        let signer = both.signer(at(0), &LIFETIMES).expect("a signer");
-        assert_eq!(signer.made, at(0));
+        assert_eq!(signer_made(&both, 0), at(0));
         // The other authority is removed after the new one has signed for long enough.
-        let both = both.published(at(1)).expect("news");
-        assert_eq!(next(&both, at(41)).0.len(), 2);
-        assert_eq!(next(&both, at(200)).0.len(), 1);
+        let published = both.published(at(1)).expect("news");
+        assert_eq!(next(&published, at(41)).0.len(), 2);
+        assert_eq!(next(&published, at(200)).0.len(), 1);
 
         // A clock that is slightly fast does no harm: the authority is already valid.
         let soon = next(&Authorities::default(), at(3600));
@@ -388,11 +413,14 @@ mod tests {
 
     #[test]
     fn lifetimes_that_leave_no_time_are_refused() {
-        let seconds = |authority, leaf, delay| Lifetimes {
-            authority: Duration::from_secs(authority),
-            leaf: Duration::from_secs(leaf),
-            delay: Duration::from_secs(delay),
-        };
+        fn seconds(authority: u64, leaf: u64, delay: u64) -> Lifetimes {
+            Lifetimes {
+                authority: Duration::from_secs(authority),
+                leaf: Duration::from_secs(leaf),
+                delay: Duration::from_secs(delay),
+            }
+        }
+
         assert!(LIFETIMES.validate().is_ok());
         assert!(seconds(60, 10, 5).validate().is_ok());
         for wrong in [seconds(59, 10, 5), seconds(60, 0, 5), seconds(60, 10, 0)] {
@@ -469,7 +497,7 @@ mod tests {
                     }
                     secret = next(&secret, now);
                     let signer = secret.signer(now, &LIFETIMES).expect("a signer");
-                    if leaf.as_ref().is_none_or(|it| it.is_old(signer, now, &LIFETIMES)) {
+                    if leaf.as_ref().is_none_or(|leaf| leaf.is_old(signer, now, &LIFETIMES)) {
                         *leaf = Some(signer.sign(&hosts, now, &LIFETIMES).expect("a leaf"));
                     }
                     // During an outage, configurations cannot be written.

@@ -14,7 +14,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket},
-    str::FromStr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
@@ -63,18 +62,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     authority::{Authorities, Leaf, Lifetimes},
-    combined, configurations,
-    detour::{self, Detours, Led, RUN_BY, Whose},
+    configurations,
+    detour::{self, Detours, Led, RUN_BY, Whose, combined},
     hook::{self, FailurePolicy, Namespaces, Webhook},
-    lifetimes,
+    options::{Options, Place},
     review::{self, Answer, Handler, Review},
     room,
-    server::Options,
     verdict::Verdict,
 };
 use crate::runtime::{
-    Runtime, failure,
+    failure,
     health::Health,
+    host::Host,
     leader::identity,
     serve::{self, Certificate, Pair},
     trouble::Trouble,
@@ -108,36 +107,6 @@ const FORGETS: Duration = Duration::from_secs(1);
 /// How long the operator waits at its end until the configurations are deleted and the conversions are restored.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The URL at which the API server calls webhooks.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Place {
-    /// At an address of this machine that the operator finds.
-    Auto,
-    /// At this URL, without a slash at its end.
-    Url(String),
-}
-
-impl FromStr for Place {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if text == "auto" {
-            return Ok(Self::Auto);
-        }
-        let url = text.strip_suffix('/').unwrap_or(text);
-        let is_base = url.parse::<Uri>().is_ok_and(|uri| {
-            let authority = uri.authority().map(|it| it.as_str());
-            let base = authority.map(|authority| format!("https://{authority}"));
-            base.as_deref() == Some(url) && !url.contains('@')
-        });
-        ensure!(
-            is_base,
-            "it must look like `https://192.168.1.2:9443`, or be `auto`"
-        );
-        Ok(Self::Url(url.to_owned()))
-    }
-}
-
 /// The host of a URL, in the form of a certificate.
 fn host(url: &str) -> Option<String> {
     let uri = url.parse::<Uri>().ok()?;
@@ -166,7 +135,11 @@ fn candidates(mut addresses: Vec<IpAddr>, server: &Uri, bound: SocketAddr) -> Ve
     }
     let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
     let resolved = (host, server.port_u16().unwrap_or(443)).to_socket_addrs();
-    let resolved: Vec<_> = resolved.into_iter().flatten().map(|it| it.ip()).collect();
+    let resolved: Vec<_> = resolved
+        .into_iter()
+        .flatten()
+        .map(|address| address.ip())
+        .collect();
     let is_local = resolved.iter().any(IpAddr::is_loopback);
     addresses.extend(resolved);
     let mut urls = Vec::new();
@@ -196,6 +169,15 @@ impl Handler for Allows {
     }
 }
 
+async fn answer_test(State(called): State<Arc<AtomicBool>>, body: Bytes) -> Response {
+    called.store(true, Ordering::Relaxed);
+    let place = Arc::new(room::Place::alone());
+    match review::answer(&Allows, &body, &place).await {
+        Ok(answer) => json(answer),
+        Err(_) => StatusCode::BAD_REQUEST.into_response(),
+    }
+}
+
 fn json(answer: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, "application/json")], answer).into_response()
 }
@@ -203,10 +185,11 @@ fn json(answer: Vec<u8>) -> Response {
 /// Refuses requests if a webhook with the policy `Fail` does not answer. The API server would accept them, because the
 /// configurations have the policy `Ignore`.
 pub(super) fn refusing(routes: Router, webhooks: &[Webhook]) -> Router {
-    let strict = webhooks
+    let strict: BTreeSet<_> = webhooks
         .iter()
-        .filter(|it| it.failure_policy() == FailurePolicy::Fail);
-    let strict: BTreeSet<_> = strict.map(|it| it.path().to_owned()).collect();
+        .filter(|webhook| webhook.failure_policy() == FailurePolicy::Fail)
+        .map(|webhook| webhook.path().to_owned())
+        .collect();
     routes.layer(middleware::from_fn_with_state(
         Arc::new(strict),
         refuse_failures,
@@ -232,7 +215,10 @@ async fn refuse_failures(
         return response;
     }
     let (parts, text) = response.into_parts();
-    let text = to_bytes(text, review::MOST).await.unwrap_or_default();
+    let text = match to_bytes(text, review::MOST).await {
+        Ok(text) => text,
+        Err(error) => Bytes::from(format!("the answer cannot be read: {error}")),
+    };
     match review::refuse(&body, String::from_utf8_lossy(&text).into_owned()) {
         Some(answer) => json(answer),
         None => Response::from_parts(parts, Body::from(text)),
@@ -241,9 +227,9 @@ async fn refuse_failures(
 
 /// Spawns a task in `servers` that deletes the configurations of a killed process, and restores the conversions of
 /// `crds`.
-pub(super) fn clean_up(runtime: &Runtime, crds: Vec<String>, servers: &mut JoinSet<Result<()>>) {
-    let here = Here::new(runtime, crds);
-    let stop = runtime.stop.clone();
+pub(super) fn clean_up(host: &Host, crds: Vec<String>, servers: &mut JoinSet<Result<()>>) {
+    let here = Here::new(host, crds);
+    let stop = host.stop.clone();
     servers.spawn(async move {
         here.leave(Whose::Any).await;
         here.detours.says_off();
@@ -259,9 +245,9 @@ struct Here {
 }
 
 impl Here {
-    fn new(runtime: &Runtime, crds: Vec<String>) -> Self {
-        let configurations = Configurations::new(runtime);
-        let (client, operator) = (runtime.unguarded.clone(), runtime.operator.name);
+    fn new(host: &Host, crds: Vec<String>) -> Self {
+        let configurations = Configurations::new(host);
+        let (client, operator) = (host.client.clone(), host.operator.name);
         let detours = Detours::new(client, operator, configurations.identity.clone(), crds);
         Self {
             configurations,
@@ -336,24 +322,22 @@ struct Own {
 
 impl ByUrl {
     /// The webhooks and the conversions of `crds`, which are served at `bound` and called at the URL in `options`.
-    /// `server` is the URL of the API server.
     pub fn new(
         options: &Options,
-        runtime: &Runtime,
-        server: &Uri,
+        host: &Host,
         health: &Health,
         webhooks: Vec<Webhook>,
         crds: Vec<String>,
         bound: SocketAddr,
     ) -> Result<Self> {
         Ok(Self {
-            client: runtime.unguarded.clone(),
-            here: Here::new(runtime, crds),
-            server: server.clone(),
-            deployed_mutating: options.mutating_configuration(runtime.operator.name),
-            deployed_validating: options.validating_configuration(runtime.operator.name),
-            only: if runtime.operator.namespaced {
-                runtime.namespaces.clone()
+            client: host.client.clone(),
+            here: Here::new(host, crds),
+            server: host.server.clone(),
+            deployed_mutating: options.mutating_configuration(host.operator.name),
+            deployed_validating: options.validating_configuration(host.operator.name),
+            only: if host.operator.namespaced {
+                host.namespaces.clone()
             } else {
                 Vec::new()
             },
@@ -361,10 +345,10 @@ impl ByUrl {
             bound,
             hosts: options.webhook_hosts.clone(),
             webhooks,
-            lifetimes: lifetimes(options)?,
+            lifetimes: options.lifetimes()?,
             delay: options.webhook_shutdown_delay.min(FORGETS),
             health: health.clone(),
-            stop: runtime.stop.clone(),
+            stop: host.stop.clone(),
             called: Arc::default(),
         })
     }
@@ -391,14 +375,7 @@ impl ByUrl {
 
     /// The route of the test webhook, which the API server calls if it can reach this machine.
     fn test_route(&self) -> Router {
-        let called = self.called.clone();
-        let answer = async move |body: Bytes| {
-            called.store(true, Ordering::Relaxed);
-            let place = Arc::new(room::Place::alone());
-            let answer = review::answer(&Allows, &body, &place).await;
-            answer.map_or_else(|_| StatusCode::BAD_REQUEST.into_response(), json)
-        };
-        Router::new().route(TEST_PATH, post(answer))
+        Router::new().route(TEST_PATH, post(answer_test).with_state(self.called.clone()))
     }
 
     /// Maintains the configurations and the conversions until the operator stops, and sends each new leaf to `leaves`.
@@ -557,10 +534,12 @@ impl ByUrl {
                 let endpoints = slices
                     .items
                     .into_iter()
-                    .filter_map(|it| it.endpoints)
+                    .filter_map(|slice| slice.endpoints)
                     .flatten();
-                let addresses = endpoints.flat_map(|it| it.addresses);
-                addresses.filter_map(|it| it.parse().ok()).collect()
+                let addresses = endpoints.flat_map(|endpoint| endpoint.addresses);
+                addresses
+                    .filter_map(|address| address.parse().ok())
+                    .collect()
             }
             Err(error) => {
                 let error = failure::message(&error);
@@ -652,25 +631,26 @@ impl ByUrl {
     /// Makes the API server call all webhooks at `url`, and trust `bundle`. `is_new` is true if the bundle has changed.
     /// Returns `false` if the configurations belong to another process.
     async fn publish(&self, url: &str, bundle: &str, is_new: bool) -> Result<bool> {
-        let client = |path: &str| client(url, path, bundle);
         let namespaces = Namespaces {
             own: self.client.default_namespace(),
             only: &self.only,
         };
         let (mut mutating, mut validating) =
-            hook::configurations(&self.webhooks, &namespaces, client);
-        // The docs of this module explain why.
-        let ignore = || Some("Ignore".to_owned());
+            hook::configurations(&self.webhooks, &namespaces, |path| {
+                client(url, path, bundle)
+            });
         if let Some(configuration) = &mut mutating {
             configuration.metadata = self.here.configurations.metadata(MUTATING);
             for webhook in configuration.webhooks.iter_mut().flatten() {
-                webhook.failure_policy = ignore();
+                // The docs of this module explain why.
+                webhook.failure_policy = Some("Ignore".to_owned());
             }
         }
         if let Some(configuration) = &mut validating {
             configuration.metadata = self.here.configurations.metadata(VALIDATING);
             for webhook in configuration.webhooks.iter_mut().flatten() {
-                webhook.failure_policy = ignore();
+                // The docs of this module explain why.
+                webhook.failure_policy = Some("Ignore".to_owned());
             }
         }
         let mutating = self.publish_one(MUTATING, mutating, is_new).await;
@@ -700,8 +680,10 @@ impl ByUrl {
         };
         let what = format!("{} `{}`", K::kind(&()), wanted.name_any());
         let api = Api::<K>::all(self.client.clone());
-        let there = api.get_metadata_opt(&wanted.name_any()).await;
-        let there = there.with_context(|| format!("cannot read the {what}"))?;
+        let there = api
+            .get_metadata_opt(&wanted.name_any())
+            .await
+            .with_context(|| format!("cannot read the {what}"))?;
         match there {
             Some(there) if !is_new => {
                 return Ok(self.here.configurations.is_own(there.annotations()));
@@ -717,9 +699,8 @@ impl ByUrl {
     /// Logs a warning if an operator in the cluster is called as well.
     async fn warn_of_deployed(&self) -> kube::Result<()> {
         let (mutating, validating) = (&self.deployed_mutating, &self.deployed_validating);
-        let client = || self.client.clone();
-        let mutates = Api::<MutatingWebhookConfiguration>::all(client());
-        let validates = Api::<ValidatingWebhookConfiguration>::all(client());
+        let mutates = Api::<MutatingWebhookConfiguration>::all(self.client.clone());
+        let validates = Api::<ValidatingWebhookConfiguration>::all(self.client.clone());
         if mutates.get_metadata_opt(mutating).await?.is_some()
             || validates.get_metadata_opt(validating).await?.is_some()
         {
@@ -741,10 +722,10 @@ struct Configurations {
 }
 
 impl Configurations {
-    fn new(runtime: &Runtime) -> Self {
+    fn new(host: &Host) -> Self {
         Self {
-            client: runtime.unguarded.clone(),
-            operator: runtime.operator.name,
+            client: host.client.clone(),
+            operator: host.operator.name,
             identity: identity(),
         }
     }
@@ -784,11 +765,16 @@ impl Configurations {
 
     async fn delete<K: Configuration>(&self, end: &str, whose: Whose) -> Result<()> {
         let name = self.name(end);
-        let context = || format!("cannot delete the {} `{name}`", K::kind(&()));
+        let deleted = self.delete_named::<K>(&name, whose).await;
+        deleted.with_context(|| format!("cannot delete the {} `{name}`", K::kind(&())))
+    }
+
+    async fn delete_named<K: Configuration>(&self, name: &str, whose: Whose) -> kube::Result<()> {
         let api = Api::<K>::all(self.client.clone());
         loop {
-            let there = api.get_metadata_opt(&name).await.with_context(context)?;
-            let Some(there) = there else { return Ok(()) };
+            let Some(there) = api.get_metadata_opt(name).await? else {
+                return Ok(());
+            };
             if whose == Whose::Own && !self.is_own(there.annotations()) {
                 return Ok(());
             }
@@ -799,12 +785,12 @@ impl Configurations {
                 }),
                 ..DeleteParams::default()
             };
-            match api.delete(&name, &params).await {
+            match api.delete(name, &params).await {
                 Ok(_) => return Ok(()),
                 Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
                 // The object has changed, and may belong to another process now.
                 Err(kube::Error::Api(status)) if status.is_conflict() => {}
-                Err(error) => return Err(error).with_context(context),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -844,35 +830,18 @@ mod tests {
     };
 
     #[test]
-    fn a_place_is_a_url_without_a_path() {
-        let url = |text: &str| Ok(Place::Url(text.to_owned()));
-        let place = |text: &str| text.parse::<Place>().map_err(|error| error.to_string());
-        assert_eq!(place("auto"), Ok(Place::Auto));
-        assert_eq!(place("https://a.b:9443"), url("https://a.b:9443"));
-        assert_eq!(place("https://a.b/"), url("https://a.b"));
-        assert_eq!(place("https://[::1]:1"), url("https://[::1]:1"));
+    fn the_host_of_a_url_is_that_of_a_certificate() {
         assert_eq!(host("https://[::1]:1").as_deref(), Some("::1"));
         assert_eq!(host("https://a.b").as_deref(), Some("a.b"));
-        for wrong in [
-            "",
-            "Auto",
-            "a.b:9443",
-            "http://a.b",
-            "https://",
-            "https://a.b/c",
-            "https://a.b//",
-            "https://a.b?c",
-            "https://me@a.b",
-        ] {
-            let error = place(wrong).expect_err(wrong);
-            assert!(error.contains("https://192.168.1.2:9443"), "{error}");
-        }
     }
 
     #[test]
     fn this_machine_is_looked_for_on_the_way_to_the_api_server() {
+        fn bound(text: &str) -> SocketAddr {
+            text.parse().expect("an address")
+        }
+
         let server = Uri::from_static("https://127.0.0.1:6443");
-        let bound = |text: &str| text.parse::<SocketAddr>().expect("an address");
         let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
         let expected = [
             "https://127.0.0.1:9443",
@@ -893,8 +862,10 @@ mod tests {
     }
 
     async fn call(routes: &Router, path: &str, body: &str) -> (StatusCode, String) {
-        let request = Request::builder().method(Method::POST).uri(path);
-        let request = request.body(Body::from(body.to_owned()));
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .body(Body::from(body.to_owned()));
         let response = routes.clone().oneshot(request.expect("a request")).await;
         let (parts, body) = response.expect("an answer").into_parts();
         let body = to_bytes(body, review::MOST).await.expect("a body");

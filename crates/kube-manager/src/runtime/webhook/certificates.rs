@@ -15,9 +15,8 @@ use tokio::{
 };
 
 use super::{
-    WAITS,
     authority::{Authorities, Leaf, Lifetimes},
-    configurations::{Bundle, Configurations, Published, report},
+    configurations::{Bundle, Configurations, Published, WAITS, report},
 };
 use crate::runtime::{failure, health::Health, serve::Pair, trouble::Trouble};
 
@@ -79,12 +78,12 @@ impl Certificates {
     fn report(&self, served: &Served, problem: Option<&str>) {
         match &served.leaf {
             None => {
-                let problem = problem.unwrap_or("there is no certificate yet");
-                self.health.waits("webhooks", problem);
+                let says = problem.unwrap_or("there is no certificate yet");
+                self.health.waits("webhooks", says);
             }
             Some(leaf) if !leaf.is_valid(Timestamp::now()) => {
-                let problem = problem.unwrap_or("it is replaced soon");
-                let says = format!("the certificate has expired: {problem}");
+                let why = problem.unwrap_or("it is replaced soon");
+                let says = format!("the certificate has expired: {why}");
                 self.health.waits("webhooks", says);
             }
             Some(_) => report(&self.health, served.is_trusted, problem),
@@ -112,8 +111,9 @@ impl Certificates {
             leaves.send_replace(Some(made.pair()));
             served.leaf = Some(made);
         }
-        let signer = authorities.signer(now, &self.lifetimes);
-        let signer = signer.context("there is no authority")?;
+        let signer = authorities
+            .signer(now, &self.lifetimes)
+            .context("there is no authority")?;
         let bundle = Bundle {
             all: &authorities.bundle(),
             signers: signer.certificate(),
@@ -136,9 +136,9 @@ impl Certificates {
 
     async fn read(&self) -> Result<(Secret, Authorities)> {
         let name = &self.secret;
-        let secret = self.secrets().get_opt(name).await;
-        let secret = secret.with_context(|| format!("cannot read the Secret `{name}`"))?;
-        let Some(secret) = secret else {
+        let found = self.secrets().get_opt(name).await;
+        let Some(secret) = found.with_context(|| format!("cannot read the Secret `{name}`"))?
+        else {
             bail!("there is no Secret `{name}`, which the manifests have without data");
         };
         let data = secret.data.as_ref().and_then(|data| data.get(KEY));

@@ -24,6 +24,9 @@ use tokio::time::timeout;
 
 use crate::runtime::{failure, health::Health};
 
+/// The message of the log while the certificates cannot be maintained.
+pub(super) const WAITS: &str = "waits with the certificates of the webhooks";
+
 /// How long the requests for one target may take. A target without an answer does not hold up the report of the others.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10_000 });
 
@@ -136,18 +139,20 @@ impl Configurations {
         let mutating = self.publish_to::<MutatingWebhookConfiguration>(
             &self.mutating,
             |configuration| {
-                let webhooks = configuration.webhooks.unwrap_or_default();
-                let webhooks = webhooks.into_iter();
-                webhooks.map(|it| (it.name, it.client_config)).collect()
+                let webhooks = configuration.webhooks.into_iter().flatten();
+                webhooks
+                    .map(|webhook| (webhook.name, webhook.client_config))
+                    .collect()
             },
             bundle,
         );
         let validating = self.publish_to::<ValidatingWebhookConfiguration>(
             &self.validating,
             |configuration| {
-                let webhooks = configuration.webhooks.unwrap_or_default();
-                let webhooks = webhooks.into_iter();
-                webhooks.map(|it| (it.name, it.client_config)).collect()
+                let webhooks = configuration.webhooks.into_iter().flatten();
+                webhooks
+                    .map(|webhook| (webhook.name, webhook.client_config))
+                    .collect()
             },
             bundle,
         );
@@ -181,8 +186,11 @@ impl Configurations {
                 }
                 Err(error) => return Some(target.unreadable(&error)),
             };
-            let webhook = there.spec.conversion.and_then(|it| it.webhook);
-            let Some(client) = webhook.and_then(|it| it.client_config) else {
+            let webhook = there
+                .spec
+                .conversion
+                .and_then(|conversion| conversion.webhook);
+            let Some(client) = webhook.and_then(|webhook| webhook.client_config) else {
                 return Some(harmless(format!(
                     "the {what} has no conversion by a webhook: `make install` brings it up to date"
                 )));
@@ -247,28 +255,26 @@ impl Configurations {
             };
             let version = there.meta().resource_version.clone();
             let there = webhooks(there);
-            let is_missing = |name: &&String| there.iter().all(|it| it.0 != **name);
-            let missing = required.iter().filter(is_missing);
+            let missing = required
+                .iter()
+                .filter(|name| there.iter().all(|(webhook, _)| webhook != *name));
             problems.extend(missing.map(|missing| {
                 harmless(format!(
                     "the {what} has no `{missing}`: `make manifests` writes it"
                 ))
             }));
-            let trusted = |client: &WebhookClientConfig| {
-                let trusted = client.ca_bundle.as_ref();
-                trusted.map(|it| it.0.clone()).unwrap_or_default()
-            };
-            let is_own = |name: &String| required.contains(name) || optional.contains(name);
-            let stale = there
+            let own = there
                 .iter()
-                .filter(|(name, client)| is_own(name) && trusted(client) != bundle.all.as_bytes());
-            let stale: Vec<_> = stale.collect();
+                .filter(|(name, _)| required.contains(name) || optional.contains(name));
+            let stale: Vec<_> = own
+                .filter(|(_, client)| trusted_authorities(client) != bundle.all.as_bytes())
+                .collect();
             if stale.is_empty() {
                 return None;
             }
             let mut stale_and_required = stale.iter().filter(|(name, _)| required.contains(name));
-            let is_trusted =
-                stale_and_required.all(|(_, client)| bundle.is_trusted(&trusted(client)));
+            let is_trusted = stale_and_required
+                .all(|(_, client)| bundle.is_trusted(trusted_authorities(client)));
             let all = ByteString(bundle.all.as_bytes().to_vec());
             let changes = stale
                 .iter()
@@ -349,6 +355,14 @@ impl Target {
     }
 }
 
+/// The authorities that the API server trusts when it calls `client`.
+fn trusted_authorities(client: &WebhookClientConfig) -> &[u8] {
+    match &client.ca_bundle {
+        Some(ByteString(authorities)) => authorities,
+        None => &[],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::{collections::BTreeSet, sync::Arc};
@@ -412,9 +426,18 @@ mod tests {
     fn failed(code: u16, reason: &str, message: &str) -> Response<Body> {
         let status = json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason,
             "message": message});
-        let response = Response::builder().status(code);
-        let response = response.body(Body::from(status.to_string().into_bytes()));
-        response.expect("a response")
+        Response::builder()
+            .status(code)
+            .body(Body::from(status.to_string().into_bytes()))
+            .expect("a response")
+    }
+
+    fn configuration(name: &str, required: &[&str]) -> Configuration {
+        Configuration {
+            name: name.to_owned(),
+            required: required.iter().map(|name| (*name).to_owned()).collect(),
+            optional: Vec::new(),
+        }
     }
 
     /// The configurations of an operator at an API server that `answers` for the mutating configuration, the validating
@@ -426,14 +449,15 @@ mod tests {
     ) -> (Configurations, Arc<Mutex<BTreeSet<String>>>) {
         let written = Arc::new(Mutex::new(BTreeSet::new()));
         let (paths, both) = (written.clone(), format!("{old}{own}"));
-        let old = old.to_owned();
+        let old_bundle = old.to_owned();
         let server = service_fn(move |request: Request<Body>| {
-            let (paths, old, both) = (paths.clone(), old.clone(), both.clone());
+            let (paths, old, both) = (paths.clone(), old_bundle.clone(), both.clone());
             async move {
                 let path = request.uri().path().to_owned();
-                let target = ["/mutating", "/validating", "/books", "/pens"];
-                let target = target.iter().position(|part| path.contains(part));
-                let target = target.expect("a known path");
+                let target = ["/mutating", "/validating", "/books", "/pens"]
+                    .iter()
+                    .position(|part| path.contains(part))
+                    .expect("a known path");
                 let answers = answers[target];
                 let trusted = match answers {
                     Denied { trusts: true } => &both,
@@ -460,11 +484,6 @@ mod tests {
                 })
             }
         });
-        let configuration = |name: &str, required: &[&str]| Configuration {
-            name: name.to_owned(),
-            required: required.iter().map(|it| (*it).to_owned()).collect(),
-            optional: Vec::new(),
-        };
         let configurations = Configurations {
             client: Client::new(server, "default"),
             mutating: configuration("mutates", &["a", "b"]),
@@ -504,7 +523,7 @@ mod tests {
             let bundle = Bundle { all: &all, signers: &own };
             let published = runtime.block_on(configurations.publish(bundle));
 
-            let good = answers.iter().filter(|it| **it == Well).count();
+            let good = answers.iter().filter(|answer| **answer == Well).count();
             prop_assert_eq!(written.lock().len(), good);
             prop_assert_eq!(published.is_complete(), good == answers.len());
             let names = ["`mutates`", "`validates`", "`books.example.com`", "`pens.example.com`"];
@@ -512,12 +531,12 @@ mod tests {
             for (answers, name) in answers.into_iter().zip(names) {
                 prop_assert_eq!(says.contains(name), answers != Well, "{}: {}", name, says);
             }
-            prop_assert_eq!(says.contains("a policy says no"), answers.iter().any(|it| matches!(it, Denied { .. })));
+            prop_assert_eq!(says.contains("a policy says no"), answers.iter().any(|answer| matches!(answer, Denied { .. })));
             prop_assert_eq!(says.contains("you may not read this"), answers.contains(&Hidden));
 
             // The API server cannot call what it knows, but does not trust.
-            let distrusts = answers.iter().any(|it| matches!(it, Denied { trusts: false } | Conflict));
-            let is_unknown = answers.iter().any(|it| matches!(it, Hidden | Never));
+            let distrusts = answers.iter().any(|answer| matches!(answer, Denied { trusts: false } | Conflict));
+            let is_unknown = answers.iter().any(|answer| matches!(answer, Hidden | Never));
             prop_assert_eq!(published.is_trusted(true), !distrusts);
             prop_assert_eq!(published.is_trusted(false), !distrusts && !is_unknown);
         }

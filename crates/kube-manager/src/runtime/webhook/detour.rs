@@ -11,18 +11,19 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::{
     ByteString, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
-    Api, Client, Resource,
+    Api, Client, Resource, ResourceExt,
     api::{ApiResource, DynamicObject, Patch, PatchParams},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{combined, conversion};
+use super::conversion::conversions::PATH;
+use crate::runtime::failure;
 
 /// The annotation that names the process to which an object belongs.
 pub(super) const RUN_BY: &str = "kube-manager/run-by";
@@ -111,20 +112,17 @@ impl Detours {
     }
 
     async fn look_at(&self, name: &str, url: &str, bundle: &str, led: &mut Led) -> Result<Found> {
-        let what = || format!("CustomResourceDefinition `{name}`");
-        let there = self.api().get_metadata_opt(name).await;
-        let there = there.with_context(|| format!("cannot read the {}", what()))?;
-        let Some(there) = there else {
+        let what = format!("CustomResourceDefinition `{name}`");
+        let found = self.api().get_metadata_opt(name).await;
+        let Some(there) = found.with_context(|| format!("cannot read the {what}"))? else {
             led.0.remove(name);
-            let what = what();
             return Ok(Found::Missing(format!(
                 "there is no {what}: `make install` installs it"
             )));
         };
-        let run_by = there.metadata.annotations.as_ref();
-        let run_by = run_by.and_then(|it| it.get(RUN_BY));
+        let run_by = there.annotations().get(RUN_BY);
         let before = led.0.get(name);
-        if before.is_some() && run_by.is_some_and(|it| *it != self.identity) {
+        if before.is_some() && run_by.is_some_and(|identity| *identity != self.identity) {
             return Ok(Found::Another);
         }
         let now = Look {
@@ -136,10 +134,10 @@ impl Detours {
         }
         let applied = self.lead(name, url, bundle).await;
         let Some((applied, deployed)) =
-            applied.with_context(|| format!("cannot change the {}", what()))?
+            applied.with_context(|| format!("cannot change the {what}"))?
         else {
             // The next check finds out the reason.
-            return Ok(Found::Missing(format!("the {} changes", what())));
+            return Ok(Found::Missing(format!("the {what} changes")));
         };
         let instead_of = deployed.place();
         if before.is_none() {
@@ -206,8 +204,7 @@ impl Detours {
     pub async fn end(&self, whose: Whose) -> Result<()> {
         let mut errors = Vec::new();
         for name in &self.crds {
-            let put_back = self.put_back(name, whose).await;
-            let put_back = put_back.with_context(|| {
+            let put_back = self.put_back(name, whose).await.with_context(|| {
                 format!("cannot put back the conversion of the CustomResourceDefinition `{name}`")
             });
             // The other conversions are restored even if one fails.
@@ -271,7 +268,7 @@ impl Detours {
 
     async fn get(&self, name: &str) -> kube::Result<Option<Value>> {
         let there = self.api().get_opt(name).await?;
-        there.map(|it| value(&it)).transpose()
+        there.map(|crd| value(&crd)).transpose()
     }
 
     async fn apply(&self, name: &str, crd: &Value) -> kube::Result<Value> {
@@ -340,8 +337,8 @@ impl Deployed {
     /// The conversion that `crd` has now.
     fn of(crd: &Value) -> Self {
         let all = crd["metadata"]["annotations"].as_object();
-        let annotations = all.into_iter().flatten().filter_map(|(name, text)| {
-            let text = text.as_str().filter(|_| name.starts_with(INJECTS))?;
+        let annotations = all.into_iter().flatten().filter_map(|(name, value)| {
+            let text = value.as_str().filter(|_| name.starts_with(INJECTS))?;
             Some((name.clone(), text.to_owned()))
         });
         let mut deployed = Self {
@@ -388,10 +385,13 @@ impl Deployed {
     }
 
     fn paths(&self) -> Vec<Path> {
-        let path = |parts: &[&str]| parts.iter().map(|it| format!("f:{it}")).collect();
-        let annotations = self.annotations.keys();
-        let annotations = annotations.map(|it| path(&["metadata", "annotations", it]));
-        annotations.chain([path(&["spec", "conversion"])]).collect()
+        let annotations = self
+            .annotations
+            .keys()
+            .map(|annotation| path_to(&["metadata", "annotations", annotation]));
+        annotations
+            .chain([path_to(&["spec", "conversion"])])
+            .collect()
     }
 
     /// The `managedFields` of `crd`, changed so that only `manager` owns the conversion and the annotations.
@@ -427,7 +427,7 @@ impl Deployed {
         led["spec"]["conversion"] = json!({
             "strategy": "Webhook",
             "webhook": {
-                "clientConfig": {"url": format!("{url}{}", conversion::PATH), "caBundle": bundle},
+                "clientConfig": {"url": format!("{url}{PATH}"), "caBundle": bundle},
                 "conversionReviewVersions": ["v1"],
             },
         });
@@ -462,7 +462,7 @@ impl Deployed {
 /// The object to apply as `manager` to change nothing. The apply fails if the CRD has changed.
 fn applied(crd: &Value, manager: &str) -> Value {
     let mut entries = managed(crd).iter();
-    let own = entries.find(|it| it["manager"] == manager && it["operation"] == APPLY);
+    let own = entries.find(|entry| entry["manager"] == manager && entry["operation"] == APPLY);
     let mut applied = own.map_or_else(|| json!({}), |own| owned(&own["fieldsV1"], crd));
     for field in ["annotations", "labels"] {
         // Then the manager owns the map, but no entry of it.
@@ -482,7 +482,7 @@ fn applied(crd: &Value, manager: &str) -> Value {
 
 /// The part of `value` whose fields are in `fields`, which has the format of `managedFields`.
 fn owned(fields: &Value, value: &Value) -> Value {
-    let Some(fields) = fields.as_object().filter(|it| !it.is_empty()) else {
+    let Some(fields) = fields.as_object().filter(|fields| !fields.is_empty()) else {
         return value.clone();
     };
     match value {
@@ -496,7 +496,7 @@ fn owned(fields: &Value, value: &Value) -> Value {
         Value::Array(items) => {
             let owned = items
                 .iter()
-                .filter(|it| fields.keys().any(|key| is_key(key, it)));
+                .filter(|owned| fields.keys().any(|key| is_key(key, owned)));
             owned.cloned().collect()
         }
         _ => value.clone(),
@@ -516,25 +516,32 @@ fn is_key(key: &str, item: &Value) -> bool {
 /// All fields of `value`, in the format of `managedFields`. Each list in a conversion is owned as a whole.
 fn all_of(value: &Value) -> Value {
     let fields = value.as_object().into_iter().flatten();
-    let fields = fields.map(|(name, below)| (format!("f:{name}"), all_of(below)));
-    Value::Object(fields.collect())
+    let all = fields.map(|(name, below)| (format!("f:{name}"), all_of(below)));
+    Value::Object(all.collect())
+}
+
+/// The path to a field, in the format of `managedFields`.
+fn path_to(parts: &[&str]) -> Path {
+    parts.iter().map(|part| format!("f:{part}")).collect()
 }
 
 /// `managed`, with the fields at `paths` removed from all managers and given to `owners`. Each owner is an entry with
 /// only such fields.
 fn with_owners(managed: &[Value], paths: &[Path], owners: &[Value]) -> Vec<Value> {
-    let mut managed = managed.to_vec();
-    for entry in &mut managed {
+    let mut changed = managed.to_vec();
+    for entry in &mut changed {
         for path in paths {
             cut(&mut entry["fieldsV1"], path);
         }
     }
     for owner in owners {
-        let who = |entry: &Value| {
-            ["manager", "operation", "apiVersion", "subresource"].map(|it| entry[it].clone())
-        };
-        let Some(entry) = managed.iter_mut().find(|it| who(it) == who(owner)) else {
-            managed.push(owner.clone());
+        let same_owner = changed.iter_mut().find(|entry| {
+            ["manager", "operation", "apiVersion", "subresource"]
+                .iter()
+                .all(|field| entry[*field] == owner[*field])
+        });
+        let Some(entry) = same_owner else {
+            changed.push(owner.clone());
             continue;
         };
         for path in paths {
@@ -543,8 +550,8 @@ fn with_owners(managed: &[Value], paths: &[Path], owners: &[Value]) -> Vec<Value
             }
         }
     }
-    managed.retain(|it| !is_empty(&it["fieldsV1"]));
-    managed
+    changed.retain(|entry| !is_empty(&entry["fieldsV1"]));
+    changed
 }
 
 fn is_empty(fields: &Value) -> bool {
@@ -569,8 +576,8 @@ fn put(fields: &mut Value, path: &[String], part: Value) {
 
 /// Removes the part at `path`, and the entries that become empty: an empty entry would mean the whole field.
 fn cut(fields: &mut Value, path: &[impl AsRef<str>]) -> Option<Value> {
-    let (fields, (first, rest)) = (fields.as_object_mut()?, path.split_first()?);
-    let first = first.as_ref();
+    let (fields, (step, rest)) = (fields.as_object_mut()?, path.split_first()?);
+    let first = step.as_ref();
     if rest.is_empty() {
         return fields.remove(first);
     }
@@ -580,6 +587,17 @@ fn cut(fields: &mut Value, path: &[impl AsRef<str>]) -> Option<Value> {
         fields.remove(first);
     }
     Some(part)
+}
+
+/// All of these errors as one error, if there are any.
+pub(super) fn combined(errors: impl IntoIterator<Item = Option<anyhow::Error>>) -> Result<()> {
+    let messages: Vec<_> = errors
+        .into_iter()
+        .flatten()
+        .map(|error| failure::message(error.as_ref()))
+        .collect();
+    ensure!(messages.is_empty(), "{}", messages.join("; "));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -645,11 +663,13 @@ mod tests {
 
     /// The CRD after `applied` is applied, as far as these tests need it.
     fn apply(crd: &Value, applied: &Value) -> Value {
-        let mut crd = crd.clone();
-        let metadata = &mut crd["metadata"];
+        let mut after = crd.clone();
+        let metadata = &mut after["metadata"];
         let entries = metadata["managedFields"].as_array_mut().expect("a list");
-        let is_own = |it: &&mut Value| it["manager"] == MAKE && it["operation"] == APPLY;
-        let own = entries.iter_mut().find(is_own).expect("an entry");
+        let own = entries
+            .iter_mut()
+            .find(|entry| entry["manager"] == MAKE && entry["operation"] == APPLY)
+            .expect("an entry");
         let mut fields = all_of(applied);
         for field in ["f:apiVersion", "f:kind"] {
             cut(&mut fields, &[field]);
@@ -669,21 +689,24 @@ mod tests {
             .cloned()
             .unwrap_or_default();
         annotations.retain(|name, _| {
-            let mut before = before.iter().flatten();
-            !before.any(|(key, _)| key.strip_prefix("f:") == Some(name))
+            let mut fields = before.iter().flatten();
+            !fields.any(|(key, _)| key.strip_prefix("f:") == Some(name))
         });
         let new = applied["metadata"]["annotations"].as_object().cloned();
         annotations.extend(new.into_iter().flatten());
         metadata["annotations"] = annotations.into();
-        crd["spec"]["conversion"] = applied["spec"]["conversion"].clone();
-        crd
+        after["spec"]["conversion"] = applied["spec"]["conversion"].clone();
+        after
     }
 
     fn led(crd: &Value, identity: &str) -> Value {
         let deployed = Deployed::of(crd);
-        let mut crd = crd.clone();
-        crd["metadata"]["managedFields"] = deployed.adopted(&crd, MAKE).into();
-        apply(&crd, &deployed.led(&crd, MAKE, identity, URL, "own"))
+        let mut adopted = crd.clone();
+        adopted["metadata"]["managedFields"] = deployed.adopted(crd, MAKE).into();
+        apply(
+            &adopted,
+            &deployed.led(&adopted, MAKE, identity, URL, "own"),
+        )
     }
 
     #[test]
@@ -734,7 +757,7 @@ mod tests {
             let mut back = apply(&led, &noted.back(&led, MAKE));
             assert_eq!(run_by(&back), None);
             let mut owners = noted.owned_as_before(&back);
-            owners.sort_by_key(|it| it["manager"] == "operator");
+            owners.sort_by_key(|owner| owner["manager"] == "operator");
             back["metadata"]["managedFields"] = owners.into();
             assert_eq!(back, crd, "{installer} {operation}");
         }

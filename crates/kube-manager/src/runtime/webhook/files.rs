@@ -7,10 +7,7 @@ use anyhow::{Context, Result, ensure};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use tokio::time::{sleep, timeout};
 
-use super::{
-    WAITS,
-    configurations::{Bundle, Configurations, Published, report},
-};
+use super::configurations::{Bundle, Configurations, Published, WAITS, report};
 use crate::runtime::{failure, health::Health, trouble::Trouble};
 
 /// How often the authorities are read again and compared with those that the API server trusts.
@@ -57,10 +54,12 @@ impl Files {
                 return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
             }
         };
-        let authorities = CertificateDer::pem_slice_iter(bundle.as_bytes());
-        let authorities = authorities.filter(Result::is_ok).count();
-        let path = path.display();
-        ensure!(authorities > 0, "there is no certificate in `{path}`");
+        let mut certificates = CertificateDer::pem_slice_iter(bundle.as_bytes());
+        ensure!(
+            certificates.any(|certificate| certificate.is_ok()),
+            "there is no certificate in `{}`",
+            path.display()
+        );
         // Any of them may have signed the certificate.
         let bundle = Bundle {
             all: &bundle,

@@ -88,7 +88,7 @@ impl Label {
         LabelSelectorRequirement {
             key: key.to_owned(),
             operator: operator.to_owned(),
-            values: Some(owned(values)).filter(|it| !it.is_empty()),
+            values: Some(owned(values)).filter(|values| !values.is_empty()),
         }
     }
 }
@@ -327,8 +327,10 @@ impl Webhook {
         });
         let plural = (parent.plural)(&());
         let objects = hook.parent.is_none().then(|| plural.clone().into_owned());
-        let subresources = hook.subresources.iter();
-        let subresources = subresources.map(|subresource| format!("{plural}/{subresource}"));
+        let subresources = hook
+            .subresources
+            .iter()
+            .map(|subresource| format!("{plural}/{subresource}"));
         let operations = hook.operations.iter();
         Self {
             purpose,
@@ -342,7 +344,11 @@ impl Webhook {
             rule: RuleWithOperations {
                 api_groups: Some(vec![(parent.group)(&()).into_owned()]),
                 api_versions: Some(vec![(parent.version)(&()).into_owned()]),
-                operations: Some(operations.map(|it| it.name().to_owned()).collect()),
+                operations: Some(
+                    operations
+                        .map(|operation| operation.name().to_owned())
+                        .collect(),
+                ),
                 resources: Some(objects.into_iter().chain(subresources).collect()),
                 scope: None,
             },
@@ -389,17 +395,19 @@ impl Webhook {
 
     fn conditions(&self) -> Option<Vec<MatchCondition>> {
         let conditions = self.hook.conditions.iter().flatten();
-        let conditions = conditions.map(|(name, expression)| MatchCondition {
+        some_unless_empty(conditions.map(|(name, expression)| MatchCondition {
             name: (*name).to_owned(),
             expression: (*expression).to_owned(),
-        });
-        Some(conditions.collect()).filter(|it: &Vec<_>| !it.is_empty())
+        }))
     }
 
     fn namespace_selector(&self, namespaces: &Namespaces<'_>) -> Option<LabelSelector> {
         let mut conditions = requirements(self.hook.namespaces);
         let mut are_named = false;
-        for condition in conditions.iter_mut().filter(|it| it.key == NAMESPACE_NAME) {
+        for condition in conditions
+            .iter_mut()
+            .filter(|condition| condition.key == NAMESPACE_NAME)
+        {
             are_named = true;
             for name in condition.values.iter_mut().flatten() {
                 if name == OWN_NAMESPACE {
@@ -490,13 +498,15 @@ fn selector(conditions: Vec<LabelSelectorRequirement>) -> Option<LabelSelector> 
 
 /// Whether the API server accepts `name` as the name of a webhook.
 fn is_qualified(name: &str) -> bool {
-    let good = |label: &str| {
-        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        label.starts_with(is_word)
-            && label.ends_with(is_word)
-            && label.chars().all(|c| is_word(c) || c == '-')
-    };
-    name.split('.').count() > 2 && name.split('.').all(good)
+    name.split('.').count() > 2 && name.split('.').all(is_label)
+}
+
+/// Whether `text` is a part of a DNS name.
+fn is_label(text: &str) -> bool {
+    let is_inside = |c| matches!(c, 'a'..='z' | '0'..='9');
+    text.starts_with(is_inside)
+        && text.ends_with(is_inside)
+        && text.chars().all(|c| is_inside(c) || c == '-')
 }
 
 /// Checks that the API server would accept the webhooks, and that names and paths are unique.
@@ -559,25 +569,36 @@ pub(super) fn configurations(
     Option<MutatingWebhookConfiguration>,
     Option<ValidatingWebhookConfiguration>,
 ) {
-    let of = |purpose| webhooks.iter().filter(move |it| it.purpose == purpose);
-    let named = |name: &str| ObjectMeta {
-        name: Some(name.to_owned()),
-        ..ObjectMeta::default()
-    };
-    let mutating = of(Purpose::Default).map(|it| it.mutating(namespaces, client(&it.path)));
-    let mutating = Some(mutating.collect()).filter(|it: &Vec<_>| !it.is_empty());
-    let validating = of(Purpose::Validate).map(|it| it.validating(namespaces, client(&it.path)));
-    let validating = Some(validating.collect()).filter(|it: &Vec<_>| !it.is_empty());
+    let (mut mutating, mut validating) = (Vec::new(), Vec::new());
+    for webhook in webhooks {
+        let client_config = client(&webhook.path);
+        match webhook.purpose {
+            Purpose::Default => mutating.push(webhook.mutating(namespaces, client_config)),
+            Purpose::Validate => validating.push(webhook.validating(namespaces, client_config)),
+        }
+    }
     (
-        mutating.map(|webhooks| MutatingWebhookConfiguration {
-            metadata: named("mutating-webhook-configuration"),
+        some_unless_empty(mutating).map(|webhooks| MutatingWebhookConfiguration {
+            metadata: named_metadata("mutating-webhook-configuration"),
             webhooks: Some(webhooks),
         }),
-        validating.map(|webhooks| ValidatingWebhookConfiguration {
-            metadata: named("validating-webhook-configuration"),
+        some_unless_empty(validating).map(|webhooks| ValidatingWebhookConfiguration {
+            metadata: named_metadata("validating-webhook-configuration"),
             webhooks: Some(webhooks),
         }),
     )
+}
+
+fn some_unless_empty<T>(items: impl IntoIterator<Item = T>) -> Option<Vec<T>> {
+    let all = Vec::from_iter(items);
+    (!all.is_empty()).then_some(all)
+}
+
+fn named_metadata(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    }
 }
 
 #[cfg(test)]
@@ -596,7 +617,11 @@ mod tests {
     }
 
     fn configured_in(namespaces: &Namespaces<'_>, webhooks: &[Webhook]) -> serde_json::Value {
-        let service = |path: &str| WebhookClientConfig {
+        serde_json::to_value(configurations(webhooks, namespaces, service)).expect("JSON")
+    }
+
+    fn service(path: &str) -> WebhookClientConfig {
+        WebhookClientConfig {
             service: Some(ServiceReference {
                 name: "webhook-service".to_owned(),
                 namespace: "system".to_owned(),
@@ -604,8 +629,7 @@ mod tests {
                 port: None,
             }),
             ..WebhookClientConfig::default()
-        };
-        serde_json::to_value(configurations(webhooks, namespaces, service)).expect("JSON")
+        }
     }
 
     #[test]
@@ -687,12 +711,13 @@ mod tests {
 
     #[test]
     fn a_namespaced_operator_gets_calls_for_its_own_namespaces_only() {
-        let selected = |only: &[String], labels: &'static [Label]| {
+        fn selected(only: &[String], labels: &'static [Label]) -> serde_json::Value {
             let hook = Hook::new().namespaces(labels);
             let webhook = Webhook::new::<Deployment>(Purpose::Default, hook);
             let configured = configured_in(&Namespaces { own: "own", only }, &[webhook]);
             configured[0]["webhooks"][0]["namespaceSelector"]["matchExpressions"].clone()
-        };
+        }
+
         let only = ["own".to_owned()];
         let own = json!({"key": NAMESPACE_NAME, "operator": "In", "values": ["own"]});
         assert_eq!(selected(&[], &[]), serde_json::Value::Null);
@@ -722,12 +747,14 @@ mod tests {
 
     #[test]
     fn webhooks_that_the_api_server_refuses_are_refused() {
-        let pod = |hook| Webhook::new::<Pod>(Purpose::Default, hook);
-        let wrong = |hook| {
-            check(&[pod(Hook::new()), pod(hook)])
-                .expect_err("wrong")
-                .to_string()
-        };
+        fn pod(hook: Hook) -> Webhook {
+            Webhook::new::<Pod>(Purpose::Default, hook)
+        }
+        fn wrong(hook: Hook) -> String {
+            let checked = check(&[pod(Hook::new()), pod(hook)]);
+            checked.expect_err("wrong").to_string()
+        }
+
         for name in ["a.b", "a..b", "a.b.C", "-a.b.c", "a.b.c.", ""] {
             let why = wrong(Hook::new().name(name));
             assert!(why.starts_with(&format!("`{name}` cannot be")), "{why}");

@@ -3,7 +3,7 @@
 
 use std::pin::pin;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use futures::StreamExt;
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::{
@@ -15,7 +15,7 @@ use kube::{
 };
 use tokio::sync::watch::Sender;
 
-use super::WAITS;
+use super::configurations::WAITS;
 use crate::runtime::{
     failure,
     health::Health,
@@ -38,10 +38,10 @@ impl Issued {
         let secrets = Api::<Secret>::default_namespaced(self.client.clone());
         // A role with the name of the Secret allows lists and watches only with this field selector.
         let field = format!("metadata.name={}", self.secret);
-        let config = watcher::Config::default().fields(&field);
-        let config = config.timeout(watch::length());
-        let events = watcher(secrets, config).backoff(Pauses::default());
-        let mut events = pin!(events);
+        let config = watcher::Config::default()
+            .fields(&field)
+            .timeout(watch::length());
+        let mut events = pin!(watcher(secrets, config).backoff(Pauses::default()));
         let mut trouble = Trouble::new(WAITS);
         let mut is_there = false;
         while let Some(event) = events.next().await {
@@ -82,17 +82,16 @@ impl Issued {
     /// Sends the certificate of `secret` if it is new. Returns an error if the certificate cannot be used.
     fn take(&self, secret: Secret, pairs: &Sender<Option<Pair>>) -> Result<(), String> {
         let name = &self.secret;
-        let message = |error: &anyhow::Error| failure::message(error.as_ref());
-        let pair =
-            read(&secret).map_err(|error| format!("the Secret `{name}` {}", message(&error)))?;
+        let pair = read(&secret).map_err(|error| {
+            let why = failure::message(error.as_ref());
+            format!("the Secret `{name}` {why}")
+        })?;
         if pairs.borrow().as_ref() == Some(&pair) {
             return Ok(());
         }
         (pair.clone().config()).map_err(|error| {
-            format!(
-                "the Secret `{name}` has no good certificate: {}",
-                message(&error)
-            )
+            let why = failure::message(error.as_ref());
+            format!("the Secret `{name}` has no good certificate: {why}")
         })?;
         pairs.send_replace(Some(pair));
         Ok(())
@@ -101,12 +100,13 @@ impl Issued {
 
 /// The certificate in `secret`.
 fn read(secret: &Secret) -> Result<Pair> {
-    let data = secret.data.as_ref();
-    let field = |key: &str| {
-        let value = data.and_then(|data| data.get(key));
-        let value = value.filter(|ByteString(value)| !value.is_empty());
-        value.with_context(|| format!("has no `{key}` yet"))
-    };
-    let (ByteString(certificates), ByteString(key)) = (field("tls.crt")?, field("tls.key")?);
+    let (certificates, key) = (field(secret, "tls.crt")?, field(secret, "tls.key")?);
     Pair::from_pem(certificates, key).context("has no good certificate")
+}
+
+fn field<'a>(secret: &'a Secret, key: &str) -> Result<&'a [u8]> {
+    match secret.data.as_ref().and_then(|data| data.get(key)) {
+        Some(ByteString(value)) if !value.is_empty() => Ok(value),
+        _ => bail!("has no `{key}` yet"),
+    }
 }

@@ -45,8 +45,9 @@ fn compare(
     let raw: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get())?;
     for key in raw.keys() {
         if before.contains_key(key) && !after.contains_key(key) {
-            let path = path.with_trailing_token(key);
-            operations.push(PatchOperation::Remove(RemoveOperation { path }));
+            operations.push(PatchOperation::Remove(RemoveOperation {
+                path: path.with_trailing_token(key),
+            }));
         }
     }
     for (key, after) in after {
@@ -71,12 +72,12 @@ fn compare(
 /// Converts `operation` on the part at `path` of an object to an operation on the object.
 fn below(path: &Pointer, mut operation: PatchOperation) -> PatchOperation {
     let places: [Option<&mut PointerBuf>; 2] = match &mut operation {
-        PatchOperation::Add(it) => [Some(&mut it.path), None],
-        PatchOperation::Remove(it) => [Some(&mut it.path), None],
-        PatchOperation::Replace(it) => [Some(&mut it.path), None],
-        PatchOperation::Test(it) => [Some(&mut it.path), None],
-        PatchOperation::Move(it) => [Some(&mut it.path), Some(&mut it.from)],
-        PatchOperation::Copy(it) => [Some(&mut it.path), Some(&mut it.from)],
+        PatchOperation::Add(operation) => [Some(&mut operation.path), None],
+        PatchOperation::Remove(operation) => [Some(&mut operation.path), None],
+        PatchOperation::Replace(operation) => [Some(&mut operation.path), None],
+        PatchOperation::Test(operation) => [Some(&mut operation.path), None],
+        PatchOperation::Move(operation) => [Some(&mut operation.path), Some(&mut operation.from)],
+        PatchOperation::Copy(operation) => [Some(&mut operation.path), Some(&mut operation.from)],
     };
     for place in places.into_iter().flatten() {
         let mut whole = path.to_buf();
@@ -117,8 +118,7 @@ fn lay_object(
     let mut laid = raw.clone();
     laid.retain(|key, _| after.contains_key(key) || !before.contains_key(key));
     for (key, after) in after {
-        let before = before.get(key);
-        let value = match (raw.get(key), before) {
+        let value = match (raw.get(key), before.get(key)) {
             (Some(raw), Some(before)) => lay(raw, before, after),
             // The type has this field as a default, and the defaulter did not change it.
             (None, Some(before)) if before == after => continue,
@@ -139,9 +139,8 @@ fn origins(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     pair(before, after, &mut origins, &mut is_left, identity);
     if before.len() == after.len() {
         for (index, origin) in origins.iter_mut().enumerate() {
-            let named = |value| identity(value).is_some();
-            if origin.is_none() && is_left[index] && !named(&before[index]) && !named(&after[index])
-            {
+            let is_named = identity(&before[index]).is_some() || identity(&after[index]).is_some();
+            if origin.is_none() && is_left[index] && !is_named {
                 *origin = Some(index);
             }
         }
@@ -212,8 +211,9 @@ mod tests {
         assert_eq!(between(&raw, &before, &before).0, []);
         let patch = json!([{"op": "replace", "path": "/spec/list/0/port", "value": 80}]);
         let raw = json!({"spec": {"list": [{"name": "x", "new": 2, "port": 1}]}});
-        let typed = |port| json!({"spec": {"list": [{"name": "x", "port": port}]}});
-        assert_eq!(json!(between(&raw, &typed(1), &typed(80))), patch);
+        let [before, after] =
+            [1, 80].map(|port| json!({"spec": {"list": [{"name": "x", "port": port}]}}));
+        assert_eq!(json!(between(&raw, &before, &after)), patch);
     }
 
     #[test]
@@ -251,8 +251,10 @@ mod tests {
     fn typed(value: &Value) -> Value {
         match value {
             Value::Object(fields) => {
-                let known = fields.iter().filter(|(key, _)| !key.starts_with('x'));
-                let known = known.map(|(key, value)| (key.clone(), typed(value)));
+                let known = fields
+                    .iter()
+                    .filter(|(key, _)| !key.starts_with('x'))
+                    .map(|(key, value)| (key.clone(), typed(value)));
                 Value::Object(known.collect())
             }
             Value::Array(values) => values.iter().map(typed).collect(),

@@ -12,10 +12,11 @@ use serde::{
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    Defaulter, Validator, patch,
+    admission::{Defaulter, Validator},
+    endpoint::{Failure, Respond},
+    patch,
     request::{Asked, Change, Operation, Request},
     room::{Place, memory},
-    server::Respond,
     verdict::{FieldError, Verdict},
 };
 
@@ -27,20 +28,6 @@ const MOST_OF_OPTIONS: usize = 2 << 20;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
-
-/// Why a call has no answer. The API server treats it as a failed call.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
-    /// The body is not a review of version v1.
-    #[error("{0}")]
-    Malformed(String),
-    /// The webhook had an error.
-    #[error("{0:#}")]
-    Failed(anyhow::Error),
-    /// The webhook has a bug.
-    #[error("the webhook panicked: {0}")]
-    Panicked(String),
-}
 
 /// A defaulter or a validator of any kind.
 pub(super) trait Handler: Send + Sync {
@@ -91,15 +78,19 @@ pub(super) async fn answer(
         Err(panic) => return Err(Failure::Panicked(message(panic.as_ref()))),
     };
     let refusal = verdict.refusal(&review.asked);
-    let patch = patch.filter(|patch| refusal.is_none() && !patch.0.is_empty());
-    let patch = patch.map(|patch| serde_json::to_vec(&patch)).transpose();
-    let patch = patch.map_err(|error| Failure::Failed(error.into()))?;
+    let patch_json = match patch {
+        Some(patch) if refusal.is_none() && !patch.0.is_empty() => {
+            let json = serde_json::to_vec(&patch);
+            Some(json.map_err(|error| Failure::Failed(error.into()))?)
+        }
+        _ => None,
+    };
     let response = Response {
         uid: &review.uid,
         allowed: refusal.is_none(),
         status: refusal,
-        patch_type: patch.is_some().then_some("JSONPatch"),
-        patch: patch.map(ByteString),
+        patch_type: patch_json.is_some().then_some("JSONPatch"),
+        patch: patch_json.map(ByteString),
         warnings: verdict.headers(),
     };
     serde_json::to_vec(&Outgoing::new(response)).map_err(|error| Failure::Failed(error.into()))
@@ -232,28 +223,22 @@ impl<'a> Review<'a> {
             ));
         }
         let incoming = envelope.request.ok_or("the review has no request")?;
-        let old = incoming.old_object;
-        let new = || incoming.object.ok_or("the request has no object");
+        let new = incoming.object.ok_or("the request has no object");
+        let old = incoming.old_object.ok_or("the request has no old object");
         let objects = match incoming.operation {
-            Operation::Create | Operation::Connect => Objects::Create(new()?),
+            Operation::Create | Operation::Connect => Objects::Create(new?),
             Operation::Update => Objects::Update {
-                new: new()?,
-                old: old.ok_or("the request has no old object")?,
+                new: new?,
+                old: old?,
             },
-            Operation::Delete => Objects::Delete(old.ok_or("the request has no old object")?),
+            Operation::Delete => Objects::Delete(old?),
         };
-        let options = incoming.options.map(|options| {
-            let options = options.get();
-            if memory(options) > MOST_OF_OPTIONS {
-                return Err("the options of the request are too large".to_owned());
-            }
-            let options = serde_json::from_str::<Option<Value>>(options);
-            options.map_err(|error| format!("the request has bad options: {error}"))
-        });
-        let options = options.transpose()?.flatten();
+        let options = match incoming.options {
+            Some(options) => read_options(options)?,
+            None => None,
+        };
         let kind = incoming.request_kind.unwrap_or(incoming.kind);
-        let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let name = some(incoming.name);
+        let name = incoming.name.filter(|name| !name.is_empty());
         Ok(Self {
             uid: incoming.uid,
             asked: Asked {
@@ -264,9 +249,9 @@ impl<'a> Review<'a> {
                 operation: incoming.operation,
                 user: incoming.user_info,
                 dry_run: incoming.dry_run.unwrap_or_default(),
-                namespace: some(incoming.namespace),
+                namespace: incoming.namespace.filter(|name| !name.is_empty()),
                 name,
-                subresource: some(incoming.sub_resource),
+                subresource: incoming.sub_resource.filter(|name| !name.is_empty()),
                 options,
                 kind: Some(kind),
             },
@@ -279,25 +264,39 @@ impl<'a> Review<'a> {
 fn typed<K: DeserializeOwned>(object: &RawValue) -> Result<K, FieldError> {
     let mut json = serde_json::Deserializer::from_str(object.get());
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path().to_string();
+        let place = error.path().to_string();
         // Errors of the object as a whole have no path.
-        let path = if path == "." { "" } else { &path };
-        let why = error.inner().to_string();
+        let path = if place == "." { "" } else { &place };
+        let text = error.inner().to_string();
         // The line number would not help the client, who does not see this text.
-        let why = why.split_once(" at line ").map_or(&*why, |(why, _)| why);
+        let why = match text.split_once(" at line ") {
+            Some((why, _)) => why,
+            None => &text,
+        };
         FieldError::type_invalid(path, why)
     })
+}
+
+/// The options of a request.
+fn read_options(options: &RawValue) -> Result<Option<Value>, String> {
+    if memory(options.get()) > MOST_OF_OPTIONS {
+        return Err("the options of the request are too large".to_owned());
+    }
+    serde_json::from_str(options.get())
+        .map_err(|error| format!("the request has bad options: {error}"))
+}
+
+/// The fields of `object` except its metadata; `None` for a value that is not an object.
+fn but_metadata(object: &RawValue) -> Option<Map<String, Value>> {
+    let mut fields: Map<String, Value> = serde_json::from_str(object.get()).ok()?;
+    fields.remove("metadata");
+    Some(fields)
 }
 
 /// The verdict on an update in which the old or new object does not fit its type. The object must still be able to lose
 /// its finalizers. So the update is allowed with a warning if the old object did not fit either, and only metadata
 /// changes.
 fn misfit<K: DeserializeOwned>(old: &RawValue, new: &RawValue, error: FieldError) -> Verdict {
-    let but_metadata = |object: &RawValue| {
-        let mut fields: Map<String, Value> = serde_json::from_str(object.get()).ok()?;
-        fields.remove("metadata");
-        Some(fields)
-    };
     let as_before = typed::<K>(old).is_err() && but_metadata(old) == but_metadata(new);
     if as_before {
         let mut verdict = Verdict::allowed();
@@ -427,7 +426,10 @@ mod tests {
             change: Change<'_, ConfigMap>,
             request: &Request,
         ) -> anyhow::Result<Verdict> {
-            let size = |map: &ConfigMap| map.data.as_ref().map_or(0, BTreeMap::len);
+            fn size(map: &ConfigMap) -> usize {
+                map.data.as_ref().map_or(0, BTreeMap::len)
+            }
+
             let mut verdict = Verdict::allowed();
             verdict.warn(match change {
                 Change::Create(new) => format!("creates {}", size(new)),
@@ -479,16 +481,18 @@ mod tests {
     }
 
     async fn allows(handler: &dyn Handler, operation: &str, old: Value, new: Value) -> Value {
-        let answer = asked(handler, &review(operation, old, new)).await;
-        let answer = answer.expect("an answer");
+        let answer = asked(handler, &review(operation, old, new))
+            .await
+            .expect("an answer");
         assert_eq!(answer["allowed"], true, "{answer}");
         assert_eq!(answer.get("status"), None, "{answer}");
         answer
     }
 
     async fn refuses(handler: &dyn Handler, operation: &str, old: Value, new: Value) -> Value {
-        let answer = asked(handler, &review(operation, old, new)).await;
-        let answer = answer.expect("an answer");
+        let answer = asked(handler, &review(operation, old, new))
+            .await
+            .expect("an answer");
         assert_eq!(answer["allowed"], false, "{answer}");
         assert_eq!(answer.get("patch"), None, "{answer}");
         answer
@@ -708,8 +712,8 @@ mod tests {
         ) {
             let data = map(json!({"a": "b"}));
             let mut body = review(&operation, data.clone(), data).to_string().into_bytes();
-            let at = at.index(body.len());
-            body[at] = byte;
+            let index = at.index(body.len());
+            body[index] = byte;
             for handler in [&Validates(Filled) as &dyn Handler, &Defaults(Entries)] {
                 let answer = block_on(answer(handler, &body));
                 prop_assert!(matches!(answer, Ok(_) | Err(Failure::Malformed(_))));

@@ -112,10 +112,9 @@ mod tests {
 
     /// The memory of `value`: its own allocations, in the sizes that the standard library asks for.
     fn allocated(value: &Value) -> usize {
-        let text = |text: &String| text.capacity();
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-            Value::String(value) => text(value),
+            Value::String(text) => text.capacity(),
             Value::Array(items) => {
                 let own = items.capacity() * size_of::<Value>();
                 own + items.iter().map(allocated).sum::<usize>()
@@ -132,7 +131,7 @@ mod tests {
                 };
                 let fields = fields
                     .iter()
-                    .map(|(name, value)| text(name) + allocated(value));
+                    .map(|(name, value)| name.capacity() + allocated(value));
                 own + fields.sum::<usize>()
             }
         }

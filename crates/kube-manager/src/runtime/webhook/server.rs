@@ -1,8 +1,6 @@
 //! Serves the webhooks: all replicas run an HTTPS server, from the start until the API server no longer calls this Pod.
 
 use std::{
-    env,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -18,8 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
-use clap::builder::NonEmptyStringValueParser;
-use futures::{TryStreamExt, future::BoxFuture};
+use futures::TryStreamExt;
 use prometheus::{
     HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry, exponential_buckets,
     register_histogram_vec_with_registry as histogram,
@@ -30,11 +27,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    by_url,
-    review::Failure,
+    endpoint::{Endpoint, Failure},
     room::{Place, Room},
 };
-use crate::runtime::options::{Address, duration};
+use crate::runtime::flags::duration;
 
 /// The timeout of a call without one in its query. It is the API server's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,137 +44,6 @@ const MARGIN: Duration = Duration::from_secs(1);
 
 /// The code in the metrics of a call whose client has not waited for the answer. Proxies use it for the same case.
 const CLIENT_GONE: &str = "499";
-
-/// The flags of webhooks.
-#[derive(Clone, Debug, clap::Args)]
-#[group(skip)]
-pub struct Options {
-    /// Whether webhooks are served; $ENABLE_WEBHOOKS set to `false` switches them off too
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOKS", default_value = "true")]
-    #[arg(action = clap::ArgAction::Set, value_name = "BOOL")]
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub(super) webhooks: bool,
-
-    /// Address to serve webhooks on, such as `:9443`; `0` for none
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_BIND_ADDRESS")]
-    #[arg(default_value = ":9443", value_name = "ADDRESS")]
-    pub(super) webhook_bind_address: Address,
-
-    /// Folder of tls.crt and tls.key for webhooks, read again when they change. The API server is made to
-    /// trust ca.crt, if that is there too [default: none, the operator makes certificates itself]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_PATH", value_name = "FOLDER")]
-    pub(super) webhook_cert_path: Option<PathBuf>,
-
-    /// Secret of tls.crt and tls.key for webhooks in the operator's namespace, which others keep, such as
-    /// cert-manager [default: none, the operator makes certificates itself]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_SECRET", value_name = "SECRET")]
-    #[arg(conflicts_with = "webhook_cert_path", value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_cert_secret: Option<String>,
-
-    /// Secret that has, or is to have, the authority of the certificates that the operator makes
-    /// [default: name of the operator, and `-webhook-ca`]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_SECRET", value_name = "SECRET")]
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_ca_secret: Option<String>,
-
-    /// Service of the webhooks, for which the operator makes certificates [default: name of the
-    /// operator, and `-webhook-service`]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SERVICE", value_name = "SERVICE")]
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_service: Option<String>,
-
-    /// MutatingWebhookConfiguration that is to trust the certificates [default: name of the operator,
-    /// and `-mutating-webhook-configuration`]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_MUTATING_CONFIGURATION")]
-    #[arg(value_name = "CONFIGURATION", value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_mutating_configuration: Option<String>,
-
-    /// ValidatingWebhookConfiguration that is to trust the certificates [default: name of the operator,
-    /// and `-validating-webhook-configuration`]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_VALIDATING_CONFIGURATION")]
-    #[arg(value_name = "CONFIGURATION", value_parser = NonEmptyStringValueParser::new())]
-    pub(super) webhook_validating_configuration: Option<String>,
-
-    /// URL that the API server calls webhooks at, such as `https://192.168.1.2:9443`, for an operator
-    /// outside of the cluster; `auto` finds an address of this machine. The operator makes the certificate
-    /// [default: none, it calls the Service]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_URL", value_name = "URL")]
-    #[arg(conflicts_with = "webhook_cert_path")]
-    pub(super) webhook_url: Option<by_url::Place>,
-
-    /// Name or address that the API server may call webhooks at, besides those of the Service; can be
-    /// repeated
-    #[arg(long = "webhook-host", env = "KUBE_MANAGER_WEBHOOK_HOST")]
-    #[arg(value_name = "HOST", value_delimiter = ',')]
-    pub(super) webhook_hosts: Vec<String>,
-
-    /// How long a certificate that the operator makes for a replica lasts; half of it is used
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_LIFETIME")]
-    #[arg(default_value = "720h", value_parser = duration, value_name = "TIME")]
-    pub(super) webhook_cert_lifetime: Duration,
-
-    /// How long an authority that the operator makes lasts; half of it is used
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_LIFETIME")]
-    #[arg(default_value = "8760h", value_parser = duration, value_name = "TIME")]
-    pub(super) webhook_ca_lifetime: Duration,
-
-    /// How long it may take until all API servers have heard of a new authority
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_DELAY")]
-    #[arg(default_value = "5m", value_parser = duration, value_name = "TIME")]
-    pub(super) webhook_ca_delay: Duration,
-
-    /// How many calls may run at once; the API server repeats others for as long as they may take
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_MAX_CALLS")]
-    #[arg(default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..))]
-    #[arg(value_name = "NUMBER")]
-    pub(super) webhook_max_calls: u16,
-
-    /// How long webhooks are served after SIGTERM, until the API server asks other replicas
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SHUTDOWN_DELAY")]
-    #[arg(default_value = "5s", value_parser = duration, value_name = "TIME")]
-    pub(in crate::runtime) webhook_shutdown_delay: Duration,
-}
-
-impl Options {
-    /// The name of the MutatingWebhookConfiguration of `operator`.
-    pub(super) fn mutating_configuration(&self, operator: &str) -> String {
-        let name = self.webhook_mutating_configuration.clone();
-        name.unwrap_or_else(|| format!("{operator}-mutating-webhook-configuration"))
-    }
-
-    /// The name of the ValidatingWebhookConfiguration of `operator`.
-    pub(super) fn validating_configuration(&self, operator: &str) -> String {
-        let name = self.webhook_validating_configuration.clone();
-        name.unwrap_or_else(|| format!("{operator}-validating-webhook-configuration"))
-    }
-
-    /// The name of the Service of `operator`.
-    pub(super) fn service(&self, operator: &str) -> String {
-        let name = self.webhook_service.clone();
-        name.unwrap_or_else(|| format!("{operator}-webhook-service"))
-    }
-
-    /// The name of the Secret in which `operator` keeps its authority.
-    pub(super) fn ca_secret(&self, operator: &str) -> String {
-        let name = self.webhook_ca_secret.clone();
-        name.unwrap_or_else(|| format!("{operator}-webhook-ca"))
-    }
-
-    /// The reason why no webhooks are served; `None` if they are served.
-    pub(super) fn off(&self) -> Option<&'static str> {
-        // Operators in Go read this variable.
-        let variable = env::var("ENABLE_WEBHOOKS");
-        if variable.is_ok_and(|value| value == "false") {
-            Some("`ENABLE_WEBHOOKS` is `false`")
-        } else if !self.webhooks {
-            Some("`--webhooks` is `false`")
-        } else if self.webhook_bind_address.is_none() {
-            Some("`--webhook-bind-address` is `0`")
-        } else {
-            None
-        }
-    }
-}
 
 /// The metrics of webhooks. Names and labels are those of controller-runtime; `webhook` is the path.
 #[derive(Clone)]
@@ -202,21 +67,6 @@ impl Metrics {
             in_flight: gauge!("controller_runtime_webhook_requests_in_flight", "Calls of webhooks that run now", of, to)?,
         })
     }
-}
-
-/// Answers the reviews of an endpoint.
-pub(super) trait Respond: Send + Sync {
-    /// The maximum size of a review in bytes.
-    fn most(&self) -> usize;
-
-    /// The answer to the review in `body`. Work that continues without the returned future must keep `place`.
-    fn respond(&self, body: Vec<u8>, place: Place) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
-}
-
-/// A webhook and its path.
-pub(super) struct Endpoint {
-    pub path: String,
-    pub handler: Box<dyn Respond>,
 }
 
 /// The state of a route.
@@ -338,16 +188,16 @@ impl Drop for InFlight {
 fn limit(query: &str) -> Duration {
     let mut fields = query.split('&');
     let asked = fields.find_map(|field| field.strip_prefix("timeout="));
-    let asked = asked.and_then(|text| duration(text).ok());
-    let waits = asked.unwrap_or(TIMEOUT).min(LONGEST);
+    let timeout = asked.and_then(|text| duration(text).ok());
+    let waits = timeout.unwrap_or(TIMEOUT).min(LONGEST);
     waits - (waits / 10).min(MARGIN)
 }
 
 async fn answer(route: &Route, request: Request, mut place: Place) -> Response {
     let json = "application/json";
-    let kind = request.headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next());
-    if kind.is_none_or(|kind| !kind.trim().eq_ignore_ascii_case(json)) {
+    let content_type = request.headers().get(CONTENT_TYPE);
+    let media_type = content_type.and_then(|value| value.to_str().ok()?.split(';').next());
+    if media_type.is_none_or(|name| !name.trim().eq_ignore_ascii_case(json)) {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return (status, "a review is application/json").into_response();
     }
@@ -449,8 +299,11 @@ mod tests {
     }
 
     async fn send(routes: &Router, method: Method, path: &str, kind: &str, body: Body) -> Response {
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header(CONTENT_TYPE, kind).body(body);
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(CONTENT_TYPE, kind)
+            .body(body);
         let response = routes.clone().oneshot(request.expect("a request")).await;
         response.expect("an answer")
     }
@@ -480,8 +333,8 @@ mod tests {
         let families = registry.gather();
         let requests = families
             .iter()
-            .find(|it| it.name().ends_with("requests_total"));
-        let requests = requests.map(|it| it.get_metric()[0].get_counter().get_value());
+            .find(|family| family.name().ends_with("requests_total"))
+            .map(|family| family.get_metric()[0].get_counter().get_value());
         assert_eq!(requests, Some(1.0));
 
         // From now on, the API server is to call other replicas.
@@ -552,9 +405,15 @@ mod tests {
         let families = registry.gather();
         let counted = families
             .iter()
-            .find(|it| it.name().ends_with("requests_total"));
-        let counted = counted.map(|it| it.get_metric()[0].clone()).expect("one");
-        let labels: Vec<_> = counted.get_label().iter().map(|it| it.value()).collect();
+            .find(|family| family.name().ends_with("requests_total"));
+        let counted = counted
+            .map(|family| family.get_metric()[0].clone())
+            .expect("one");
+        let labels: Vec<_> = counted
+            .get_label()
+            .iter()
+            .map(|label| label.value())
+            .collect();
         assert_eq!(labels, ["429", "/allows"]);
         drop(running);
         let answered = post(&routes, "/allows", review()).await;
@@ -563,13 +422,14 @@ mod tests {
 
     #[tokio::test]
     async fn the_total_size_of_bodies_is_limited() {
-        let (routes, _) = served(&CancellationToken::new());
-        // Each request announces a larger body than it sends.
-        let large = || {
+        /// Announces a larger body than it sends.
+        fn large() -> Body {
             let sent = futures::stream::once(async { Ok(vec![b' '; MOST]) });
-            let sent = sent.chain(futures::stream::pending::<std::io::Result<Vec<u8>>>());
-            Body::from_stream(sent)
-        };
+            let silence = futures::stream::pending::<std::io::Result<Vec<u8>>>();
+            Body::from_stream(sent.chain(silence))
+        }
+
+        let (routes, _) = served(&CancellationToken::new());
         let mut running = Vec::new();
         for _ in 0..MOST_OF_ALL / MOST {
             let mut call = Box::pin(post(&routes, "/allows", large()));
@@ -614,12 +474,14 @@ mod tests {
         let families = registry.gather();
         let requests = families
             .iter()
-            .filter(|it| it.name().ends_with("requests_total"));
-        let counted = requests.flat_map(|it| it.get_metric()).map(|it| {
-            let mut labels = it.get_label().iter();
-            let code = labels.find(|label| label.name() == "code").expect("a code");
-            (code.value().to_owned(), it.get_counter().get_value())
-        });
+            .filter(|family| family.name().ends_with("requests_total"));
+        let counted = requests
+            .flat_map(|family| family.get_metric())
+            .map(|metric| {
+                let mut labels = metric.get_label().iter();
+                let code = labels.find(|label| label.name() == "code").expect("a code");
+                (code.value().to_owned(), metric.get_counter().get_value())
+            });
         counted.collect()
     }
 
@@ -628,8 +490,10 @@ mod tests {
         let (routes, registry) = served(&CancellationToken::new());
         let in_flight = || {
             let families = registry.gather();
-            let gauge = families.iter().find(|it| it.name().ends_with("in_flight"));
-            gauge.map(|it| it.get_metric()[0].get_gauge().get_value())
+            let gauge = families
+                .iter()
+                .find(|family| family.name().ends_with("in_flight"));
+            gauge.map(|family| family.get_metric()[0].get_gauge().get_value())
         };
         let mut call = Box::pin(post(&routes, "/hangs", review()));
         assert!(futures::poll!(&mut call).is_pending());
@@ -644,9 +508,10 @@ mod tests {
     async fn a_call_that_takes_too_long_is_answered_in_time_and_counted() {
         let (routes, registry) = served(&CancellationToken::new());
         let since = Instant::now();
-        let response = post(&routes, "/hangs?timeout=5s", review());
-        let response = timeout(Duration::from_secs(5), response).await;
-        let response = response.expect("an answer while the API server waits");
+        let call = post(&routes, "/hangs?timeout=5s", review());
+        let response = timeout(Duration::from_secs(5), call)
+            .await
+            .expect("an answer while the API server waits");
         assert!(since.elapsed() >= Duration::from_secs(4));
         assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
         assert_eq!(codes(&registry), [("504".to_owned(), 1.0)]);

@@ -78,8 +78,10 @@ impl Verdict {
 
     /// The warnings in the form that the API server accepts: it drops warnings with a line break.
     pub(super) fn headers(&self) -> Vec<String> {
-        let plain = |text: &String| text.replace(char::is_control, " ");
-        self.warnings.iter().map(plain).collect()
+        self.warnings
+            .iter()
+            .map(|text| text.replace(char::is_control, " "))
+            .collect()
     }
 
     /// The status for a refused request; `None` if it is allowed. The message has the same form as those of the API
@@ -151,11 +153,11 @@ pub struct FieldError {
 impl FieldError {
     /// The field has an invalid value. `why` says which values are valid, such as `must not be negative`.
     pub fn invalid(path: impl Into<String>, value: impl Into<Value>, why: impl Display) -> Self {
-        let value = value.into();
+        let shown: Value = value.into();
         Self::new(
             path,
             "FieldValueInvalid",
-            format!("Invalid value: {value}: {why}"),
+            format!("Invalid value: {shown}: {why}"),
         )
     }
 
@@ -175,29 +177,29 @@ impl FieldError {
         value: impl Into<Value>,
         supported: &[&str],
     ) -> Self {
-        let supported: Vec<_> = supported.iter().map(|one| format!("{one:?}")).collect();
-        let (value, supported) = (value.into(), supported.join(", "));
+        let quoted: Vec<_> = supported.iter().map(|name| format!("{name:?}")).collect();
+        let (shown, names): (Value, _) = (value.into(), quoted.join(", "));
         Self::new(
             path,
             "FieldValueNotSupported",
-            format!("Unsupported value: {value}: supported values: {supported}"),
+            format!("Unsupported value: {shown}: supported values: {names}"),
         )
     }
 
     /// The value is not unique.
     pub fn duplicate(path: impl Into<String>, value: impl Into<Value>) -> Self {
-        let value = value.into();
+        let shown: Value = value.into();
         Self::new(
             path,
             "FieldValueDuplicate",
-            format!("Duplicate value: {value}"),
+            format!("Duplicate value: {shown}"),
         )
     }
 
     /// The value names something that does not exist.
     pub fn not_found(path: impl Into<String>, value: impl Into<Value>) -> Self {
-        let value = value.into();
-        Self::new(path, "FieldValueNotFound", format!("Not found: {value}"))
+        let shown: Value = value.into();
+        Self::new(path, "FieldValueNotFound", format!("Not found: {shown}"))
     }
 
     /// The value has more than `max` bytes.
@@ -337,7 +339,10 @@ mod tests {
         let refusal = verdict.refusal(&asked).expect("a refusal");
         assert_eq!((refusal.code, refusal.reason.as_str()), (403, "Forbidden"));
         assert_eq!(refusal.message, "not on Sundays");
-        assert_eq!(refusal.details.map(|it| it.causes), Some(Vec::new()));
+        assert_eq!(
+            refusal.details.map(|details| details.causes),
+            Some(Vec::new())
+        );
         assert!(!Verdict::forbidden("no").is_allowed());
         assert_eq!(Verdict::allowed().refusal(&asked), None);
     }

@@ -7,10 +7,10 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
-use super::TYPE_AND_METADATA;
+use super::version::TYPE_AND_METADATA;
 
 /// Objects of a version with this schema: their type, a name, and all other fields.
-pub(super) fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<Value> {
+pub fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<Value> {
     let head = json!({
         "apiVersion": api_version,
         "kind": kind,
@@ -19,11 +19,13 @@ pub(super) fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStr
     let body = values(schema).prop_map(move |body| {
         let mut object = head.clone();
         if let (Value::Object(object), Value::Object(body)) = (&mut object, body) {
-            let is_there = |(name, value): &(String, Value)| match name.as_str() {
-                "spec" | "status" => !value.is_null(),
-                name => !TYPE_AND_METADATA.contains(&name),
-            };
-            object.extend(body.into_iter().filter(is_there));
+            let parts = body
+                .into_iter()
+                .filter(|(name, value)| match name.as_str() {
+                    "spec" | "status" => !value.is_null(),
+                    name => !TYPE_AND_METADATA.contains(&name),
+                });
+            object.extend(parts);
         }
         object
     });
@@ -31,7 +33,7 @@ pub(super) fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStr
 }
 
 /// Values that fit `schema`. Its CEL rules are left out.
-pub(super) fn values(schema: &Value) -> BoxedStrategy<Value> {
+pub fn values(schema: &Value) -> BoxedStrategy<Value> {
     let plain = plain(schema);
     if schema["nullable"] == true {
         prop_oneof![9 => plain, 1 => Just(Value::Null)].boxed()
@@ -58,7 +60,9 @@ fn plain(schema: &Value) -> BoxedStrategy<Value> {
         Some("array") => array(schema),
         Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
         Some("integer") => integer(schema),
-        Some("number") => (-8..8i8).prop_map(|it| json!(f64::from(it) / 4.0)).boxed(),
+        Some("number") => (-8..8i8)
+            .prop_map(|quarters| json!(f64::from(quarters) / 4.0))
+            .boxed(),
         Some("string") => string(schema),
         _ => anything(),
     }
@@ -102,10 +106,10 @@ fn object(schema: &Value) -> BoxedStrategy<Value> {
         } else {
             option::of(value).boxed()
         };
-        let name = name.clone();
+        let field_name = name.clone();
         fields = (fields, value)
             .prop_map(move |(mut fields, value)| {
-                fields.push((name.clone(), value));
+                fields.push((field_name.clone(), value));
                 fields
             })
             .boxed();
@@ -121,26 +125,28 @@ fn object(schema: &Value) -> BoxedStrategy<Value> {
         _ => Just(std::collections::BTreeMap::new()).boxed(),
     };
     let object = (fields, others).prop_map(|(fields, others)| {
-        let fields = fields.into_iter();
-        let fields = fields.filter_map(|(name, value)| Some((name, value?)));
-        let object: Map<_, _> = others.into_iter().chain(fields).collect();
+        let present = fields
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        let object: Map<_, _> = others.into_iter().chain(present).collect();
         Value::Object(object)
     });
     object.boxed()
 }
 
+fn length(keyword: &Value) -> Option<usize> {
+    usize::try_from(keyword.as_u64()?).ok()
+}
+
 fn array(schema: &Value) -> BoxedStrategy<Value> {
-    let length = |name: &str| {
-        schema[name]
-            .as_u64()
-            .and_then(|it| usize::try_from(it).ok())
-    };
-    let least = length("minItems").unwrap_or(0);
-    let most = length("maxItems").unwrap_or(least + 4).min(least + 4);
+    let least = length(&schema["minItems"]).unwrap_or(0);
+    let most = length(&schema["maxItems"])
+        .unwrap_or(least + 4)
+        .min(least + 4);
     let keys = schema["x-kubernetes-list-map-keys"].clone();
     let is_set = schema["x-kubernetes-list-type"] == "set";
-    let items = collection::vec(values(&schema["items"]), least..=most);
-    let items = items.prop_map(move |mut items| {
+    let any_items = collection::vec(values(&schema["items"]), least..=most);
+    let items = any_items.prop_map(move |mut items| {
         let mut seen = HashSet::new();
         items.retain(|item| {
             let keys: Vec<_> = match keys.as_array() {
@@ -159,16 +165,18 @@ fn array(schema: &Value) -> BoxedStrategy<Value> {
 }
 
 fn integer(schema: &Value) -> BoxedStrategy<Value> {
-    let least = schema["minimum"].as_f64().map_or(-9, |it| it as i64);
+    let least = schema["minimum"]
+        .as_f64()
+        .map_or(-9, |minimum| minimum as i64);
     let most = schema["maximum"]
         .as_f64()
-        .map_or(least.max(0) + 9, |it| it as i64);
+        .map_or(least.max(0) + 9, |maximum| maximum as i64);
     (least..=most.max(least)).prop_map(Value::from).boxed()
 }
 
 fn string(schema: &Value) -> BoxedStrategy<Value> {
     if schema["format"] == "date-time" {
-        let seconds = (0..60u8).prop_map(|it| json!(format!("2024-02-03T04:05:{it:02}Z")));
+        let seconds = (0..60u8).prop_map(|second| json!(format!("2024-02-03T04:05:{second:02}Z")));
         return seconds.boxed();
     }
     if let Some(pattern) = schema["pattern"].as_str() {

@@ -5,9 +5,19 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use anyhow::Result;
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
+use serde_json::{Map, Value};
+
 use super::{
-    Conversion, Header, Lost, change, kept, too_many_values, version,
-    worker::{Call, Worker},
+    annotations::MOST,
+    change,
+    header::Header,
+    hop::Lost,
+    kind::Conversion,
+    version::version,
+    worker::{Call, Worker, too_many_values},
 };
 use crate::runtime::webhook::{
     hook::Webhook,
@@ -16,13 +26,9 @@ use crate::runtime::webhook::{
     room::{Place, memory},
     verdict::{FieldError, Verdict},
 };
-use anyhow::Result;
-use futures::{FutureExt, future::BoxFuture};
-use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
-use serde_json::{Map, Value};
 
 /// The webhook for each version of a kind.
-pub(super) struct Bound {
+pub struct Bound {
     pub conversion: Arc<Conversion>,
     pub worker: Worker,
 }
@@ -39,13 +45,16 @@ impl Handler for Bound {
                 Objects::Update { old, new } => (Some(old), new),
                 Objects::Delete(_) => return Ok(Verdict::allowed().into()),
             };
-            let (old, new) = (old.map(|it| it.get().to_owned()), new.get().to_owned());
+            let (old, new) = (
+                old.map(|object| object.get().to_owned()),
+                new.get().to_owned(),
+            );
             let (conversion, place) = (self.conversion.clone(), place.clone());
-            let work = move |_: &Call| {
-                let _kept = place;
+            let excess = self.worker.run(move |_: &Call| {
+                let _place = place;
                 conversion.excess(old.as_deref(), &new)
-            };
-            Ok(Verdict::from(self.worker.run(work).await??).into())
+            });
+            Ok(Verdict::from(excess.await??).into())
         };
         call.boxed()
     }
@@ -62,13 +71,21 @@ impl Conversion {
     pub(super) fn bound(&self, name: String) -> Webhook {
         let operations = [Operation::Create, Operation::Update];
         let mut resources = vec![self.plural.clone()];
-        if self.spokes.iter().any(|it| it.status.is_some()) {
+        if self.spokes.iter().any(|spoke| spoke.status.is_some()) {
             resources.push(format!("{}/status", self.plural));
         }
         let rule = RuleWithOperations {
             api_groups: Some(vec![self.group.clone()]),
-            api_versions: Some(self.versions().map(|it| it.name.clone()).collect()),
-            operations: Some(operations.map(|it| it.name().to_owned()).into()),
+            api_versions: Some(
+                self.versions()
+                    .map(|version| version.name.clone())
+                    .collect(),
+            ),
+            operations: Some(
+                operations
+                    .map(|operation| operation.name().to_owned())
+                    .into(),
+            ),
             resources: Some(resources),
             scope: None,
         };
@@ -99,11 +116,10 @@ impl Conversion {
         let mut lost = self.lost(&new);
         if let Some(old) = old.filter(|_| !lost.is_empty()) {
             let before = self.lost(&serde_json::from_str(old)?);
-            let was_as_large = |to: &String, lost: &Lost| {
-                let before = before.get(to);
-                before.is_some_and(|before| before.kept.size >= lost.kept.size)
-            };
-            lost.retain(|to, lost| !was_as_large(to, lost));
+            lost.retain(|to, lost| match before.get(to) {
+                Some(before) => before.excess.size < lost.excess.size,
+                None => true,
+            });
         }
         Ok(lost.into_values().map(Lost::error).collect())
     }
@@ -111,41 +127,44 @@ impl Conversion {
     /// The values that a conversion of `object` would lose, by the version that cannot hold them. The object may be
     /// stored in any version, and be read in any other version.
     fn lost(&self, object: &Map<String, Value>) -> BTreeMap<String, Lost> {
-        let own = version(object);
         let mut found = BTreeMap::new();
-        let mut convert = |object: &Map<String, Value>, to: &str| {
-            // The conversion itself reports errors, at the write or at a read.
-            let (converted, lost) = self.measured(object.clone(), to).ok()?;
-            for lost in lost {
-                found.entry(lost.to.clone()).or_insert(lost);
-            }
-            Some(converted)
-        };
-        let others = |version: &str| {
-            let names = self.versions().map(|it| it.name.clone());
-            let version = version.to_owned();
-            names.filter(move |name| *name != version)
-        };
-        let stored: Vec<_> = others(own).filter_map(|to| convert(object, &to)).collect();
-        for object in &stored {
-            for to in others(version(object)) {
-                convert(object, &to);
-            }
+        for stored in self.in_other_versions(object, &mut found) {
+            self.in_other_versions(&stored, &mut found);
         }
         found
+    }
+
+    /// `object` in each of the other versions. Adds the values that these conversions lose to `found`.
+    fn in_other_versions(
+        &self,
+        object: &Map<String, Value>,
+        found: &mut BTreeMap<String, Lost>,
+    ) -> Vec<Map<String, Value>> {
+        let own = version(object);
+        let mut converted = Vec::new();
+        for to in self.versions().filter(|version| version.name != own) {
+            // The conversion itself reports errors, at the write or at a read.
+            if let Ok((other, lost)) = self.measured(object.clone(), &to.name) {
+                for values in lost {
+                    found.entry(values.to.clone()).or_insert(values);
+                }
+                converted.push(other);
+            }
+        }
+        converted
     }
 }
 
 impl Lost {
     fn error(self) -> FieldError {
-        let Self { from, to, kept } = self;
-        let (size, most) = (kept.size, kept::MOST);
-        let excess = size.saturating_sub(most);
+        let Self { from, to, excess } = self;
+        let (size, most) = (excess.size, MOST);
+        let too_many = size.saturating_sub(most);
         FieldError::exceeds(
-            change::display(&kept.largest),
+            change::display(&excess.largest),
             format!(
                 "annotations keep what version {to} cannot hold of version {from}; all annotations of the object \
-                 would have {size} bytes, but may have {most}: remove {excess} bytes or more, here or from the \
+                 would have {size} bytes, but may have {most}: remove {too_many} bytes or more, here or from the \
                  rest of what {to} cannot hold"
             ),
         )

@@ -6,12 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// The key fields of a list item, with their values.
-pub(super) type Keys = Map<String, Value>;
+pub type Keys = Map<String, Value>;
 
 /// A step from a value to a part of it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
-pub(super) enum Step {
+pub enum Step {
     /// To a field of an object.
     Field(String),
     /// To the item of a list that has these keys.
@@ -19,7 +19,7 @@ pub(super) enum Step {
 }
 
 /// A place as clients know it, such as `spec.chapters[one].note`.
-pub(super) fn display(path: &[Step]) -> String {
+pub fn display(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
@@ -29,8 +29,13 @@ pub(super) fn display(path: &[Step]) -> String {
                 text.push_str(name);
             }
             Step::Item(keys) => {
-                let value = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
-                let values: Vec<_> = keys.values().map(value).collect();
+                let values: Vec<_> = keys
+                    .values()
+                    .map(|value| match value.as_str() {
+                        Some(text) => text.to_owned(),
+                        None => value.to_string(),
+                    })
+                    .collect();
                 text.push_str(&format!("[{}]", values.join(",")));
             }
         }
@@ -40,7 +45,7 @@ pub(super) fn display(path: &[Step]) -> String {
 
 /// A difference at one place.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(super) struct Change {
+pub struct Change {
     /// Where it is.
     pub path: Vec<Step>,
     /// The value after the conversion back; `None` if it is missing there.
@@ -64,7 +69,7 @@ pub(super) struct Change {
 
 /// The position of an item in its list.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(super) struct Place {
+pub struct Place {
     /// The index.
     at: usize,
     /// The previous item; `None` for the first one.
@@ -79,7 +84,7 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::
 
 /// The changes that turn `back` into `was`. Both values have the same `schema`. The items of a list of type `map` are
 /// compared by their keys; any other list is compared as a whole.
-pub(super) fn between(schema: &Value, back: &Value, was: &Value) -> Vec<Change> {
+pub fn between(schema: &Value, back: &Value, was: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     compare(schema, back, was, &mut Vec::new(), &mut changes);
     changes
@@ -121,9 +126,8 @@ fn compare(
 
 fn whole(path: &[Step], back: &[Value], was: &[Value]) -> Change {
     let [from, to] = [back, was].map(|list| Some(Value::Array(list.to_vec())));
-    let path = path.to_vec();
     Change {
-        path,
+        path: path.to_vec(),
         from,
         to,
         place: None,
@@ -131,7 +135,7 @@ fn whole(path: &[Step], back: &[Value], was: &[Value]) -> Change {
 }
 
 /// The schema of a field of an object, or of a value of a map.
-pub(super) fn field<'a>(schema: &'a Value, name: &str) -> &'a Value {
+pub fn field<'a>(schema: &'a Value, name: &str) -> &'a Value {
     match &schema["properties"][name] {
         Value::Null => &schema["additionalProperties"],
         schema => schema,
@@ -159,31 +163,16 @@ impl<'a> Lists<'a> {
     /// different orders.
     fn new(schema: &Value, back: &'a [Value], was: &'a [Value]) -> Option<Self> {
         let names = key_names(schema)?;
-        let keyed = |list: &'a [Value]| -> Option<Vec<(Keys, &'a Value)>> {
-            let with_keys = |item| Some((keys(&names, item)?, item));
-            let items: Vec<_> = list.iter().map(with_keys).collect::<Option<_>>()?;
-            let mut seen = HashSet::new();
-            let is_new = |keys: &Keys| seen.insert(Value::Object(keys.clone()).to_string());
-            let mut all = items.iter().map(|(keys, _)| keys);
-            (all.all(is_new)).then_some(items)
+        let lists = Self {
+            back: keyed(back, &names)?,
+            was: keyed(was, &names)?,
         };
-        let (back, was) = (keyed(back)?, keyed(was)?);
-        let lists = Self { back, was };
-        let common = |list: &[(Keys, _)], other: &[(Keys, _)]| -> Vec<Keys> {
-            let keys = list.iter().map(|(keys, _)| keys);
-            keys.filter(|keys| other.iter().any(|(it, _)| it == *keys))
-                .cloned()
-                .collect()
-        };
-        let is_ordered = common(&lists.back, &lists.was) == common(&lists.was, &lists.back);
+        let is_ordered =
+            common_keys(&lists.back, &lists.was) == common_keys(&lists.was, &lists.back);
         is_ordered.then_some(lists)
     }
 
     fn compare(&self, schema: &Value, path: &mut Vec<Step>, changes: &mut Vec<Change>) {
-        let find = |list: &[(Keys, &'a Value)], keys: &Keys| {
-            let mut items = list.iter();
-            items.find(|(it, _)| it == keys).map(|(_, item)| *item)
-        };
         for (keys, back) in &self.back {
             path.push(Step::Item(keys.clone()));
             match find(&self.was, keys) {
@@ -219,9 +208,38 @@ fn key_names(schema: &Value) -> Option<Vec<&str>> {
 
 /// The keys of `item`. A missing key has a default, which a conversion may write out.
 fn keys(names: &[&str], item: &Value) -> Option<Keys> {
-    let item = item.as_object()?;
-    let key = |name: &&str| Some(((*name).to_owned(), item.get(*name)?.clone()));
-    names.iter().map(key).collect()
+    let fields = item.as_object()?;
+    let keys = names
+        .iter()
+        .map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone())));
+    keys.collect()
+}
+
+/// The items of `list` with their keys; `None` if an item has no key, or two items have the same key.
+fn keyed<'a>(list: &'a [Value], names: &[&str]) -> Option<Vec<(Keys, &'a Value)>> {
+    let mut items = Vec::new();
+    let mut seen = HashSet::new();
+    for item in list {
+        let keys = keys(names, item)?;
+        if !seen.insert(Value::Object(keys.clone()).to_string()) {
+            return None;
+        }
+        items.push((keys, item));
+    }
+    Some(items)
+}
+
+/// The keys in `list` that `other` has too, in the order of `list`.
+fn common_keys<'a>(list: &'a [(Keys, &Value)], other: &[(Keys, &Value)]) -> Vec<&'a Keys> {
+    let keys = list.iter().map(|(keys, _)| keys);
+    keys.filter(|keys| find(other, keys).is_some()).collect()
+}
+
+/// The item of `list` that has these keys.
+fn find<'a>(list: &[(Keys, &'a Value)], keys: &Keys) -> Option<&'a Value> {
+    let mut items = list.iter();
+    let (_, item) = items.find(|(found, _)| found == keys)?;
+    Some(item)
 }
 
 impl Change {
@@ -241,7 +259,7 @@ impl Change {
         };
         let mut parent = Some(value);
         for step in parents {
-            parent = parent.and_then(|it| part(it, step));
+            parent = parent.and_then(|value| part(value, step));
         }
         match (parent, last) {
             (Some(Value::Object(fields)), Step::Field(name)) => {

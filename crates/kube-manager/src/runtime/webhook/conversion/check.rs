@@ -8,7 +8,11 @@ use proptest::{
 };
 use serde_json::Value;
 
-use super::{Conversion, Hub, Versioned, arbitrary::objects};
+use super::{
+    arbitrary::objects,
+    hub::{Hub, Versioned},
+    kind::Conversion,
+};
 
 /// The maximal number of versions through which an object goes before it comes back.
 const STOPS: usize = 4;
@@ -61,12 +65,12 @@ impl Conversion {
 
     /// Arbitrary objects, each with the versions that it goes through. The last one is its own.
     pub(super) fn ways(&self) -> impl Strategy<Value = (Value, Vec<String>)> + use<> {
-        let versions = self.versions().map(|version| {
+        let mut versions = Vec::new();
+        for version in self.versions() {
             let api_version = format!("{}/{}", self.group, version.name);
             let objects = objects(&api_version, &self.kind, &version.schema);
-            (version.name.clone(), objects)
-        });
-        let versions: Vec<_> = versions.collect();
+            versions.push((version.name.clone(), objects));
+        }
         let names: Vec<_> = versions.iter().map(|(name, _)| name.clone()).collect();
         select(versions).prop_flat_map(move |(own, objects)| {
             let others = vec(select(names.clone()), 1..=STOPS);

@@ -5,10 +5,13 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::{Parts, Version, change::field};
+use super::{
+    change::field,
+    version::{Parts, Version},
+};
 
 /// How many times an incomplete object is converted, each time with other placeholders.
-pub(super) const TRIES: usize = TEXTS.len();
+pub const TRIES: usize = TEXTS.len();
 
 /// Placeholders for strings. Some Rust types accept only some of them, such as a time.
 const TEXTS: [&str; 8] = [
@@ -24,7 +27,7 @@ const TEXTS: [&str; 8] = [
 
 /// Fills each missing field that the schema of `version` requires in `parts` with a placeholder; returns whether there
 /// was any. Each `number` below [`TRIES`] gives other placeholders.
-pub(super) fn complete(version: &Version, parts: &mut Parts<'_>, number: usize) -> bool {
+pub fn complete(version: &Version, parts: &mut Parts<'_>, number: usize) -> bool {
     let schema = &version.schema;
     let spec = if version.has_spec {
         field(schema, "spec")
@@ -37,7 +40,7 @@ pub(super) fn complete(version: &Version, parts: &mut Parts<'_>, number: usize) 
     ];
     let filled = parts.map(|(schema, part)| {
         part.as_mut()
-            .is_some_and(|it| fill(schema, it.to_mut(), number))
+            .is_some_and(|value| fill(schema, value.to_mut(), number))
     });
     filled.contains(&true)
 }
@@ -92,17 +95,18 @@ fn stand_in(schema: &Value, number: usize) -> Value {
 }
 
 /// What two objects have in common. Each part that both have stays, though it may be empty.
-pub(super) fn common<'a>(a: Parts<'a>, b: &Parts<'a>) -> Parts<'a> {
-    let common = |a: Option<Cow<'a, Value>>, b: &Option<Cow<'a, Value>>| {
-        let empty = || Value::Object(Map::new());
-        let shared = shared(a?.into_owned(), b.as_ref()?);
-        Some(Cow::Owned(shared.unwrap_or_else(empty)))
-    };
+pub fn common<'a>(a: Parts<'a>, b: &Parts<'a>) -> Parts<'a> {
     Parts {
-        spec: common(a.spec, &b.spec),
-        status: common(a.status, &b.status),
+        spec: common_part(a.spec, b.spec.as_deref()),
+        status: common_part(a.status, b.status.as_deref()),
         others: a.others,
     }
+}
+
+fn common_part<'a>(a: Option<Cow<'a, Value>>, b: Option<&Value>) -> Option<Cow<'a, Value>> {
+    let common = shared(a?.into_owned(), b?);
+    let empty = Value::Object(Map::new());
+    Some(Cow::Owned(common.unwrap_or(empty)))
 }
 
 /// The common parts of two values; `None` if there are none.
@@ -110,11 +114,12 @@ fn shared(a: Value, b: &Value) -> Option<Value> {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             let is_empty = a.is_empty() && b.is_empty();
-            let fields = a.into_iter().filter_map(|(name, a)| {
-                let value = shared(a, b.get(&name)?)?;
-                Some((name, value))
-            });
-            let fields: Map<_, _> = fields.collect();
+            let mut fields = Map::new();
+            for (name, value) in a {
+                if let Some(common) = b.get(&name).and_then(|other| shared(value, other)) {
+                    fields.insert(name, common);
+                }
+            }
             (is_empty || !fields.is_empty()).then_some(Value::Object(fields))
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {

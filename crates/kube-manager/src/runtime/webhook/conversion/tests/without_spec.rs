@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Conversion, Hub};
+use super::super::{hub::Hub, kind::Conversion};
 
 /// The hub: fields of the object, and a status.
 mod v1 {
@@ -123,13 +123,13 @@ fn hub() -> Hub<v1::Shelf> {
 
 /// Converts an object that has these fields.
 fn convert(version: &str, fields: &Value, to: &str) -> Result<Value, String> {
-    let mut object = json!({
+    let head = json!({
         "apiVersion": format!("example.com/{version}"), "kind": "Shelf", "metadata": {"name": "a"},
     });
-    let object = object.as_object_mut().expect("an object");
+    let mut object = head.as_object().expect("an object").clone();
     object.extend(fields.as_object().expect("fields").clone());
     let conversion = Conversion::from(hub());
-    let mut converted = conversion.convert(object.clone(), to)?;
+    let mut converted = conversion.convert(object, to)?;
     let fields = converted.as_object_mut().expect("an object");
     assert_eq!(fields["apiVersion"], format!("example.com/{to}"));
     for name in ["apiVersion", "kind", "metadata"] {
@@ -164,10 +164,13 @@ fn an_object_without_required_fields_is_converted() {
 
 #[test]
 fn an_error_names_the_field() {
-    let error = |fields| convert("v1", &fields, "v1beta1").unwrap_err();
+    fn error(fields: &Value) -> String {
+        convert("v1", fields, "v1beta1").unwrap_err()
+    }
+
     assert_eq!(
-        error(json!({"width": "two"})),
+        error(&json!({"width": "two"})),
         "width: invalid type: string \"two\", expected i64"
     );
-    assert_eq!(error(json!({"width": 1000})), "it is too wide");
+    assert_eq!(error(&json!({"width": 1000})), "it is too wide");
 }

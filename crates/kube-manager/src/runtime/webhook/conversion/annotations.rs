@@ -1,4 +1,4 @@
-//! The annotations in which an object of one version keeps the values that only another version can hold.
+//! The annotations in which an object of one version saves the values that only another version can hold.
 //!
 //! Each difference has its own annotation, because server-side apply manages each annotation separately: when a field
 //! manager gives up a field that only the other version has, the annotation of that field is removed, too.
@@ -12,10 +12,10 @@ use super::change::{Change, Step};
 use crate::runtime::context::digest;
 
 /// The annotations of an object.
-pub(super) type Annotations = Map<String, Value>;
+pub type Annotations = Map<String, Value>;
 
 /// How long the annotations of an object may be together, from the API server: names and values, in bytes.
-pub(super) const MOST: usize = 256 << 10;
+pub const MOST: usize = 256 << 10;
 
 /// The format that this release writes, and the only one that it can read.
 const FORMAT: u8 = 1;
@@ -25,7 +25,7 @@ const LONGEST_NAME: usize = 63;
 
 /// The content of an annotation.
 #[derive(Deserialize, Serialize)]
-struct Kept {
+struct Saved {
     format: u8,
     /// The digest of the object that the annotation was written to.
     of: String,
@@ -33,16 +33,24 @@ struct Kept {
     change: Change,
 }
 
-/// More changes than the annotations of an object can keep.
-pub(super) struct TooLarge {
+impl Saved {
+    /// Reads an annotation; `None` if another release has written it in another format.
+    fn read(text: &str) -> Option<Self> {
+        let saved: Self = serde_json::from_str(text).ok()?;
+        (saved.format == FORMAT).then_some(saved)
+    }
+}
+
+/// More changes than the annotations of an object can save.
+pub struct TooLarge {
     /// How long all annotations would be together.
     pub size: usize,
     /// The place of the largest change, or of the other annotations if they are larger.
     pub largest: Vec<Step>,
 }
 
-/// The changes that an object keeps for a version.
-pub(super) struct Changes {
+/// The changes that an object saves for a version.
+pub struct Changes {
     /// In the order in which they must be applied.
     pub changes: Vec<Change>,
     /// Whether the object is unchanged since then.
@@ -50,12 +58,12 @@ pub(super) struct Changes {
 }
 
 /// The annotations for a version of a group.
-pub(super) struct Kind<'a> {
+pub struct ForVersion<'a> {
     pub version: &'a str,
     pub group: &'a str,
 }
 
-impl Kind<'_> {
+impl ForVersion<'_> {
     fn prefix(&self) -> String {
         format!("{}.{}/", self.version, self.group)
     }
@@ -66,17 +74,13 @@ impl Kind<'_> {
         let prefix = self.prefix();
         let mut changes = Vec::new();
         let mut is_as_written = true;
-        // Most objects keep nothing.
+        // Most objects save nothing.
         let of = LazyCell::new(|| digest(&body.to_string()));
         annotations.retain(|name, value| {
-            let read = || {
-                let text = value.as_str().filter(|_| name.starts_with(&prefix))?;
-                let kept: Kept = serde_json::from_str(text).ok()?;
-                (kept.format == FORMAT).then_some(kept)
-            };
-            let kept = read();
-            is_as_written &= kept.as_ref().is_none_or(|kept| kept.of == *of);
-            let change = kept.map(|kept| kept.change);
+            let text = value.as_str().filter(|_| name.starts_with(&prefix));
+            let saved = text.and_then(Saved::read);
+            is_as_written &= saved.as_ref().is_none_or(|saved| saved.of == *of);
+            let change = saved.map(|saved| saved.change);
             let stays = change.is_none();
             changes.extend(change);
             stays
@@ -102,7 +106,7 @@ impl Kind<'_> {
         let prefix = self.prefix();
         let of = digest(&body.to_string());
         let mut names = BTreeSet::new();
-        let mut kept = Annotations::new();
+        let mut added = Annotations::new();
         let others = ["metadata", "annotations"].map(|name| Step::Field(name.to_owned()));
         let (mut longest, mut largest) = (size(annotations), others.into());
         for change in changes {
@@ -110,52 +114,54 @@ impl Kind<'_> {
             while !names.insert(name.clone()) {
                 name = hashed("", &name);
             }
-            let kept_one = Kept {
+            let saved = Saved {
                 format: FORMAT,
                 of: of.clone(),
                 change,
             };
-            let text = serde_json::to_string(&kept_one).unwrap_or_default();
+            // This cannot fail: all keys of the JSON are texts.
+            let text = serde_json::to_string(&saved).unwrap_or_default();
             if text.len() > longest {
-                (longest, largest) = (text.len(), kept_one.change.path);
+                (longest, largest) = (text.len(), saved.change.path);
             }
-            kept.insert(format!("{prefix}{name}"), text.into());
+            added.insert(format!("{prefix}{name}"), text.into());
         }
-        let size = size(annotations) + size(&kept);
+        let size = size(annotations) + size(&added);
         if size > MOST {
             return Err(TooLarge { size, largest });
         }
-        annotations.extend(kept);
+        annotations.extend(added);
         Ok(())
     }
 }
 
 /// How long `annotations` are together, as the API server counts.
-pub(super) fn size(annotations: &Annotations) -> usize {
-    let sizes = annotations.iter();
-    let sizes = sizes.map(|(name, value)| name.len() + value.as_str().unwrap_or_default().len());
+pub fn size(annotations: &Annotations) -> usize {
+    let sizes = annotations
+        .iter()
+        .map(|(name, value)| name.len() + value.as_str().map_or(0, str::len));
     sizes.sum()
 }
 
 /// The name of the annotation for a place: its path, such as `spec.colour`, where that can be a name.
 fn name(path: &[Step]) -> String {
-    let parts = path.iter().flat_map(|step| match step {
-        Step::Field(name) => vec![name.clone()],
-        Step::Item(keys) => {
-            let text = |value: &Value| {
-                let text = value.as_str().map(str::to_owned);
-                text.unwrap_or_else(|| value.to_string())
-            };
-            keys.values().map(text).collect()
+    let mut parts = Vec::new();
+    for step in path {
+        match step {
+            Step::Field(name) => parts.push(name.clone()),
+            Step::Item(keys) => parts.extend(keys.values().map(|value| match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            })),
         }
-    });
-    let parts: Vec<_> = parts.collect();
+    }
     let is_word =
         |part: &String| !part.is_empty() && part.chars().all(|char| char.is_ascii_alphanumeric());
     let name = parts.join(".");
     if name.len() <= LONGEST_NAME && parts.iter().all(is_word) {
         return name;
     }
+    // This cannot fail: all keys of the JSON are texts.
     let exact = serde_json::to_string(path).unwrap_or_default();
     hashed(&name, &exact)
 }

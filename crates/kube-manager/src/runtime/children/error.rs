@@ -1,0 +1,95 @@
+//! Why a child is not in its desired state.
+
+use crate::runtime::failure;
+
+/// Why a child is not in its desired state.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An object with this name exists, and the reconciled object is not its owner.
+    #[error("{0} exists already, and this object does not own it")]
+    NotOwned(String),
+    /// The garbage collector deletes an object whose owner is in another namespace.
+    #[error("{0} is in another namespace than this object, so this object cannot own it")]
+    OtherNamespace(String),
+    /// The garbage collector deletes a cluster-scoped object whose owner is in a namespace.
+    #[error("{0} is cluster-scoped, and this object is in a namespace, so it cannot own {0}")]
+    ClusterScoped(String),
+    /// The owner is cluster-scoped, so the child must name its namespace.
+    #[error("{0} needs a namespace, because its owner has none")]
+    NoNamespace(String),
+    /// With `generateName`, each reconcile would create another child.
+    #[error(
+        "{0} needs a fixed name: with `generateName`, each reconcile would create another object"
+    )]
+    Unnamed(String),
+    /// The controller watches only the names that [`Builder::owns_named`](crate::Builder::owns_named) has got.
+    #[error("{0} has none of the names that this controller owns: add the name to `owns_named`")]
+    OtherName(String),
+    /// The path of a kept field leads to something other than a field of an object.
+    #[error("the field `{field}` of {child} cannot be kept: the path must lead to a field")]
+    CannotKeep {
+        /// Kind and name of the child.
+        child: String,
+        /// The path, with dots.
+        field: String,
+    },
+    /// The child has changed since the reconciler read its children, or it exists and the reconciler did not know it.
+    /// So the desired child was computed from an older state, and was not written. The runtime reconciles the object
+    /// again with the newer child, and writes no status before.
+    #[error("{0} has changed since it was read, so this object is reconciled again")]
+    Stale(String),
+    /// The API server refuses the change of a field. A retry would not help.
+    #[error(
+        "{child} cannot be changed in `{field}`: {text}. Delete it with `{delete}`, or declare it with `Child::recreate`"
+    )]
+    Immutable {
+        /// Kind and name of the child.
+        child: String,
+        /// The path of the field, such as `.spec.volumeClaimTemplates`.
+        field: String,
+        /// What the API server says.
+        text: String,
+        /// The command that deletes the child and keeps what the child owns.
+        delete: String,
+    },
+    /// A request failed.
+    #[error("cannot {verb} {child}: {}", failure::message(source))]
+    Request {
+        /// The action of the request, such as `create`.
+        verb: &'static str,
+        /// Kind and name of the child.
+        child: String,
+        /// The error of the request.
+        source: kube::Error,
+    },
+}
+
+impl Error {
+    /// The reason for a condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NotOwned(_) => "NotOwned",
+            Self::OtherNamespace(_) => "OtherNamespace",
+            Self::ClusterScoped(_) => "ClusterScoped",
+            Self::NoNamespace(_) => "NoNamespace",
+            Self::Unnamed(_) => "Unnamed",
+            Self::OtherName(_) => "OtherName",
+            Self::CannotKeep { .. } => "CannotKeep",
+            Self::Stale(_) => "Stale",
+            Self::Immutable { .. } => "ImmutableField",
+            Self::Request { .. } => "ChildFailed",
+        }
+    }
+
+    /// Whether the desired child was computed from an older state. This is normal: the next reconcile knows the newer
+    /// child.
+    pub fn is_stale(&self) -> bool {
+        matches!(self, Self::Stale(_))
+    }
+
+    /// Whether only a change of the object or of its children can help, and not a retry.
+    pub fn is_permanent(&self) -> bool {
+        matches!(self, Self::Immutable { .. })
+    }
+}

@@ -1,0 +1,408 @@
+//! Runs controllers and the services that they share.
+
+use std::{any::TypeId, path::Path, pin::pin, time::Duration};
+
+use anyhow::{Context as _, Result, anyhow};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use prometheus::Registry;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::JoinSet,
+    time::{Instant, sleep, timeout, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    builder::Builder,
+    controller,
+    extension::Extension,
+    failure,
+    health::Health,
+    host::Host,
+    informer::Informers,
+    leader::Candidate,
+    manifests,
+    metrics::Metrics,
+    operator::Operator,
+    options::{self, Options, Webhooks},
+    rbac::{Grant, Rule},
+    reconciler::Reconciler,
+    requests::{self, Requests},
+    serve::{self, Certificate},
+    services::Services,
+    storage,
+    task::{self, Pending, Replicas, Task},
+    versions,
+    workers::Workers,
+};
+
+#[cfg(feature = "webhook")]
+mod webhooks;
+
+/// How long a second signal counts as the first one. For example, `kill %1` of `make run` reaches this process twice.
+const ONE_SIGNAL: Duration = Duration::from_secs(1);
+
+/// How long the end may take after the last work or call of a webhook: aborted work ends, and the lease is released.
+const CLOSE: Duration = Duration::from_secs(1);
+
+/// Starts the tasks of a controller.
+type Start = Box<dyn FnOnce(&Services, &mut Informers, &mut JoinSet<()>) -> Result<()> + Send>;
+
+/// Runs controllers and the services that they share: client, lease, probes and metrics.
+pub struct Manager {
+    operator: Operator,
+    starts: Vec<Start>,
+    /// The kind of each controller.
+    kinds: Vec<TypeId>,
+    rules: Vec<&'static [Rule]>,
+    crds: Vec<CustomResourceDefinition>,
+    tasks: Vec<Pending>,
+    webhooks: Webhooks,
+    registry: Registry,
+}
+
+impl Manager {
+    /// The manager of `operator`, without controllers.
+    pub fn new(operator: Operator) -> Self {
+        Self {
+            operator,
+            starts: Vec::new(),
+            kinds: Vec::new(),
+            rules: Vec::new(),
+            crds: Vec::new(),
+            tasks: Vec::new(),
+            webhooks: Webhooks::default(),
+            registry: Registry::new(),
+        }
+    }
+
+    /// Adds a controller. `new` is called when this replica leads.
+    pub fn add<R: Reconciler>(
+        &mut self,
+        new: impl FnOnce(&mut Builder<R::Object>) -> R + Send + 'static,
+    ) {
+        self.rules.push(R::RULES);
+        self.kinds.push(TypeId::of::<R::Object>());
+        self.starts.push(Box::new(|services, informers, tasks| {
+            controller::start(new, services, informers, tasks)
+        }));
+    }
+
+    /// Adds the CRDs of the operator's own kinds, each with all of its versions.
+    ///
+    /// After a change of the stored version, the leader makes the API server store all objects of the kind again, and
+    /// then removes the old versions from `status.storedVersions` of the CRD. This migration begins when the CRD has
+    /// not changed for `--storage-migration-delay`. The condition `StorageMigrated` of the CRD shows its progress. An
+    /// operator for single namespaces has no permission to migrate.
+    pub fn add_crds(&mut self, crds: impl IntoIterator<Item = CustomResourceDefinition>) {
+        self.crds.extend(crds);
+    }
+
+    /// Adds permissions that no controller needs, such as the permissions of a task.
+    pub fn add_rules(&mut self, rules: &'static [Rule]) {
+        self.rules.push(rules);
+    }
+
+    /// Adds a task that runs beside the controllers, such as a server or an hourly report. If a task fails, the
+    /// operator ends; if it returns, only the task ends. `name` is for the log.
+    pub fn add_task<F>(
+        &mut self,
+        name: &'static str,
+        replicas: Replicas,
+        task: impl FnOnce(Task) -> F + Send + 'static,
+    ) where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.tasks.push(Pending::new(name, replicas, task));
+    }
+
+    /// The registry of the metrics that the operator serves. Register your own metrics here.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Writes the manifests that are generated from the code, below the folder `out`: each CRD to
+    /// `config/crd/bases/<group>_<plural>.yaml`, the role of all controllers to `config/rbac/role.yaml`, and copies of
+    /// them to the operator's chart, if it has one. With webhooks, also their configurations to
+    /// `config/webhook/manifests.yaml`.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written, when two webhooks have the same name or path, and when several
+    /// versions of a kind are served with unequal schemas, although the CRD has no conversion.
+    pub fn write_manifests(&self, out: &Path) -> Result<()> {
+        let mut crds = self.crds.clone();
+        self.webhooks.complete(&mut crds)?;
+        for crd in &crds {
+            versions::check(crd)?;
+        }
+        self.webhooks.write_manifests(&self.operator, out)?;
+        let rules = self.rules.iter().copied().chain(self.webhooks.rules());
+        let mut grants: Vec<_> = rules.flatten().map(Grant::from).collect();
+        if !self.operator.namespaced {
+            grants.extend(storage::grants(&crds));
+        }
+        manifests::write(&self.operator, out, &crds, grants)
+    }
+
+    /// Runs the controllers until SIGTERM or SIGINT. Controllers and tasks run in an async runtime of their own. When
+    /// the operator stops, it releases the lease only if all work in this runtime has ended, including calls of
+    /// [`spawn_blocking`](tokio::task::spawn_blocking). Otherwise, the lease expires by itself.
+    ///
+    /// # Errors
+    ///
+    /// When no cluster is configured, an address is in use, a controller has an invalid setting, the lease is lost, or
+    /// a controller or a server ends unexpectedly. After the loss of the lease, the process ends within seconds, even
+    /// if the caller continues, unless all work has ended. If all controllers and tasks have ended, webhooks are served
+    /// a little longer, so that no call of a webhook fails.
+    pub async fn run(self, options: Options) -> Result<()> {
+        // If another crate enables more features, rustls may have several providers and choose none of them.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut stopped = async || {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        options.election.validate()?;
+
+        // The probes start first, because a Pod that does not answer them is killed.
+        let (health, metrics) = (
+            Health::default(),
+            Metrics::new(&self.operator, self.registry.clone())?,
+        );
+        health.waits("manager", "starts");
+        let drain = options.graceful_shutdown_timeout;
+        let (pod_health, serving_end) = match self.webhooks.serving(&options.webhooks) {
+            Some(serving) => (serving.health, serving.shutdown_delay),
+            None => (health.clone(), Duration::ZERO),
+        };
+        let longest_stop = drain.max(serving_end).saturating_add(CLOSE);
+        if let Some(warning) = options::too_slow(longest_stop) {
+            tracing::warn!("{warning}");
+        }
+        let workers = Workers::start().await?;
+        metrics.count_tasks_of(workers.handle());
+        let mut servers = JoinSet::new();
+        if let Some(listener) = options.health_probe_bind_address.listen("probes")? {
+            let routes = pod_health.routes(&health, workers.handle());
+            servers.spawn(serve::plain(listener, routes));
+        }
+
+        let leadership = options.election.leadership();
+        let config = options.cluster().await?;
+        let manager_client = Requests {
+            connections: requests::connect(&config)?,
+            metrics: metrics.clone(),
+            leadership: None,
+        }
+        .client();
+        // The connections end with the workers, so nothing else uses them.
+        let (guarded, unguarded) = {
+            let _workers = workers.enter();
+            let unguarded = Requests {
+                connections: requests::connect(&config)?,
+                metrics: metrics.clone(),
+                leadership: None,
+            };
+            let guarded = Requests {
+                leadership: Some(leadership.clone()),
+                ..unguarded.clone()
+            };
+            (guarded.client(), unguarded.client())
+        };
+        let own_namespace = self
+            .operator
+            .namespaced
+            .then(|| manager_client.default_namespace());
+        let host = Host {
+            operator: self.operator,
+            client: manager_client.clone(),
+            server: config.cluster_url,
+            namespaces: options.namespaces(own_namespace),
+            registry: self.registry,
+            stop: CancellationToken::new(),
+        };
+        let services = Services {
+            host: Host {
+                client: unguarded,
+                ..host.clone()
+            },
+            client: guarded,
+            kinds: self.kinds,
+            concurrency: options.concurrency,
+            leadership: leadership.clone(),
+            health: health.clone(),
+            metrics: metrics.clone(),
+        };
+        // Webhooks start before the lease and the watches, because the API server may call them for these requests.
+        // They have their own servers, which end by themselves.
+        let mut webhooks = JoinSet::new();
+        self.webhooks
+            .serve(&options.webhooks, &host, &pod_health, &mut webhooks)?;
+        if let Some(listener) = options.metrics_bind_address.listen("metrics")? {
+            let routes = serve::metrics(metrics.clone());
+            if options.metrics_secure {
+                let routes = serve::authorized(routes, manager_client.clone());
+                let certificate = match options.metrics_cert_path.clone() {
+                    Some(folder) => Certificate::Folder(folder),
+                    None => Certificate::SelfSigned,
+                };
+                let never = std::future::pending();
+                servers.spawn(serve::secure(
+                    listener,
+                    routes,
+                    certificate,
+                    "metrics",
+                    never,
+                ));
+            } else {
+                servers.spawn(serve::plain(listener, routes));
+            }
+        }
+        let watched = match host.namespaces.as_slice() {
+            [] => "all".to_owned(),
+            some => some.join(","),
+        };
+        tracing::info!(
+            version = host.operator.version,
+            server = %host.server,
+            namespaces = %watched,
+            "starting"
+        );
+
+        let mut background = JoinSet::new();
+        let mut all_tasks = self.tasks;
+        if options.storage_migration && !host.operator.namespaced {
+            all_tasks.extend(storage::tasks(
+                &self.crds,
+                options.storage_migration_delay,
+                &metrics,
+            ));
+        }
+        {
+            let _workers = workers.enter();
+            for task in all_tasks {
+                task.start(&services, &mut background);
+            }
+        }
+        let mut candidate = Candidate::new(
+            &host,
+            options.election,
+            leadership.clone(),
+            &workers,
+            health.clone(),
+            metrics.clone(),
+        );
+        health.ready("manager", "started");
+        let mut tasks = JoinSet::new();
+        let work = async {
+            leadership.acquired().await;
+            {
+                let _workers = workers.enter();
+                let mut informers = Informers::default();
+                for start in self.starts {
+                    start(&services, &mut informers, &mut tasks)?;
+                }
+                informers.start(&services, &mut tasks);
+            }
+            match tasks.join_next().await {
+                Some(ended) => ended.context("a controller failed"),
+                None => std::future::pending().await,
+            }
+        };
+        let mut has_lost = false;
+        let mut ended = tokio::select! {
+            () = stopped() => Ok(()),
+            lost = candidate.run() => {
+                has_lost = true;
+                lost
+            }
+            failed = task::failure(&mut background) => Err(failed),
+            ended = work => ended.and(Err(anyhow!("a controller ended by itself"))),
+            Some(ended) = async {
+                tokio::select! {
+                    ended = servers.join_next(), if !servers.is_empty() => ended,
+                    ended = webhooks.join_next(), if !webhooks.is_empty() => ended,
+                    else => None,
+                }
+            } => {
+                let served = ended.context("a server failed").flatten();
+                served.and(Err(anyhow!("a server ended by itself")))
+            }
+        };
+
+        tracing::info!("stopping");
+        let mut stop_limit = pin!(sleep(longest_stop));
+        host.stop.cancel();
+        let mut stopped_again = Box::pin(async {
+            let _ = timeout(ONE_SIGNAL, async {
+                loop {
+                    stopped().await;
+                }
+            })
+            .await;
+            stopped().await;
+        });
+        let (mut has_ended, mut hurries) = (false, false);
+        if !has_lost {
+            let drained = async {
+                while tasks.join_next().await.is_some() {}
+                while background.join_next().await.is_some() {}
+                workers.end().await;
+            };
+            tokio::select! {
+                drained = timeout(drain, drained) => has_ended = drained.is_ok(),
+                lost = candidate.run() => {
+                    has_lost = true;
+                    ended = ended.and(lost);
+                }
+                () = &mut stopped_again => hurries = true,
+            }
+        }
+        if has_lost {
+            // If blocking calls keep the workers from ending, the guard ends the process before another replica leads.
+            workers.end().await;
+            if !webhooks.is_empty() {
+                pod_health.waits("lease", "lost, this process ends");
+            }
+        } else {
+            let close = Instant::now() + CLOSE;
+            if !has_ended {
+                let (controllers, tasks_left) = (tasks.len(), background.len());
+                tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");
+                has_ended = timeout_at(close, workers.end()).await.is_ok();
+            }
+            if has_ended {
+                match timeout_at(close, candidate.release()).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => {
+                        let error = failure::message(&error);
+                        tracing::warn!(%error, "cannot give the lease back");
+                    }
+                    Err(_) => tracing::warn!("gave up giving the lease back"),
+                }
+            } else {
+                tracing::warn!(
+                    "calls that block did not end, the end of the process cuts them off"
+                );
+                candidate.let_expire();
+            }
+        }
+        // Another replica may lead now, but the API server may still call the webhooks of this one.
+        let answered = async { while webhooks.join_next().await.is_some() {} };
+        if !hurries {
+            tokio::select! {
+                () = answered => {}
+                () = &mut stop_limit => {}
+                () = stopped_again => hurries = true,
+            }
+        }
+        if hurries {
+            ended = ended.and(Err(anyhow!("stopped a second time")));
+        }
+        ended
+    }
+}

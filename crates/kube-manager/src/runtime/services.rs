@@ -1,0 +1,21 @@
+//! The services of a manager that its controllers share.
+
+use std::any::TypeId;
+
+use kube::Client;
+
+use super::{health::Health, host::Host, leader::Leadership, metrics::Metrics};
+
+/// What a manager gives to each of its controllers and tasks.
+#[derive(Clone)]
+pub struct Services {
+    pub host: Host,
+    /// Sends requests while this replica leads.
+    pub client: Client,
+    /// The kind of each controller.
+    pub kinds: Vec<TypeId>,
+    pub concurrency: u16,
+    pub leadership: Leadership,
+    pub health: Health,
+    pub metrics: Metrics,
+}

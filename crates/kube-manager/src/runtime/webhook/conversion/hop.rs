@@ -1,0 +1,229 @@
+//! One step of a conversion, between a spoke and the hub.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::{
+    annotations::{Annotations, ForVersion, TooLarge},
+    change::{Change, between},
+    header::name,
+    hub::{Directions, Part, Spoke},
+    incomplete::{self, common, complete},
+    version::{Parts, TYPE_AND_METADATA, Version},
+};
+
+/// The maximal number of conversions to find out which changes still fit.
+const TRIES: usize = 1000;
+
+/// One step between a spoke and the hub.
+pub struct Hop<'a> {
+    pub group: &'a str,
+    pub from: &'a Version,
+    pub to: &'a Version,
+    pub spoke: &'a Spoke,
+    pub is_up: bool,
+}
+
+/// The values that a step loses, because the annotations have no room for them.
+pub struct Lost {
+    /// The versions before and after the step.
+    pub from: String,
+    pub to: String,
+    pub excess: TooLarge,
+}
+
+impl Hop<'_> {
+    pub fn convert(&self, object: &mut Map<String, Value>) -> Result<Option<Lost>, String> {
+        let mut too_large = None;
+        let mut body = std::mem::take(object);
+        for field in TYPE_AND_METADATA {
+            object.extend(body.remove_entry(field));
+        }
+        let body = Value::Object(body);
+        let mut converted = self.forth(&body)?;
+        let mut annotations = annotations(object);
+        let [here, there] = [self.from, self.to].map(|version| ForVersion {
+            version: &version.name,
+            group: self.group,
+        });
+        // An object of this version keeps nothing for this version.
+        here.take(&mut annotations, &body);
+        let saved = there.take(&mut annotations, &body);
+        let changes = if saved.is_as_written {
+            saved.changes
+        } else {
+            self.fitting(saved.changes, &body, &converted)
+        };
+        for change in changes {
+            change.make(&mut converted);
+        }
+        match self.back(&converted) {
+            Ok(back) => {
+                let lost = between(&self.from.schema, &back, &body);
+                too_large = here.put(lost, &mut annotations, &converted).err();
+            }
+            Err(error) => {
+                let (object, version) = (name(object), &self.to.name);
+                tracing::warn!(object, version, error, "cannot be converted back");
+            }
+        }
+        set_annotations(object, annotations);
+        let api_version = format!("{}/{}", self.group, self.to.name);
+        object.insert("apiVersion".to_owned(), api_version.into());
+        if let Value::Object(converted) = converted {
+            object.extend(converted);
+        }
+        Ok(too_large.map(|excess| Lost {
+            from: self.from.name.clone(),
+            to: self.to.name.clone(),
+            excess,
+        }))
+    }
+
+    fn forth(&self, body: &Value) -> Result<Value, String> {
+        convert([self.from, self.to], body, self.spoke, |part| {
+            if self.is_up { part.up } else { part.down }
+        })
+    }
+
+    fn back(&self, body: &Value) -> Result<Value, String> {
+        convert([self.to, self.from], body, self.spoke, |part| {
+            if self.is_up { part.down } else { part.up }
+        })
+    }
+
+    /// The places where a client that wrote `body` would read other values, if `changes` were made in `converted`.
+    fn misread(&self, changes: &[Change], body: &Value, converted: &Value) -> Option<Vec<Change>> {
+        let mut object = converted.clone();
+        for change in changes {
+            change.make(&mut object);
+        }
+        let back = self.back(&object).ok()?;
+        Some(between(&self.from.schema, &back, body))
+    }
+
+    /// Returns the `changes` that can still be applied. A client has changed `body`, which was converted to
+    /// `converted`: the values that the client wrote must not change.
+    fn fitting(&self, mut changes: Vec<Change>, body: &Value, converted: &Value) -> Vec<Change> {
+        let Some(before) = self.misread(&[], body, converted) else {
+            return Vec::new();
+        };
+        let harm = |changes: &[Change]| match self.misread(changes, body, converted) {
+            Some(after) => {
+                let new = after.iter().filter(|change| !before.contains(change));
+                new.count()
+            }
+            None => usize::MAX,
+        };
+        let mut tries = TRIES;
+        let mut now = harm(&changes);
+        while now > 0 {
+            let Some(left) = usize::checked_sub(tries, changes.len()) else {
+                return Vec::new();
+            };
+            tries = left;
+            // Leaving out this one gives the best result.
+            let results = (0..changes.len()).map(|index| {
+                let mut rest = changes.clone();
+                rest.remove(index);
+                (harm(&rest), index)
+            });
+            let Some((least, index)) = results.min() else {
+                return changes;
+            };
+            now = least;
+            changes.remove(index);
+        }
+        changes
+    }
+}
+
+/// Converts the parts of an object, `body`, each by what `direction` takes. It may lack what its schema requires;
+/// then the answer lacks what would follow from that.
+fn convert(
+    [from, to]: [&Version; 2],
+    body: &Value,
+    spoke: &Spoke,
+    direction: impl Fn(Directions) -> Part,
+) -> Result<Value, String> {
+    let parts = from.parts(body);
+    let converted = plain(from, &parts, spoke, &direction).or_else(|error: String| {
+        let mut shared: Option<Parts> = None;
+        let mut good = 0;
+        for number in 0..incomplete::TRIES {
+            let mut completed = parts.clone();
+            if !complete(from, &mut completed, number) {
+                return Err(error);
+            }
+            let Ok(converted) = plain(from, &completed, spoke, &direction) else {
+                continue;
+            };
+            good += 1;
+            shared = Some(match shared {
+                Some(shared) => common(shared, &converted),
+                None => converted,
+            });
+        }
+        // A single result does not show which values depend on the missing fields.
+        shared.filter(|_| good > 1).ok_or(error)
+    });
+    Ok(to.body(converted?))
+}
+
+/// The same for an object that has what its schema requires.
+fn plain<'a>(
+    from: &Version,
+    parts: &Parts<'a>,
+    spoke: &Spoke,
+    direction: &impl Fn(Directions) -> Part,
+) -> Result<Parts<'a>, String> {
+    let convert = |part: &Option<Cow<'a, Value>>, directions: Directions| match part {
+        Some(value) if !value.is_null() => {
+            let converted = direction(directions)(value)?;
+            Ok(Some(Cow::Owned(converted)))
+        }
+        part => Ok(part.clone()),
+    };
+    let spec = convert(&parts.spec, spoke.spec).map_err(|error: String| {
+        if from.has_spec {
+            format!("spec{error}")
+        } else {
+            error.trim_start_matches(['.', ':', ' ']).to_owned()
+        }
+    })?;
+    let status = match spoke.status {
+        Some(directions) => {
+            convert(&parts.status, directions).map_err(|error: String| format!("status{error}"))?
+        }
+        None => parts.status.clone(),
+    };
+    let others = parts.others.clone();
+    Ok(Parts {
+        spec,
+        status,
+        others,
+    })
+}
+
+/// The annotations of an object.
+fn annotations(object: &mut Map<String, Value>) -> Annotations {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let annotations = metadata.and_then(|fields| fields.remove("annotations"));
+    match annotations {
+        Some(Value::Object(annotations)) => annotations,
+        _ => Annotations::new(),
+    }
+}
+
+fn set_annotations(object: &mut Map<String, Value>, annotations: Annotations) {
+    if annotations.is_empty() {
+        return;
+    }
+    let metadata = object
+        .entry("metadata")
+        .or_insert_with(|| Map::new().into());
+    if let Value::Object(metadata) = metadata {
+        metadata.insert("annotations".to_owned(), annotations.into());
+    }
+}

@@ -1,0 +1,290 @@
+//! Tests that the imports between the files of the runtime have one direction: no file imports from a layer above its
+//! own, and no files import each other in a circle.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// A layer of the runtime. A file imports from its own layer and from those before it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Layer {
+    Core,
+    /// Webhooks and what they need: certificates, conversions, storage migration.
+    Webhooks,
+    Top,
+}
+
+impl Layer {
+    fn of(path: &str) -> Self {
+        match path {
+            "src/lib.rs" | "src/runtime/mod.rs" | "src/runtime/options.rs" => Self::Top,
+            _ if path.starts_with("src/runtime/manager") => Self::Top,
+            "src/runtime/storage.rs" => Self::Webhooks,
+            _ if path.starts_with("src/runtime/webhook/") => Self::Webhooks,
+            _ => Self::Core,
+        }
+    }
+}
+
+/// The path of a module, or of an item in it, such as `runtime::queue`.
+type Path = Vec<String>;
+
+/// What the code of a file names, without its tests.
+#[derive(Default)]
+struct Names {
+    paths: Vec<Path>,
+    /// The modules of the file that only tests have.
+    test_modules: BTreeSet<String>,
+}
+
+impl Names {
+    fn of(text: &str) -> Self {
+        let mut names = Self::default();
+        names.read(text.parse().expect("Rust"));
+        names
+    }
+
+    fn read(&mut self, tokens: TokenStream) {
+        let tokens = Vec::from_iter(tokens);
+        let mut rest = tokens.as_slice();
+        while let Some((token, after)) = rest.split_first() {
+            rest = after;
+            match token {
+                TokenTree::Group(group) if group.to_string().replace(' ', "") == "[cfg(test)]" => {
+                    rest = self.skip_item(after);
+                }
+                TokenTree::Group(group) => self.read(group.stream()),
+                // The module of `pub(in crate::runtime)` is no import.
+                TokenTree::Ident(name) if name == "pub" => {
+                    if let Some(TokenTree::Group(_)) = after.first() {
+                        rest = &after[1..];
+                    }
+                }
+                TokenTree::Ident(_) => rest = self.read_path(Path::new(), token, after),
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+
+    /// Skips an item to its end: a block or a semicolon.
+    fn skip_item<'a>(&mut self, tokens: &'a [TokenTree]) -> &'a [TokenTree] {
+        if let [TokenTree::Ident(keyword), TokenTree::Ident(name), ..] = tokens
+            && keyword == "mod"
+        {
+            self.test_modules.insert(name.to_string());
+        }
+        let end = tokens.iter().position(|token| match token {
+            TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+            TokenTree::Punct(punct) => punct.as_char() == ';',
+            _ => false,
+        });
+        &tokens[end.map_or(tokens.len(), |end| end + 1)..]
+    }
+
+    /// Reads the path that begins with `prefix` and `first`. Returns the tokens behind the path.
+    fn read_path<'a>(
+        &mut self,
+        prefix: Path,
+        first: &TokenTree,
+        mut rest: &'a [TokenTree],
+    ) -> &'a [TokenTree] {
+        let mut path = prefix;
+        path.push(first.to_string());
+        let mut is_path = path.len() > 1;
+        while let [
+            TokenTree::Punct(first),
+            TokenTree::Punct(second),
+            next,
+            after @ ..,
+        ] = rest
+            && first.as_char() == ':'
+            && second.as_char() == ':'
+        {
+            rest = after;
+            is_path = true;
+            match next {
+                TokenTree::Ident(name) => path.push(name.to_string()),
+                TokenTree::Group(group) => {
+                    self.read_branches(&path, group.stream());
+                    return rest;
+                }
+                _ => break,
+            }
+        }
+        if is_path {
+            self.paths.push(path);
+        }
+        rest
+    }
+
+    /// Reads the braces of a `use`: the paths in them all begin with `prefix`.
+    fn read_branches(&mut self, prefix: &Path, tokens: TokenStream) {
+        let tokens = Vec::from_iter(tokens);
+        for branch in
+            tokens.split(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ','))
+        {
+            if let Some((first, rest)) = branch.split_first() {
+                self.read_path(prefix.clone(), first, rest);
+            }
+        }
+    }
+}
+
+/// The module of a file: `runtime::webhook` for `src/runtime/webhook/mod.rs`.
+fn module(path: &str) -> Path {
+    let name = path.trim_start_matches("src/").trim_end_matches(".rs");
+    let parts = name.split('/').map(str::to_owned);
+    parts
+        .filter(|part| part != "mod" && part != "lib")
+        .collect()
+}
+
+/// The files that each of `files` imports. Files that only tests have are left out.
+fn imports<'a>(files: &[(&'a str, &str)]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let code = files.iter().filter(|(path, _)| path.ends_with(".rs"));
+    let modules: BTreeMap<_, _> = code
+        .clone()
+        .map(|(path, _)| (module(path), *path))
+        .collect();
+    let names: BTreeMap<_, _> = code
+        .map(|(path, text)| (module(path), Names::of(text)))
+        .collect();
+    let is_test = |tested: &Path| {
+        (1..=tested.len()).any(|end| {
+            let parent = names.get(&tested[..end - 1]);
+            parent.is_some_and(|parent| parent.test_modules.contains(&tested[end - 1]))
+        })
+    };
+    let mut imports = BTreeMap::new();
+    for (importing, names) in names.iter().filter(|(module, _)| !is_test(module)) {
+        let paths = names.paths.iter();
+        let imported: BTreeSet<_> = paths
+            .filter_map(|path| resolve(importing, path, &modules))
+            .filter(|imported| *imported != modules[importing])
+            .collect();
+        imports.insert(modules[importing], imported);
+    }
+    imports
+}
+
+/// The file of what `path` names in the module `importing`; `None` if it is not in these files.
+fn resolve<'a>(
+    importing: &Path,
+    path: &Path,
+    modules: &BTreeMap<Path, &'a str>,
+) -> Option<&'a str> {
+    let mut child = importing.clone();
+    child.push(path[0].clone());
+    let mut module = match path[0].as_str() {
+        "crate" => Path::new(),
+        "self" | "super" => importing.clone(),
+        _ if modules.contains_key(&child) => importing.clone(),
+        _ => return None,
+    };
+    for name in path {
+        match name.as_str() {
+            "crate" | "self" => {}
+            "super" => drop(module.pop()),
+            _ => {
+                module.push(name.clone());
+                if !modules.contains_key(&module) {
+                    module.pop();
+                    break;
+                }
+            }
+        }
+    }
+    modules.get(&module).copied()
+}
+
+/// The imports from a layer above the file's own.
+fn upward(imports: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
+    let mut upward = Vec::new();
+    for (file, imported) in imports {
+        let above = imported
+            .iter()
+            .filter(|path| Layer::of(path) > Layer::of(file));
+        upward.extend(above.map(|path| format!("{file} imports {path}")));
+    }
+    upward
+}
+
+/// The files that are in a circle of imports, or between two circles.
+fn circular<'a>(imports: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
+    let mut left: BTreeSet<_> = imports.keys().copied().collect();
+    loop {
+        let importing = left
+            .iter()
+            .filter(|file| !imports[*file].is_disjoint(&left));
+        let imported = left.iter().flat_map(|file| &imports[file]).copied();
+        let imported: BTreeSet<_> = imported.collect();
+        let within: BTreeSet<_> = importing
+            .filter(|file| imported.contains(*file))
+            .copied()
+            .collect();
+        if within == left {
+            return left;
+        }
+        left = within;
+    }
+}
+
+#[test]
+fn no_file_of_the_runtime_imports_from_a_layer_above() {
+    let upward = upward(&imports(kube_manager::source::FILES));
+    assert!(upward.is_empty(), "{}", upward.join("\n"));
+}
+
+#[test]
+fn no_files_of_the_runtime_import_each_other() {
+    let imports = imports(kube_manager::source::FILES);
+    assert!(imports.len() > 50, "{imports:?}");
+    let circular = circular(&imports);
+    let shown: Vec<_> = circular
+        .iter()
+        .map(|file| format!("{file} imports {:?}", &imports[file] & &circular))
+        .collect();
+    assert!(shown.is_empty(), "{}", shown.join("\n"));
+}
+
+#[test]
+fn each_form_of_an_import_is_seen() {
+    let files = [
+        ("src/lib.rs", "mod runtime;\npub use runtime::*;"),
+        (
+            "src/runtime/mod.rs",
+            "//! See [`queue`](super::queue).\nmod leader;\npub use leader::Leader;",
+        ),
+        (
+            "src/runtime/leader.rs",
+            "use std::{fmt, mem};\npub(in crate::runtime) use super::{queue::{self, Queue}, watch::Key};\n\
+             #[cfg(test)]\nmod tests { use crate::runtime::storage::Migration; }",
+        ),
+        (
+            "src/runtime/queue.rs",
+            "fn queue() -> super::options::Options { crate::runtime::webhook::serve() }\n\
+             mod delays;\n#[cfg(test)]\nmod races;",
+        ),
+        ("src/runtime/queue/delays.rs", "use super::*;"),
+        ("src/runtime/queue/races.rs", "use super::super::options;"),
+        ("src/runtime/options.rs", ""),
+        ("src/runtime/storage.rs", ""),
+        (
+            "src/runtime/watch.rs",
+            "use crate::runtime::leader::Leader as Lead;",
+        ),
+        ("src/runtime/webhook/mod.rs", ""),
+    ];
+    let imports = imports(&files);
+    let expected = [
+        "src/runtime/queue.rs imports src/runtime/options.rs",
+        "src/runtime/queue.rs imports src/runtime/webhook/mod.rs",
+    ];
+    assert_eq!(upward(&imports), expected);
+    let expected = ["src/runtime/leader.rs", "src/runtime/watch.rs"];
+    assert_eq!(circular(&imports), BTreeSet::from(expected));
+    assert!(imports["src/runtime/leader.rs"].contains("src/runtime/queue.rs"));
+    assert!(imports["src/runtime/queue/delays.rs"].contains("src/runtime/queue.rs"));
+    assert!(imports["src/lib.rs"].contains("src/runtime/mod.rs"));
+    assert!(!imports.contains_key("src/runtime/queue/races.rs"));
+}
