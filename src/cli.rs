@@ -10,6 +10,7 @@ use clap::{
 };
 
 use crate::{
+    command::report::{Outcome, UsageError},
     command::{
         apply::{self, Apply, Diff, Update},
         completion::{self, Completion},
@@ -23,7 +24,6 @@ use crate::{
     },
     engine::worktree::top,
     render::CONVENTIONS,
-    report::{Outcome, UsageError},
     visible::visible,
 };
 

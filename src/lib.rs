@@ -7,14 +7,11 @@ pub mod cli;
 pub mod command;
 
 // edit: the desired state
-pub mod builtin;
 pub mod names;
 pub mod project;
 
 // render: desired state -> files
-pub mod convert;
 pub mod render;
-mod templates;
 
 // import: a CRD or a Go project -> desired state, texts of files
 pub mod crd;
@@ -24,9 +21,6 @@ pub mod port;
 // reconcile: files -> plan -> disk
 pub mod engine;
 pub mod turn;
-
-// what the user sees
-pub mod report;
 
 // Rust code as data, YAML, hints of errors, limits, and escapes for invisible characters
 pub mod hint;

@@ -3,7 +3,7 @@
 use std::{env, process::ExitCode};
 
 use anyhow::{Context, Result};
-use rscaffold::{cli::Cli, report::Outcome};
+use rscaffold::{cli::Cli, command::report::Outcome};
 
 fn main() -> ExitCode {
     let outcome = run().unwrap_or_else(|error| Outcome::error(&error, Outcome::FAILURE));

@@ -1,6 +1,7 @@
 //! The `PROJECT` file: the desired state of a project. It has the fields and names of kubebuilder's version 3, and its
 //! own layout.
 
+pub mod builtin;
 mod controllers;
 mod conversion;
 mod deployment;
@@ -40,7 +41,6 @@ pub use self::{
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
 };
 use crate::names::{Domain, Header, LeaseName, NamespaceName, ProjectName, Repo, WorkspaceRoot};
-pub(crate) use crate::yaml;
 
 /// An annotation of a CRD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -399,8 +399,8 @@ pub enum WebhookCertificates {
 mod tests {
     use super::*;
     use crate::{
-        builtin,
         names::{Group, GroupVersionKind},
+        project::builtin,
     };
 
     /// A new project, as `init` creates it.

@@ -5,7 +5,9 @@
 //! renders to an empty text makes no file.
 
 mod conventions;
+pub mod convert;
 mod rules;
+mod templates;
 mod view;
 
 pub use self::{conventions::CONVENTIONS, view::ReplacedRules};
@@ -19,11 +21,11 @@ use serde_json::Value;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use crate::{
-    convert::{File, convert},
     engine::{Text, Texts},
     limits::Total,
     project::{Feature, Project, Runtime},
-    templates::{TEMPLATES, files},
+    render::convert::{File, convert},
+    render::templates::{TEMPLATES, files},
     visible::visible,
     yaml::scalar,
 };

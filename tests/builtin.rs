@@ -16,7 +16,7 @@ use crate::golden_projects;
 #[test]
 fn the_table_of_builtin_kinds_is_complete() {
     let table: String = kinds(&sources()).into_iter().collect();
-    assert_data_eq!(table, file!["../src/builtin/kinds.tsv"].raw());
+    assert_data_eq!(table, file!["../src/project/builtin/kinds.tsv"].raw());
 }
 
 /// Returns the folder of the newest Kubernetes API in the k8s-openapi that the golden projects depend on.

@@ -16,7 +16,7 @@ use std::{
 };
 
 use proptest::{prelude::*, sample::select};
-use rscaffold::report::Outcome;
+use rscaffold::command::report::Outcome;
 use walkdir::WalkDir;
 
 use crate::{

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use rscaffold::report::Outcome;
+use rscaffold::command::report::Outcome;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Parser;
-use rscaffold::{cli::Cli, report::Outcome};
+use rscaffold::{cli::Cli, command::report::Outcome};
 
 /// Returns the top folder of this repository, which contains the lock file of the workspace.
 pub fn root() -> &'static Path {

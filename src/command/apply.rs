@@ -13,12 +13,12 @@ use super::{
     turn::{carry_out, ensure_known, turn},
 };
 use crate::{
+    command::report::{self, Outcome, Story},
     engine::reconcile::{Kept, Policy},
     engine::worktree::{Record, WorkTree},
     hint::OrHint,
     project::Project,
     render::CONVENTIONS,
-    report::{self, Outcome, Story},
     turn::Turn,
 };
 

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    report::{self, UsageError},
+    command::report::{self, UsageError},
     visible::visible,
 };
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use crate::report::Outcome;
+use crate::command::report::Outcome;
 
 /// `completion`
 #[derive(Debug, Args)]

@@ -12,8 +12,7 @@ use super::{
     Mode, carry_out, id::Id, kubebuilder::Kubebuilder, load_current, or_way_out, turn::turn,
 };
 use crate::{
-    builtin,
-    convert::{File, has_example_status},
+    command::report::{NextStep, Outcome, Story, UsageError},
     engine::Text,
     engine::worktree::WorkTree,
     hint::OrHint,
@@ -21,12 +20,13 @@ use crate::{
         CommandWord, ControllerName, Dependency, Domain, GroupVersionKind, ImageName, Plural, Port,
         ShortName, TypePath, UserId,
     },
+    project::builtin,
     project::{
         Controller, Conversion, Definition, Deprecation, External, Image, Own, Project, Resource,
         Stage, Types, Webhooks,
     },
     render::CONVENTIONS,
-    report::{NextStep, Outcome, Story, UsageError},
+    render::convert::{File, has_example_status},
 };
 
 /// `create api`

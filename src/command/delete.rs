@@ -7,11 +7,11 @@ use clap::Args;
 
 use super::{Mode, carry_out, id::Id, load_current, or_way_out, turn::turn, webhook::left_behind};
 use crate::{
+    command::report::{Outcome, Story},
     engine::worktree::WorkTree,
     names::ControllerName,
     project::{Controller, Project, Resource},
     render::CONVENTIONS,
-    report::{Outcome, Story},
 };
 
 /// `delete api`

@@ -13,10 +13,10 @@ use super::{
     turn::turn,
 };
 use crate::{
+    command::report::{NextStep, Outcome, Story, UsageError},
     engine::worktree::WorkTree,
     project::{Feature, Project, Resource},
     render::CONVENTIONS,
-    report::{NextStep, Outcome, Story, UsageError},
 };
 
 /// `edit`

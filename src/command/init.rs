@@ -17,6 +17,7 @@ use super::{
     workspace::{Workspace, workspace},
 };
 use crate::{
+    command::report::{NextStep, Outcome, Story},
     engine::Texts,
     engine::worktree::{WorkTree, snapshot, top},
     hint::OrHint,
@@ -24,7 +25,6 @@ use crate::{
     port::{self, Port},
     project::{Feature, Project},
     render::{CONVENTIONS, Rendered, Templates, document},
-    report::{NextStep, Outcome, Story},
     turn::{Edits, Turn},
 };
 

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use anyhow::{Error, Result, ensure};
 use clap::{Args, Subcommand};
 
-use crate::{project::Feature, report::UsageError};
+use super::report::UsageError;
+use crate::project::Feature;
 
 const IMAGE: &str = "`rscaffold create api --image IMAGE` makes a controller that runs an image";
 const SSA: &str = "leave it out, every controller uses server-side apply";

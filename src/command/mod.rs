@@ -25,6 +25,7 @@ mod id;
 pub mod init;
 pub mod kubebuilder;
 mod on_conflict;
+pub mod report;
 mod settings;
 mod turn;
 pub mod version;

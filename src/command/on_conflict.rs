@@ -9,8 +9,8 @@ use clap::{
 };
 
 use crate::{
+    command::report::UsageError,
     engine::reconcile::{OnConflict, Policy},
-    report::UsageError,
 };
 
 /// The choices that the command line gives.

@@ -6,10 +6,10 @@ use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
 
 use crate::{
+    command::report::UsageError,
     engine::worktree::read_text,
     names::{Domain, Header, ProjectName, Repo},
     project::{Feature, License, Project, Runtime, WebhookCertificates, is_line},
-    report::UsageError,
 };
 
 /// The settings that the command line gives. `None` leaves a setting as it is.

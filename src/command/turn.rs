@@ -4,13 +4,13 @@ use anyhow::{Result, anyhow, ensure};
 
 use super::{Mode, ask};
 use crate::{
+    command::report::{self, Outcome, Story},
     engine::Texts,
     engine::reconcile::{OnConflict, Plan, Policy, Reason},
     engine::worktree::{LAST_APPLIED, Record, WorkTree},
     hint::OrHint,
     project::Project,
     render::{Rendered, render},
-    report::{self, Outcome, Story},
     turn::Turn,
 };
 

@@ -5,7 +5,8 @@ use std::env::consts;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::{project::Project, report::Outcome};
+use super::report::Outcome;
+use crate::project::Project;
 
 /// `version`
 #[derive(Debug, Args)]

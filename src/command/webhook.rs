@@ -14,12 +14,12 @@ use super::{
     turn::turn,
 };
 use crate::{
+    command::report::{NextStep, Outcome, Story, UsageError},
     engine::worktree::WorkTree,
     hint::OrHint,
     names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath},
     project::{Project, Resource, Webhook, Webhooks},
     render::CONVENTIONS,
-    report::{NextStep, Outcome, Story, UsageError},
 };
 
 /// `create webhook`

@@ -64,7 +64,7 @@ traits!(GroupVersionKind.text);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtin;
+    use crate::project::builtin;
 
     fn error(text: &str) -> String {
         text.parse::<GroupVersionKind>().unwrap_err().to_string()

@@ -51,7 +51,7 @@ fn ends_in_vowel(start: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtin;
+    use crate::project::builtin;
 
     #[test]
     fn built_in_kinds_have_their_plurals() {

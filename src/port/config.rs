@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     names::LabelKey,
-    project::{self, Feature, Labels, Project, yaml::documents},
+    project::{self, Feature, Labels, Project},
+    yaml::documents,
 };
 
 /// How the Go operator is deployed.

@@ -16,10 +16,10 @@ use super::{
     source::Source,
 };
 use crate::{
-    builtin,
     crd::{self, Crd},
     from_crd::{KindFromCrd, group, resource_of_others},
     names::{GroupVersionKind, Kind, Version},
+    project::builtin,
     project::{Controller, Definition, Own, Project, Resource, Stage, Webhook},
     visible::visible,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{kind::GoKind, path::file_name, source::Source};
-use crate::{builtin, names::GroupVersionKind, project::Project};
+use crate::{names::GroupVersionKind, project::Project, project::builtin};
 
 /// Adds the kinds that the Go controllers watch to the controllers of `project`. Owned kinds are not added: the
 /// generated code for an owned kind creates an example object, whose name an object in the cluster may already have.

@@ -12,9 +12,10 @@ use crate::{
     crd::tests::is_formatted,
     engine::Texts,
     engine::worktree::{Snapshot, snapshot},
-    project::{Controller, Resource, yaml},
+    project::{Controller, Resource},
     render::{Templates, render},
     visible::is_hidden,
+    yaml,
 };
 
 fn go_folder() -> PathBuf {

@@ -65,7 +65,8 @@ impl fmt::Display for Feature {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::yaml, *};
+    use super::*;
+    use crate::yaml;
 
     #[test]
     fn a_feature_has_the_same_name_in_the_file_and_on_the_command_line() {

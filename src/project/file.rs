@@ -12,14 +12,15 @@ use serde_json::{Value, from_value, to_value};
 
 use super::{
     Controller, Conversion, Definition, Deprecation, Error, External, Image, Own, Project,
-    Resource, Stage, Types, webhooks::WebhooksEntry, yaml,
+    Resource, Stage, Types, webhooks::WebhooksEntry,
 };
 use crate::{
-    builtin,
     names::{
         Dependency, Domain, FieldManager, FinalizerName, Group, GroupVersionKind, Kind, Plural,
         ShortName, Version, Warning,
     },
+    project::builtin,
+    yaml,
 };
 
 const HEADER: &str = "\

@@ -4,8 +4,8 @@ use anyhow::{Result, anyhow, bail};
 
 use super::{Definition, Project, Resource};
 use crate::{
-    builtin,
     names::{Domain, Group, GroupVersionKind},
+    project::builtin,
 };
 
 impl Project {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Controller, Project, Resource};
 use crate::{
-    builtin,
     names::{CommandWord, ImageName, Port, UserId},
+    project::builtin,
 };
 
 /// An image, and the settings of its container.

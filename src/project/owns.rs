@@ -5,8 +5,8 @@ use anyhow::{Result, anyhow, bail, ensure};
 
 use super::{Controller, Project, Resource};
 use crate::{
-    builtin,
     names::{GroupVersionKind, Identifiers, Kind},
+    project::builtin,
 };
 
 /// Names of functions and variables that a controller's file already uses. A function for an owned kind cannot have

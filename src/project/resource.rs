@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Controller, Error, Project, Webhooks, file::Entry};
 use crate::{
-    builtin::Builtin,
     names::{
         self, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, TypePath,
         Version, Warning,
     },
+    project::builtin::Builtin,
 };
 
 /// A version of a kind, and its controllers.
@@ -651,9 +651,12 @@ mod tests {
 
     #[test]
     fn every_kind_of_kubernetes_is_a_resource() {
-        for builtin in crate::builtin::all() {
+        for builtin in crate::project::builtin::all() {
             let resource = Resource::builtin(builtin).unwrap();
-            assert_eq!(crate::builtin::named(&resource.id()), Some(builtin));
+            assert_eq!(
+                crate::project::builtin::named(&resource.id()),
+                Some(builtin)
+            );
             assert_eq!(empty().full_group(&resource), builtin.group);
             assert_eq!(resource.plural.as_str(), builtin.plural);
             assert_eq!(resource.namespaced, builtin.namespaced);

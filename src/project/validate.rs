@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, bail, ensure};
 
 use super::{Conversion, Error, Project, Resource, Runtime};
-use crate::{builtin, limits::RESOURCES, visible::is_hidden};
+use crate::{limits::RESOURCES, project::builtin, visible::is_hidden};
 
 impl Project {
     /// Checks that the parts of the project are consistent.

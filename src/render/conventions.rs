@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use kube_manager::source::FILES;
 
+use super::templates;
 use crate::{
     engine::{Attribute, Conventions, Vendored},
     project::{Project, Runtime},
-    templates,
 };
 
 /// The files of a project.

@@ -8,8 +8,8 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    builtin,
     names::Version,
+    project::builtin,
     project::{NeededRules, Project, Purpose, RelatedKind, Resource, Rule, Target, Verb},
 };
 

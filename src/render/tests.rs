@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{builtin, project::Feature};
+use crate::{project::Feature, project::builtin};
 
 /// A project with all features and these entries of `resources`.
 fn project(settings: &str, resources: &[String]) -> Result<Project> {

@@ -19,7 +19,7 @@ use crate::{
         Relation, Resource, Rule, Runtime, WebhookCertificates,
     },
     render::rules::{self, CodeRules, RoleRule, Types},
-    templates::{self, TEMPLATES},
+    render::templates::{self, TEMPLATES},
 };
 
 /// The rules of an operator that the project replaces, by kind and controller.

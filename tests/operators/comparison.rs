@@ -11,7 +11,7 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use cluster::Cluster;
 use rcgen::{CertificateParams, KeyPair};
-use rscaffold::builtin;
+use rscaffold::project::builtin;
 use serde_json::{Map, Value, json};
 
 use crate::{

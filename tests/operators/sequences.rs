@@ -12,7 +12,7 @@ mod names;
 
 use std::{path::Path, process::Command};
 
-use rscaffold::report::Outcome;
+use rscaffold::command::report::Outcome;
 
 use self::draw::{of_seed, variable};
 use crate::{

@@ -15,7 +15,7 @@ use proptest::{
     test_runner::{Config, RngSeed, TestRunner},
 };
 
-use rscaffold::{cli::Cli, project::Feature, report::Outcome};
+use rscaffold::{cli::Cli, command::report::Outcome, project::Feature};
 
 use super::names::{
     BUILTIN, COMMANDS, CONTROLLERS, CRD, DOMAINS, EXTERNAL, GROUPS, IMAGES, KINDS, PATHS, PLURALS,

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::{ApiSettings, CreateApi, story};
 use crate::{
+    command::report::{Outcome, Story},
     command::{
         load_current, or_way_out,
         turn::{carry_out, turn_to},
@@ -18,7 +19,6 @@ use crate::{
     names::{Group, Kind},
     project::{Project, Resource, Stage},
     render::{CONVENTIONS, Templates},
-    report::{Outcome, Story},
     turn::{Edits, Turn},
     visible::visible,
 };

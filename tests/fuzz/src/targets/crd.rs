@@ -3,12 +3,12 @@
 use std::{path::Path, sync::LazyLock};
 
 use rscaffold::{
-    convert::{File, convert},
     crd::{self, Crd},
     engine::Texts,
     from_crd::KindFromCrd,
     project::Project,
     render::Templates,
+    render::convert::{File, convert},
 };
 
 use super::{files, tests, texts::check_languages};

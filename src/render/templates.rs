@@ -7,7 +7,7 @@ use include_dir::{Dir, File, include_dir};
 /// The folder `templates`.
 pub static TEMPLATES: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
-const ATTRIBUTES: &str = include_str!("../templates/attributes");
+const ATTRIBUTES: &str = include_str!("../../templates/attributes");
 
 /// Whether `templates/attributes` gives `attribute` to `path`, which is the path of a rendered file
 /// or of a template.
