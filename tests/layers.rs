@@ -168,9 +168,7 @@ fn module(path: &str) -> Path {
 
 /// The files that each of `files` imports. Files that only tests have are left out.
 fn imports<'a>(files: &[(&'a str, &str)]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
-    let code = files
-        .iter()
-        .filter(|(path, _)| path.strip_suffix(".rs").is_some());
+    let code = files.iter().filter(|(path, _)| path.starts_with("src/"));
     let modules: BTreeMap<_, _> = code
         .clone()
         .map(|(path, _)| (module(path), *path))

@@ -38,7 +38,8 @@ pub trait Extension: Default {
     ) -> Result<()>;
 }
 
-/// A served extension. The API server calls the Pod before the Pod leads, and after it has stopped to work.
+/// How a served extension changes the Pod: the API server calls it before this replica leads, and for some time after
+/// SIGTERM.
 pub struct Serving {
     /// The readiness of the Pod. Without an extension, the Pod is ready when its controllers are.
     pub health: Health,
