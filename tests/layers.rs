@@ -11,16 +11,11 @@ use walkdir::WalkDir;
 
 use crate::scaffold::root;
 
-/// The modules of rscaffold at the top of `src`. A module imports only from those above it.
+/// The modules of rscaffold at the top of `src`. A module imports only from those above it: the engine and the compiler
+/// of CRDs know neither the model nor its templates, and a port does not know commands.
 const MODULES: [&str; 16] = [
-    // For all others.
-    "visible", "hint", "limits", "rust", "yaml", "names",
-    // Files in, files out; knows no model and no template.
-    "engine", // A CRD in, code out; knows neither.
-    "crd", // The model, and its files.
-    "project", "render", "turn", "from_crd", // A Go project in, a model out.
-    "port", // What is typed, and what it does.
-    "command", "cli", "lib",
+    "visible", "hint", "limits", "rust", "yaml", "names", "engine", "crd", "project", "render",
+    "turn", "from_crd", "port", "command", "cli", "lib",
 ];
 
 /// The place of a file of rscaffold among the modules.
