@@ -26,7 +26,9 @@ impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
 
 /// The hint of `error`, if it has one.
 pub fn hint(error: &anyhow::Error) -> Option<&str> {
-    error.downcast_ref().map(|it: &Hinted| it.hint.as_str())
+    error
+        .downcast_ref()
+        .map(|hinted: &Hinted| hinted.hint.as_str())
 }
 
 /// An error with a hint. The message and the sources are those of `error`, so the hint does not

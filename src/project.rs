@@ -249,7 +249,7 @@ impl Project {
         let project = self.clone();
         for resource in self.resources.iter_mut() {
             let versions = || project.versions(resource);
-            let is_only = versions().filter(|it| it.is_served()).count() == 1;
+            let is_only = versions().filter(|version| version.is_served()).count() == 1;
             let is_stored = versions().any(Resource::is_stored);
             if resource.is_served()
                 && is_only
@@ -269,7 +269,7 @@ impl Project {
     /// The versions that the project defines of the kind of `resource`, including `resource`.
     pub fn versions(&self, resource: &Resource) -> impl Iterator<Item = &Resource> {
         let called = self.resources.of_kind(&resource.kind);
-        called.filter(move |it| self.is_one_kind(it, resource))
+        called.filter(move |other| self.is_one_kind(other, resource))
     }
 
     /// Whether both are versions of one kind, which the project, Kubernetes or another project defines.
@@ -352,7 +352,8 @@ impl Project {
     /// Leaves the namespace out if it is the default.
     pub fn leave_out_default_namespace(&mut self) {
         let default = self.default_namespace();
-        self.namespace.take_if(|it| it.as_str() == default);
+        self.namespace
+            .take_if(|namespace| namespace.as_str() == default);
     }
 
     fn default_namespace(&self) -> String {

@@ -163,7 +163,9 @@ fn with_single_quotes(line: &str) -> Cow<'_, str> {
         Some((_, value)) if !entry.starts_with('"') => value,
         _ => entry,
     };
-    let quoted = value.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let quoted = value
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'));
     let Some(quoted) = quoted else {
         return line.into();
     };

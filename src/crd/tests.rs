@@ -227,8 +227,10 @@ fn names_of_all_sorts_become_fields_and_variants() {
     let fields = made
         .types
         .lines()
-        .filter_map(|it| it.trim().strip_prefix("pub "));
-    let fields: Vec<_> = fields.filter_map(|it| it.split_once(": Option")).collect();
+        .filter_map(|line| line.trim().strip_prefix("pub "));
+    let fields: Vec<_> = fields
+        .filter_map(|line| line.split_once(": Option"))
+        .collect();
     let fields: Vec<_> = fields.into_iter().map(|(name, _)| name).collect();
     assert_eq!(
         fields,
@@ -254,7 +256,7 @@ fn names_of_all_sorts_become_fields_and_variants() {
     is_formatted(&made.types);
     let (_, variants) = made.types.split_once("pub enum BookIt {\n").unwrap();
     let variants = variants.split_once("\n}").unwrap().0.lines().map(str::trim);
-    let variants: Vec<_> = variants.filter(|it| !it.starts_with('#')).collect();
+    let variants: Vec<_> = variants.filter(|line| !line.starts_with('#')).collect();
     assert_eq!(
         variants,
         ["A,", "A2,", "Empty,", "Any,", "V12,", "Self_,", "AB,"]
@@ -319,7 +321,7 @@ fn descriptions_cannot_become_code() {
         assert_eq!(made.losses, [], "{text:?}");
         is_formatted(&made.types);
         assert!(
-            !made.types.lines().any(|it| it.trim() == "panic!()"),
+            !made.types.lines().any(|line| line.trim() == "panic!()"),
             "{}",
             made.types
         );
@@ -621,12 +623,13 @@ fn schemas() -> impl Strategy<Value = Value> {
         Just(json!({"type": "boolean", "default": true})),
         (any::<i64>(), any::<i32>())
             .prop_map(|(a, b)| json!({"type": "integer", "minimum": a, "default": b})),
-        any::<f64>().prop_map(|it| json!({"type": "number", "maximum": it, "format": "double"})),
+        any::<f64>()
+            .prop_map(|maximum| json!({"type": "number", "maximum": maximum, "format": "double"})),
         (text, text, text).prop_map(|(a, b, c)| {
             json!({"type": "string", "pattern": a, "default": b, "description": c})
         }),
         proptest::collection::btree_set(text, 1..4)
-            .prop_map(|it| json!({"type": "string", "enum": it})),
+            .prop_map(|values| json!({"type": "string", "enum": values})),
         Just(json!({"x-kubernetes-int-or-string": true})),
         Just(json!({"type": "string", "format": "date-time", "nullable": true})),
         Just(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})),
@@ -635,10 +638,10 @@ fn schemas() -> impl Strategy<Value = Value> {
         prop_oneof![
             inner
                 .clone()
-                .prop_map(|it| json!({"type": "array", "items": it, "maxItems": 3})),
+                .prop_map(|schema| json!({"type": "array", "items": schema, "maxItems": 3})),
             inner
                 .clone()
-                .prop_map(|it| json!({"type": "object", "additionalProperties": it})),
+                .prop_map(|schema| json!({"type": "object", "additionalProperties": schema})),
             (
                 proptest::collection::btree_map(text, inner, 0..4),
                 any::<bool>()

@@ -77,7 +77,9 @@ fn json(text: &str) -> String {
 
 fn resource<'a>(port: &'a Port, kind: &str) -> &'a Resource {
     let mut resources = port.project.resources.iter();
-    let is_it = |it: &&Resource| it.kind.as_str() == kind && (!it.has_api() || it.is_stored());
+    let is_it = |resource: &&Resource| {
+        resource.kind.as_str() == kind && (!resource.has_api() || resource.is_stored())
+    };
     resources.find(is_it).unwrap()
 }
 
@@ -514,9 +516,9 @@ fn lost_about(port: &Port, word: &str) -> Vec<String> {
     // The verb `deletecollection` is not about leader election.
     let lines = lost
         .lines()
-        .filter(|it| it.contains(word) && !it.contains("deletecollection"));
+        .filter(|line| line.contains(word) && !line.contains("deletecollection"));
     lines
-        .map(|it| it.trim_start_matches("- [ ] ").to_owned())
+        .map(|line| line.trim_start_matches("- [ ] ").to_owned())
         .collect()
 }
 
@@ -580,7 +582,7 @@ fn a_finalizer_is_taken_over_from_each_form_of_code() {
         // No code calls the helper of the project any more.
         let helper = lost
             .iter()
-            .all(|it| it.contains("`name` (`internal/finalize/finalize.go:14`)"));
+            .all(|line| line.contains("`name` (`internal/finalize/finalize.go:14`)"));
         assert!(lost.len() <= 1 && helper, "{code}: {lost:?}");
     }
 }
@@ -786,7 +788,11 @@ fn leader_election_is_on_unless_the_go_operator_has_it_off() {
         let port = mini(&[(MAIN, code), (MANAGER, &manager(argument))]);
         let is_on = port.project.features.contains(&Feature::LeaderElection);
         assert_eq!(Some(is_on), expected, "{code} {argument}");
-        let name = port.project.lease.as_ref().map_or("", |it| it.as_str());
+        let name = port
+            .project
+            .lease
+            .as_ref()
+            .map_or("", |lease| lease.as_str());
         assert_eq!(name, lease, "{code} {argument}");
     }
 }
@@ -865,7 +871,7 @@ fn what_leader_election_cannot_take_over_is_reported_once_with_its_place() {
         lost.extend(
             lost_about(&port, "Lease")
                 .into_iter()
-                .filter(|it| !it.contains("lection")),
+                .filter(|line| !line.contains("lection")),
         );
         assert_eq!(lost, [expected], "{code}");
     }
@@ -892,7 +898,7 @@ fn what_leader_election_cannot_take_over_is_reported_once_with_its_place() {
 fn the_report_about_a_small_project_is_complete() {
     let report = texts(&mini(&[])).remove(REPORT).unwrap();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini.md");
-    if std::env::var_os("SNAPSHOTS").is_some_and(|it| it == "overwrite") {
+    if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
         fs::write(&file, report.as_ref()).unwrap();
     }
     assert_eq!(report, fs::read_to_string(file).unwrap());
@@ -936,7 +942,7 @@ fn only_rendered_files_and_the_report_get_texts() {
     let rendered = render(&port.project).unwrap().texts;
     let others: Vec<_> = texts(&port)
         .into_keys()
-        .filter(|it| !rendered.contains_key(it))
+        .filter(|path| !rendered.contains_key(path))
         .collect();
     assert_eq!(others, [REPORT]);
 }

@@ -129,7 +129,8 @@ impl Resource {
                 return change("controller", name, "none").into_iter().collect();
             };
             let what = format!("finalizer of the controller `{name}`");
-            let [was, is] = [before, after].map(|it| if it.finalizer { "yes" } else { "no" });
+            let [was, is] =
+                [before, after].map(|controller| if controller.finalizer { "yes" } else { "no" });
             let mut changes: Vec<_> = change(&what, was, is).into_iter().collect();
             if let (Some(was), Some(is)) = (&before.image, &after.image) {
                 let what = format!("image of the controller `{name}`");
@@ -163,7 +164,12 @@ impl Project {
     /// All controllers, each with its resource.
     pub fn controllers(&self) -> impl Iterator<Item = (&Resource, &Controller)> {
         let resources = self.resources.iter();
-        resources.flat_map(|resource| resource.controllers.iter().map(move |it| (resource, it)))
+        resources.flat_map(|resource| {
+            resource
+                .controllers
+                .iter()
+                .map(move |controller| (resource, controller))
+        })
     }
 
     /// The name of a controller in the cluster: for its events, field manager and finalizer. Other projects may have
@@ -223,7 +229,10 @@ impl Project {
                 controller.finalizer || controller.finalizer_name.is_none(),
                 "the controller `{name}` of {resource} has a `finalizerName`, but no finalizer: add `finalizer: true`"
             );
-            let count = resource.controllers.iter().filter(|it| it.name == *name);
+            let count = resource
+                .controllers
+                .iter()
+                .filter(|controller| controller.name == *name);
             ensure!(
                 count.count() == 1,
                 "{resource} has the controller `{name}` twice"
@@ -263,7 +272,10 @@ mod tests {
     #[test]
     fn the_kinds_own_controller_is_the_first() {
         let resource = with_controller(with_controller(guestbook(), "backup"), "audit");
-        let names = resource.controllers.iter().map(|it| it.name.as_str());
+        let names = resource
+            .controllers
+            .iter()
+            .map(|controller| controller.name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["guestbook", "audit", "backup"]);
     }
 

@@ -10,12 +10,15 @@ use crate::names::{GroupVersionKind, Version};
 impl Project {
     /// The hub of each kind that a webhook converts.
     pub fn hubs(&self) -> impl Iterator<Item = &Resource> {
-        self.resources.iter().filter(|it| it.spokes().is_some())
+        self.resources
+            .iter()
+            .filter(|version| version.spokes().is_some())
     }
 
     /// The hub of the kind of `resource`, if a webhook converts its versions.
     pub fn hub_of(&self, resource: &Resource) -> Option<&Resource> {
-        self.versions(resource).find(|it| it.spokes().is_some())
+        self.versions(resource)
+            .find(|version| version.spokes().is_some())
     }
 
     /// Whether objects of the other versions can be converted to this version.
@@ -25,9 +28,9 @@ impl Project {
 
     /// Whether objects of `resource` can be converted to `other`, another version of the kind, and back.
     pub(super) fn converts(&self, resource: &Resource, other: &Resource) -> bool {
-        let by_webhook = |it: &Resource| {
-            let is_member = |hub: &Resource| members(hub).any(|member| *member == it.version);
-            self.hub_of(it).is_some_and(is_member)
+        let by_webhook = |version: &Resource| {
+            let is_member = |hub: &Resource| members(hub).any(|member| *member == version.version);
+            self.hub_of(version).is_some_and(is_member)
         };
         let own = resource.own();
         own.is_some_and(|own| own.conversion == Conversion::None)
@@ -50,12 +53,18 @@ impl Project {
             "{hub} is a kind of {}, but only versions of this project's kinds can be converted",
             hub.definer()
         );
-        let others = self.versions(hub).map(|it| &it.version);
-        let others: BTreeSet<_> = others.filter(|it| **it != hub.version).cloned().collect();
+        let others = self.versions(hub).map(|other| &other.version);
+        let others: BTreeSet<_> = others
+            .filter(|other| **other != hub.version)
+            .cloned()
+            .collect();
         if others.is_empty() {
             bail!(Error::OnlyVersion { id: hub.id() });
         }
-        if let Some(there) = self.hub_of(hub).filter(|it| it.version != hub.version) {
+        if let Some(there) = self
+            .hub_of(hub)
+            .filter(|there| there.version != hub.version)
+        {
             bail!(Error::OtherHub {
                 hub: there.id(),
                 wanted: hub.version.clone(),
@@ -73,7 +82,7 @@ impl Project {
             );
         }
         let added = if spokes.is_empty() { &others } else { spokes };
-        let before = self.hub_of(hub).map(|it| members(it).cloned().collect());
+        let before = self.hub_of(hub).map(|hub| members(hub).cloned().collect());
         let before: BTreeSet<Version> = before.unwrap_or_default();
         let mut served = Vec::new();
         for version in project.resources.iter_mut() {
@@ -119,8 +128,8 @@ impl Project {
                 hub.unwrap_or_default()
             );
         }
-        let served = self.versions(&before).filter(|it| it.is_served());
-        let (stored, served): (Vec<_>, Vec<_>) = served.partition(|it| it.is_stored());
+        let served = self.versions(&before).filter(|version| version.is_served());
+        let (stored, served): (Vec<_>, Vec<_>) = served.partition(|version| version.is_stored());
         if let (Some(stored), Some(other)) = (stored.first(), served.first()) {
             bail!(Error::ServedVersions {
                 other: other.id(),
@@ -153,7 +162,7 @@ impl Project {
                 && let Some(spokes) = &mut own.spokes
             {
                 spokes.remove(&removed.version);
-                own.spokes = own.spokes.take().filter(|it| !it.is_empty());
+                own.spokes = own.spokes.take().filter(|spokes| !spokes.is_empty());
             }
         }
         Ok(())
@@ -164,7 +173,7 @@ impl Project {
         for hub in self.hubs() {
             let (kind, group) = (&hub.kind, self.full_group(hub));
             let spokes = hub.spokes().into_iter().flatten();
-            if let Some(other) = self.hub_of(hub).filter(|it| *it != hub) {
+            if let Some(other) = self.hub_of(hub).filter(|other| *other != hub) {
                 bail!(
                     "`{}` and `{}` of `{kind}` in `{group}` have `conversion: true`: only one \
                      version can be the hub",
@@ -175,7 +184,7 @@ impl Project {
             let is_given = hub.has_given_types();
             if let Some(other) = self
                 .versions(hub)
-                .find(|it| it.has_given_types() != is_given)
+                .find(|version| version.has_given_types() != is_given)
             {
                 let (given, example) = if is_given { (hub, other) } else { (other, hub) };
                 bail!(
@@ -189,7 +198,7 @@ impl Project {
                     "{hub} is the hub of its kind, so `spoke` cannot list `{spoke}`"
                 );
                 ensure!(
-                    self.versions(hub).any(|it| it.version == *spoke),
+                    self.versions(hub).any(|version| version.version == *spoke),
                     "{hub} has the spoke `{spoke}`, which is not a version of `{kind}` in `{group}`"
                 );
             }
@@ -223,7 +232,10 @@ fn members(hub: &Resource) -> impl Iterator<Item = &Version> {
 
 /// A list of versions for a message.
 fn names(versions: &BTreeSet<Version>) -> String {
-    let names: Vec<_> = versions.iter().map(|it| format!("`{it}`")).collect();
+    let names: Vec<_> = versions
+        .iter()
+        .map(|version| format!("`{version}`"))
+        .collect();
     names.join(", ")
 }
 
@@ -272,8 +284,11 @@ mod tests {
     }
 
     fn served(project: &Project) -> Vec<&str> {
-        let served = project.resources.iter().filter(|it| it.is_served());
-        served.map(|it| it.version.as_str()).collect()
+        let served = project
+            .resources
+            .iter()
+            .filter(|version| version.is_served());
+        served.map(|version| version.version.as_str()).collect()
     }
 
     #[test]
@@ -339,7 +354,7 @@ mod tests {
         let conversions = ships
             .resources
             .iter()
-            .map(|it| it.own().unwrap().conversion);
+            .map(|version| version.own().unwrap().conversion);
         assert!(conversions.eq([Conversion::Missing; 2]));
         // The conversion cannot be changed back: the schemas may differ now.
         let refused = ships.add(at("v1", Stage::Served), true).unwrap_err();

@@ -94,7 +94,9 @@ impl Project {
             if let Some(path) = path {
                 entry["path"] = path.replacen("crate", &ident, 1).into();
             }
-            let served = sorted.versions(resource).filter(|it| it.is_served());
+            let served = sorted
+                .versions(resource)
+                .filter(|version| version.is_served());
             let api = entry.get_mut("api").and_then(Value::as_object_mut);
             if let Some(api) = api.filter(|_| served.count() == 1) {
                 // If one version is served, it is the stored one, so the field is not needed.
@@ -718,8 +720,8 @@ version: '3'
         let none = Conversion::None;
         let old = |stage, warning: Option<&str>| Own {
             stage,
-            deprecation: warning.map_or(Deprecation::Yes, |it| {
-                Deprecation::Warning(it.parse().unwrap())
+            deprecation: warning.map_or(Deprecation::Yes, |warning| {
+                Deprecation::Warning(warning.parse().unwrap())
             }),
             conversion: none,
             spokes: None,

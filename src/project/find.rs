@@ -27,11 +27,13 @@ impl Project {
     /// The version from which a new version of a kind is copied: the hub of the kind's conversion, or the stored
     /// version if there is no hub. `group` is spelled as in `PROJECT`.
     pub fn hub(&self, group: &str, kind: &str) -> Option<&Resource> {
-        let is_it = |it: &&Resource| it.group.as_str() == group && it.kind.as_str() == kind;
+        let is_it = |resource: &&Resource| {
+            resource.group.as_str() == group && resource.kind.as_str() == kind
+        };
         let called = kind.to_ascii_lowercase();
         let versions = || self.resources.called(&called).filter(is_it);
-        let hub = versions().find(|it| it.spokes().is_some());
-        hub.or_else(|| versions().find(|it| it.is_stored()))
+        let hub = versions().find(|version| version.spokes().is_some());
+        hub.or_else(|| versions().find(|version| version.is_stored()))
     }
 
     /// The kind that `id` names: a resource of the project, or a built-in kind of Kubernetes.
@@ -55,9 +57,9 @@ impl Project {
     /// # Errors
     /// When `group` matches two groups.
     pub fn group(&self, group: &Group) -> Result<(Group, Option<Domain>)> {
-        let is_meant = |it: &&Resource| it.has_api() && self.is_in(it, group);
+        let is_meant = |resource: &&Resource| resource.has_api() && self.is_in(resource, group);
         let named = self.resources.iter().filter(is_meant);
-        let mut groups = named.map(|it| (self.full_group(it), it));
+        let mut groups = named.map(|resource| (self.full_group(resource), resource));
         let Some((full, there)) = groups.next() else {
             return Ok((group.without(&self.domain), None));
         };
@@ -104,9 +106,9 @@ impl Project {
     }
 
     fn names_two(&self, id: &GroupVersionKind, one: &Resource, other: &Resource) -> anyhow::Error {
-        let [one, other] = [one, other].map(|it| match &it.definition {
+        let [one, other] = [one, other].map(|resource| match &resource.definition {
             Definition::Builtin(builtin) => format!("Kubernetes' `{}`", builtin.id()),
-            _ => format!("{it} of the group `{}`", self.full_group(it)),
+            _ => format!("{resource} of the group `{}`", self.full_group(resource)),
         });
         anyhow!("`{id}` names two kinds: {one}, and {other}")
     }

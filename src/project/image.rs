@@ -70,7 +70,9 @@ impl Project {
     /// The image that a controller of the kind of `resource` runs. If there is one, the types of the kind have fields
     /// for it.
     pub fn image(&self, resource: &Resource) -> Option<&Image> {
-        let mut controllers = self.versions(resource).flat_map(|it| &it.controllers);
+        let mut controllers = self
+            .versions(resource)
+            .flat_map(|version| &version.controllers);
         controllers.find_map(|controller| controller.image.as_ref())
     }
 
@@ -92,14 +94,18 @@ impl Project {
                 "{resource} cannot have the image `{name}`: this project does not define its \
                  types, so they have no field for the number of Pods"
             );
-            let is_deployment = |id| builtin::named(id).is_some_and(|it| it.id() == Image::KIND);
+            let is_deployment =
+                |id| builtin::named(id).is_some_and(|builtin| builtin.id() == Image::KIND);
             ensure!(
                 controller.owns.iter().any(is_deployment),
                 "{resource} has the image `{name}`, so its controller must own `{}`",
                 Image::KIND
             );
-            let mut images = resource.controllers.iter().filter(|it| it.image.is_some());
-            if let Some(other) = images.find(|it| it.name != controller.name) {
+            let mut images = resource
+                .controllers
+                .iter()
+                .filter(|controller| controller.image.is_some());
+            if let Some(other) = images.find(|other| other.name != controller.name) {
                 bail!(
                     "the controllers `{}` and `{}` of {resource} have an image each, but its types \
                      have fields for only one image",

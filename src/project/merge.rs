@@ -32,7 +32,7 @@ impl Project {
 /// Sets each field of `$ours` to the result of `pick`. An error names the field and `$of`.
 macro_rules! pick_fields {
     ($third:expr, $ours:ident, $theirs:ident, $of:expr; $($field:ident: $name:literal),+ $(,)?) => {$(
-        let third = $third.map(|it| &it.$field);
+        let third = $third.map(|third| &third.$field);
         let (ours, theirs) = ($ours.$field.clone(), $theirs.$field.clone());
         $ours.$field = pick(third, ours, theirs, &format!("`{}`{}", $name, $of))?;
     )+};
@@ -105,7 +105,10 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
     );
     let names = ours.controllers.iter().chain(&theirs.controllers);
     let mut controllers = Vec::new();
-    for name in names.map(|it| &it.name).collect::<BTreeSet<_>>() {
+    for name in names
+        .map(|controller| &controller.name)
+        .collect::<BTreeSet<_>>()
+    {
         let controller = |resource: &Resource| resource.controller(name).cloned();
         let what = format!("the controller `{name}`{of}");
         let picked = match (controller(third), controller(&ours), controller(theirs)) {
@@ -140,7 +143,7 @@ fn pick_spokes(
     let mut picked = entries(ours);
     pick_entries(&entries(third), &mut picked, entries(theirs));
     let picked: BTreeSet<_> = picked.into_iter().collect();
-    Some(picked).filter(|it| !it.is_empty())
+    Some(picked).filter(|picked| !picked.is_empty())
 }
 
 /// Combines lists entry by entry: an entry that only one side has stays if `third` does not have it.
@@ -324,7 +327,7 @@ mod tests {
             at_stage(ship, stage, Conversion::Missing)
         };
         let mut hub = api("sea", "v1alpha1", "Ship");
-        let versions = spokes.iter().map(|it| it.parse().unwrap());
+        let versions = spokes.iter().map(|version| version.parse().unwrap());
         hub.own_mut().unwrap().spokes = Some(versions.collect()).filter(|_| !spokes.is_empty());
         let mut ships = ["v1", "v2", "v3"].map(version).to_vec();
         ships.push(hub);

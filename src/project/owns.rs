@@ -144,8 +144,8 @@ impl Project {
                 self.instead(id.kind())
             );
         };
-        let served = self.versions(&kind).filter(|it| it.is_served());
-        let served: Vec<_> = served.map(|it| it.version.as_str()).collect();
+        let served = self.versions(&kind).filter(|version| version.is_served());
+        let served: Vec<_> = served.map(|version| version.version.as_str()).collect();
         ensure!(
             served.is_empty() || served.contains(&kind.version.as_str()),
             "the API server does not serve this version, but {}",

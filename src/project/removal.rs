@@ -36,7 +36,7 @@ impl Project {
         project.remove_spoke(&resource)?;
         let versions = project.resources.iter_mut();
         let versions = versions.filter(|other| self.is_one_kind(other, &resource));
-        let rank = |it: &Resource| (it.is_served(), self.is_converted(it));
+        let rank = |version: &Resource| (version.is_served(), self.is_converted(version));
         let newest = versions.max_by(|a, b| (rank(a), &a.version).cmp(&(rank(b), &b.version)));
         if let Some(newest) = newest.filter(|_| resource.is_stored()) {
             if let Some(own) = newest.own_mut() {
@@ -67,7 +67,12 @@ impl Project {
         ensure!(
             before.controller(name).is_some(),
             "{before} has no controller `{name}`{}",
-            one_of(before.controllers.iter().map(|it| format!("`{}`", it.name)))
+            one_of(
+                before
+                    .controllers
+                    .iter()
+                    .map(|controller| format!("`{}`", controller.name))
+            )
         );
         resource.remove_controller(name);
         if resource.is_builtin() && resource.controllers.is_empty() && resource.webhooks.is_empty()

@@ -357,7 +357,7 @@ impl Resource {
             changes.extend(change("crate", before.as_str(), after));
         }
         if self.is_served() && after.has_api() {
-            let served = |it: &Self| if it.is_served() { "yes" } else { "no" };
+            let served = |side: &Self| if side.is_served() { "yes" } else { "no" };
             changes.extend(change("served", served(self), served(after)));
         }
         changes.extend(self.changes_of_controllers(after));
@@ -367,14 +367,14 @@ impl Resource {
 
     /// The differences between the CRDs of two versions. All versions of a kind share one CRD.
     pub(super) fn changes_of_crd(&self, after: &Self) -> Vec<String> {
-        let scope = |it: &Self| {
-            if it.namespaced {
+        let scope = |side: &Self| {
+            if side.namespaced {
                 "Namespaced"
             } else {
                 "Cluster"
             }
         };
-        let short_names = |it: &Self| match it.short_names.as_slice() {
+        let short_names = |side: &Self| match side.short_names.as_slice() {
             [] => "none".to_owned(),
             names => (names.iter().map(ShortName::as_str).collect::<Vec<_>>()).join(", "),
         };
@@ -388,8 +388,8 @@ impl Resource {
 
     /// The first difference between this version and another one that must not exist within a kind.
     pub(super) fn contradiction(&self, other: &Self) -> Option<String> {
-        let conversion = |it: &Self| {
-            it.own()
+        let conversion = |side: &Self| {
+            side.own()
                 .map(|own| own.conversion)
                 .unwrap_or_default()
                 .name()
@@ -470,7 +470,7 @@ impl Project {
     /// needs the name of the kind for another type.
     pub fn type_name(&self, resource: &Resource) -> String {
         let kind = &resource.kind;
-        let is_given = |it: &Resource| it.has_given_types();
+        let is_given = |resource: &Resource| resource.has_given_types();
         if kind.is_taken(false)
             || kind.is_taken(true) && (is_given(resource) || self.versions(resource).any(is_given))
         {
@@ -677,7 +677,7 @@ mod tests {
         let names: Vec<_> = project
             .dependencies()
             .iter()
-            .map(|it| it.as_str())
+            .map(|name| name.as_str())
             .collect();
         assert_eq!(names, ["cert-manager@0.1"]);
 

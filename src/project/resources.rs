@@ -26,7 +26,7 @@ impl Resources {
     /// The resources of this kind, in any group.
     pub fn of_kind(&self, kind: &Kind) -> impl Iterator<Item = &Resource> {
         let called = self.called(&kind.lower());
-        called.filter(move |it| it.kind == *kind)
+        called.filter(move |resource| resource.kind == *kind)
     }
 
     /// The resources whose kind is `lower` in lower case, in any group.

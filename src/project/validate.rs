@@ -61,7 +61,7 @@ impl Project {
         const MAX: usize = 250;
         const MAX_ID: usize = 230;
         let (mut short_names, mut seen) = (resource.short_names.iter(), BTreeSet::new());
-        if let Some(name) = short_names.find(|it| !seen.insert(*it)) {
+        if let Some(name) = short_names.find(|name| !seen.insert(*name)) {
             bail!("{resource} has the short name `{name}` twice");
         }
         ensure!(
@@ -112,8 +112,8 @@ impl Project {
     fn validate_versions(&self) -> Result<()> {
         for resource in self.resources.iter() {
             let called = self.resources.of_kind(&resource.kind);
-            let before = called.take_while(|it| !ptr::eq(*it, resource));
-            for other in before.filter(|it| self.is_same_group(it, resource)) {
+            let before = called.take_while(|other| !ptr::eq(*other, resource));
+            for other in before.filter(|earlier| self.is_same_group(earlier, resource)) {
                 ensure!(
                     resource.version != other.version,
                     "{resource} is listed twice"
@@ -131,10 +131,16 @@ impl Project {
                 );
             }
         }
-        for resource in self.resources.iter().filter(|it| it.has_api()) {
+        for resource in self.resources.iter().filter(|resource| resource.has_api()) {
             let (kind, group) = (&resource.kind, self.full_group(resource));
-            let served = self.versions(resource).filter(|it| it.is_served()).count();
-            let stored = self.versions(resource).filter(|it| it.is_stored()).count();
+            let served = self
+                .versions(resource)
+                .filter(|version| version.is_served())
+                .count();
+            let stored = self
+                .versions(resource)
+                .filter(|version| version.is_stored())
+                .count();
             let conversion = resource.own().map(|own| own.conversion);
             ensure!(
                 served > 0,
@@ -166,7 +172,11 @@ impl Project {
     /// Checks that the names of a kind (in URLs, for kubectl and in manifests) are unique in the group.
     fn validate_kubernetes_names(&self) -> Result<()> {
         let mut owners = BTreeMap::new();
-        for resource in self.resources.iter().filter(|it| !it.is_builtin()) {
+        for resource in self
+            .resources
+            .iter()
+            .filter(|resource| !resource.is_builtin())
+        {
             let (kind, group) = (&resource.kind, self.full_group(resource));
             let names = [
                 kind.to_string(),
@@ -204,9 +214,9 @@ impl Project {
             let module = (&resource.group, resource.kind.module());
             modules.entry(module).or_insert(resource);
         }
-        for resource in self.resources.iter().filter(|it| it.has_api()) {
+        for resource in self.resources.iter().filter(|resource| resource.has_api()) {
             let spokes = self.hub_of(resource).and_then(Resource::spokes);
-            let is_spoke = spokes.is_some_and(|it| it.contains(&resource.version));
+            let is_spoke = spokes.is_some_and(|spokes| spokes.contains(&resource.version));
             let module = (&resource.group, resource.conversion_module());
             if let Some(other) = modules.get(&module).filter(|_| is_spoke) {
                 bail!(

@@ -66,7 +66,8 @@ impl WebhooksEntry {
             defaulting,
             validation,
         } = webhooks;
-        let path = |it: &Option<Webhook>| it.as_ref().and_then(|it| it.path.clone());
+        let path =
+            |webhook: &Option<Webhook>| webhook.as_ref().and_then(|webhook| webhook.path.clone());
         (!webhooks.is_empty() || spokes.is_some()).then(|| Self {
             conversion: spokes.is_some(),
             defaulting: defaulting.is_some(),
@@ -123,8 +124,9 @@ impl Webhooks {
             ("validating", &self.validation, &after.validation),
         ];
         let changes = pairs.into_iter().filter_map(|(name, before, after)| {
-            let path = |it: &Webhook| {
-                it.path
+            let path = |webhook: &Webhook| {
+                webhook
+                    .path
                     .as_ref()
                     .map_or("default", WebhookPath::as_str)
                     .to_owned()
@@ -157,7 +159,9 @@ pub struct Names {
 impl Project {
     /// All resources that have webhooks.
     pub fn webhooks(&self) -> impl Iterator<Item = &Resource> {
-        self.resources.iter().filter(|it| !it.webhooks.is_empty())
+        self.resources
+            .iter()
+            .filter(|resource| !resource.webhooks.is_empty())
     }
 
     /// The name and path of a webhook of `resource`. `letter` and `verb` are `m` and `mutate`, or `v` and `validate`.
@@ -170,7 +174,8 @@ impl Project {
     ) -> Names {
         let (lower, version) = (resource.kind.lower(), &resource.version);
         let group = self.full_group(resource);
-        let alike = |it: &&Resource| !it.webhooks.is_empty() && it.version == *version;
+        let alike =
+            |resource: &&Resource| !resource.webhooks.is_empty() && resource.version == *version;
         // If several kinds would have the default name, only the first one gets it.
         let usual = self.resources.called(&lower).find(alike) == Some(resource);
         let name = if usual {

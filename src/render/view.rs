@@ -390,27 +390,13 @@ impl Project {
             needed.extend(rules.into_iter().flat_map(|rules| rules.rules));
             controllers.push(view);
         }
-        let owned = controllers.iter().flat_map(|it| &it.owns);
-        let owned: BTreeSet<_> = owned.map(|it| (&it.kind.group, &it.kind.kind)).collect();
-        let apis = project.resources.iter().filter(|it| it.has_api());
-        let apis = apis.map(|it| Api::new(project, it, &owned));
-        let apis: Vec<_> = apis.collect();
-        let is_external = |it: &&Resource| it.external().is_some() && it.has_given_types();
-        let externals = project.resources.iter().filter(is_external);
-        let externals = externals.map(|it| External {
-            kind: Kind::new(project, it),
-            module: it.kind.module(),
-        });
-        let externals: Vec<_> = externals.collect();
-        let webhooks = project.webhooks().map(|it| Webhook::new(project, it));
-        let mut webhooks: Vec<_> = webhooks.collect();
-        // The modules of the groups pass the webhooks to the manager in this order, in which the operator writes them
-        // to the manifests.
-        webhooks.sort_by_key(|it| it.kind.group.module.clone());
+        let apis = apis(project, &controllers);
+        let externals = externals(project);
+        let webhooks = webhooks(project);
         let crate_name = project.repo.crate_name();
         let has = |feature| project.features.contains(&feature);
-        let dependency = |it: &Dependency| json!({ "name": it.name(), "source": it.toml() });
-        let switch = |it: &Feature| (it.to_string().replace('-', "_"), has(*it));
+        let dependency = |dependency: &Dependency| json!({ "name": dependency.name(), "source": dependency.toml() });
+        let switch = |feature: &Feature| (feature.to_string().replace('-', "_"), has(*feature));
         let metrics_secure = project.has_secure_metrics();
         let metrics_certificate = metrics_secure && has(Feature::Certmanager);
         let webhook_certificates = project.webhook_certificates();
@@ -454,13 +440,19 @@ impl Project {
                 || webhook_certificates == Some(WebhookCertificates::Certmanager),
             converting,
             serves_webhooks: webhook_certificates.is_some(),
-            runs_images: controllers.iter().any(|it| it.image.is_some()),
+            runs_images: controllers
+                .iter()
+                .any(|controller| controller.image.is_some()),
             webhook_certificates,
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
             role_kind: role_kind(project),
             tested: controllers.iter().any(|controller| controller.tested),
-            tests_jobs: controllers.iter().any(|it| it.tested && it.owns_jobs),
-            needs_others: controllers.iter().any(|it| it.kind.is_external()),
+            tests_jobs: controllers
+                .iter()
+                .any(|controller| controller.tested && controller.owns_jobs),
+            needs_others: controllers
+                .iter()
+                .any(|controller| controller.kind.is_external()),
             rules: rules::of_role(needed.iter()),
             deployment: Deployment {
                 labels: labels(&project.deployment.labels),
@@ -471,8 +463,8 @@ impl Project {
             groups: groups(project, &apis, &externals, &controllers, &webhooks),
             crds,
             externals,
-            defaulting: webhooks.iter().any(|it| it.defaulting.is_some()),
-            validating: converting || webhooks.iter().any(|it| it.validation.is_some()),
+            defaulting: webhooks.iter().any(|webhook| webhook.defaulting.is_some()),
+            validating: converting || webhooks.iter().any(|webhook| webhook.validation.is_some()),
             apis,
             controllers,
             webhooks,
@@ -535,7 +527,7 @@ impl Api {
         let hub = project.hub_of(resource);
         let is_spoke = |hub: &&Resource| {
             hub.spokes()
-                .is_some_and(|it| it.contains(&resource.version))
+                .is_some_and(|spokes| spokes.contains(&resource.version))
         };
         let spokes = resource.spokes().into_iter().flatten();
         let deprecation = resource.own().map(|own| &own.deprecation);
@@ -546,7 +538,7 @@ impl Api {
             served: resource.is_served(),
             stored: resource.is_stored(),
             converted: project.is_converted(resource),
-            hub: hub.filter(is_spoke).map(|it| it.version.to_string()),
+            hub: hub.filter(is_spoke).map(|hub| hub.version.to_string()),
             spokes: spokes.map(ToString::to_string).collect(),
             conversion_module: resource.conversion_module(),
             deprecated: *deprecation != Deprecation::No,
@@ -581,7 +573,7 @@ impl Controller {
                 _ => rules::of_code(needed, &[&types]),
             });
         }
-        let import = |it: &RelatedKind| project.import(&it.resource, &it.type_name);
+        let import = |related: &RelatedKind| project.import(&related.resource, &related.type_name);
         let mut imports: Vec<_> = related.iter().map(import).collect();
         if kind.opaque {
             imports.push(project.import(resource, &kind.type_name));
@@ -594,7 +586,7 @@ impl Controller {
         let own = resource.is_own(controller);
         let prefix = if own { "" } else { controller.name.as_str() };
         let (owns, watches): (Vec<_>, Vec<_>) =
-            (related.into_iter()).partition(|it| it.relation == Relation::Owned);
+            (related.into_iter()).partition(|related| related.relation == Relation::Owned);
         let owns = owns
             .into_iter()
             .map(|owned| Owned::new(project, owned, controller.image.is_some()));
@@ -606,9 +598,12 @@ impl Controller {
         let watches: Vec<_> = watches.collect();
         let others = owns
             .iter()
-            .map(|it| &it.kind)
-            .chain(watches.iter().map(|it| &it.kind));
-        let has = |attribute| owns.iter().any(|it| templates::has(it.template, attribute));
+            .map(|related| &related.kind)
+            .chain(watches.iter().map(|related| &related.kind));
+        let has = |attribute| {
+            owns.iter()
+                .any(|owned| templates::has(owned.template, attribute))
+        };
         let tested = !kind.opaque && !others.into_iter().any(Kind::is_external);
         Self {
             short_name: controller.name.to_string(),
@@ -622,7 +617,7 @@ impl Controller {
             rules,
             image: controller.image.clone(),
             image_variable: controller.image_variable(),
-            is_complete: owns.iter().all(|it| it.template != Owned::OTHER),
+            is_complete: owns.iter().all(|owned| owned.template != Owned::OTHER),
             needs_nodes: has("nodes"),
             owns_jobs: has("jobs"),
             claims: has("claim"),
@@ -684,9 +679,9 @@ impl Webhook {
         };
         let webhooks = &resource.webhooks;
         let defaulting = webhooks.defaulting.as_ref();
-        let defaulting = defaulting.map(|it| hook(it, 'm', "mutate"));
+        let defaulting = defaulting.map(|webhook| hook(webhook, 'm', "mutate"));
         let validation = webhooks.validation.as_ref();
-        let validation = validation.map(|it| hook(it, 'v', "validate"));
+        let validation = validation.map(|webhook| hook(webhook, 'v', "validate"));
         Self {
             module: resource.kind.module(),
             import: project.import(resource, &kind.type_name),
@@ -695,6 +690,44 @@ impl Webhook {
             kind,
         }
     }
+}
+
+/// The versions of the kinds that the project defines. `controllers` own some of the kinds.
+fn apis(project: &project::Project, controllers: &[Controller]) -> Vec<Api> {
+    let mut owned = BTreeSet::new();
+    for kind in controllers.iter().flat_map(|controller| &controller.owns) {
+        owned.insert((&kind.kind.group, &kind.kind.kind));
+    }
+    let mut apis = Vec::new();
+    for resource in project.resources.iter().filter(|kind| kind.has_api()) {
+        apis.push(Api::new(project, resource, &owned));
+    }
+    apis
+}
+
+/// The kinds of other projects whose types are in `src/external`.
+fn externals(project: &project::Project) -> Vec<External> {
+    let mut externals = Vec::new();
+    for resource in project.resources.iter() {
+        if resource.external().is_some() && resource.has_given_types() {
+            externals.push(External {
+                kind: Kind::new(project, resource),
+                module: resource.kind.module(),
+            });
+        }
+    }
+    externals
+}
+
+/// The kinds with webhooks, sorted by group: the modules of the groups pass the webhooks to the manager in this order,
+/// in which the operator writes them to the manifests.
+fn webhooks(project: &project::Project) -> Vec<Webhook> {
+    let mut webhooks = Vec::new();
+    for resource in project.webhooks() {
+        webhooks.push(Webhook::new(project, resource));
+    }
+    webhooks.sort_by_key(|webhook| webhook.kind.group.module.clone());
+    webhooks
 }
 
 /// The kind of the role of the operator.
@@ -722,7 +755,9 @@ impl Owned {
         let kind = Kind::related(project, &owned);
         let folder = format!("owned/{}/{}", kind.group.name, kind.version);
         let own = TEMPLATES.get_file(format!("{folder}/{}.rs.tera", kind.lower));
-        let own = own.filter(|_| kind.core).and_then(|it| it.path().to_str());
+        let own = own
+            .filter(|_| kind.core)
+            .and_then(|own| own.path().to_str());
         Self {
             template: own.unwrap_or(Self::OTHER),
             runs_image: has_image
@@ -799,10 +834,10 @@ fn groups(
     controllers: &[Controller],
     webhooks: &[Webhook],
 ) -> Vec<Group> {
-    let apis = by_group(apis, |it| &it.kind);
-    let externals = by_group(externals, |it| &it.kind);
-    let controllers = by_group(controllers, |it| &it.kind);
-    let webhooks = by_group(webhooks, |it| &it.kind);
+    let apis = by_group(apis, |api| &api.kind);
+    let externals = by_group(externals, |external| &external.kind);
+    let controllers = by_group(controllers, |controller| &controller.kind);
+    let webhooks = by_group(webhooks, |webhook| &webhook.kind);
     let group = |names: GroupNames| {
         let apis = apis.get(&names).into_iter().flatten();
         let versions_of_apis = versions(apis.clone().map(|api| {
@@ -813,25 +848,31 @@ fn groups(
         let hubs = apis.filter(|api| !api.spokes.is_empty());
         let conversions = hubs.map(|api| api.conversion_module.clone());
         let controllers = controllers.get(&names).into_iter().flatten();
-        let tested = controllers.clone().filter(|it| it.tested);
+        let tested = controllers.clone().filter(|controller| controller.tested);
         let webhooks = webhooks.get(&names).into_iter().flatten();
-        let webhooks = webhooks.map(|it| GroupWebhook {
-            module: it.module.clone(),
-            defaulting: it.defaulting.is_some(),
-            validation: it.validation.is_some(),
+        let webhooks = webhooks.map(|webhook| GroupWebhook {
+            module: webhook.module.clone(),
+            defaulting: webhook.defaulting.is_some(),
+            validation: webhook.validation.is_some(),
         });
         Group {
             versions: versions_of_apis,
-            external_versions: versions(externals.map(|it| (&it.kind, &it.module, None))),
+            external_versions: versions(
+                externals.map(|external| (&external.kind, &external.module, None)),
+            ),
             webhooks: webhooks.collect(),
             conversions: conversions.collect(),
-            controllers: controllers.map(|it| it.module.clone()).collect(),
-            tested: tested.map(|it| it.module.clone()).collect(),
+            controllers: controllers
+                .map(|controller| controller.module.clone())
+                .collect(),
+            tested: tested.map(|controller| controller.module.clone()).collect(),
             names,
         }
     };
     let names = project.resources.iter();
-    let names: BTreeSet<_> = names.map(|it| GroupNames::new(project, it)).collect();
+    let names: BTreeSet<_> = names
+        .map(|resource| GroupNames::new(project, resource))
+        .collect();
     names.into_iter().map(group).collect()
 }
 

@@ -26,7 +26,8 @@ impl Turn<'_> {
         let paths = [&base, &parent, &ours, &theirs].map(|texts| texts.keys().cloned());
         let paths: BTreeSet<String> = paths.into_iter().flatten().collect();
         for path in paths {
-            let [parent, ours, theirs] = [&parent, &ours, &theirs].map(|it| it.get(&path).cloned());
+            let [parent, ours, theirs] =
+                [&parent, &ours, &theirs].map(|texts| texts.get(&path).cloned());
             // On a conflict, the record keeps the lines of both: other lines on disk conflict with them anyway.
             match three_way(parent, ours, theirs) {
                 Ok(Some(text)) => _ = base.insert(path, text),

@@ -90,11 +90,12 @@ fn merged(
         }
         return Ok(None);
     };
-    let [ours, theirs] = [&commits.ours, &commits.theirs].map(|it| it.description.as_deref());
+    let [ours, theirs] =
+        [&commits.ours, &commits.theirs].map(|commit| commit.description.as_deref());
     let parent = commits
         .parent
         .as_ref()
-        .and_then(|it| it.description.as_deref());
+        .and_then(|commit| commit.description.as_deref());
     match (parent, ours, theirs, &commits.merged) {
         (Some(_), Some(ours), Some(theirs), Some(merged)) if is_same(text, merged) => {
             both(parent, ours, theirs).map(Some)
@@ -142,9 +143,17 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         };
         let target = sources.target(path, sides).unwrap_or(path);
         let parent = commits.and_then(|commits| commits.parent.as_ref());
-        let parent = parent.map(|it| side(path, Some(it), stages.parent.clone()));
-        let ours = side(path, commits.map(|it| &it.ours), stages.ours.clone())?;
-        let theirs = side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?;
+        let parent = parent.map(|parent| side(path, Some(parent), stages.parent.clone()));
+        let ours = side(
+            path,
+            commits.map(|commits| &commits.ours),
+            stages.ours.clone(),
+        )?;
+        let theirs = side(
+            path,
+            commits.map(|commits| &commits.theirs),
+            stages.theirs.clone(),
+        )?;
         let merged = if is_as_git_left_it {
             let render = sides.get(target).theirs.as_ref();
             merge(parent.transpose()?, ours, theirs, render)
@@ -367,7 +376,9 @@ mod tests {
             with(&[Feature::Agents]),
             with(&[Feature::Prometheus]),
         ];
-        let commits = projects.each_ref().map(|it| commit(it, Texts::new()));
+        let commits = projects
+            .each_ref()
+            .map(|project| commit(project, Texts::new()));
         let commented = |text: &str, field: &str| {
             text.replace(field, &format!("# Do not change this.\n{field}"))
         };
@@ -428,7 +439,7 @@ mod tests {
             ..guestbook()
         };
         let settled = |projects: [&Project; 3]| {
-            let commits = projects.map(|it| commit(it, Texts::new()));
+            let commits = projects.map(|project| commit(project, Texts::new()));
             settled("a", [""; 3], Some(commits), [MARKED, ""])
         };
         let current = &guestbook();

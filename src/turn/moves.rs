@@ -24,7 +24,8 @@ impl Sources {
     /// The path to which the file at `old` moves, if it moves.
     pub(super) fn target<'a>(&'a self, old: &str, sides: &Sides) -> Option<&'a str> {
         let mut sources = self.0.iter();
-        let (new, _) = sources.find(|(_, it)| *it == old && sides.get(it).theirs.is_none())?;
+        let (new, _) =
+            sources.find(|(_, source)| *source == old && sides.get(source).theirs.is_none())?;
         Some(new)
     }
 }
@@ -61,7 +62,11 @@ impl Turn<'_> {
             _ => Project::parse(text).ok(),
         });
         let mut projects: Vec<_> = recorded.collect();
-        projects.extend(self.before.clone().filter(|it| !projects.contains(it)));
+        projects.extend(
+            self.before
+                .clone()
+                .filter(|project| !projects.contains(project)),
+        );
         for project in projects {
             let groups = renamed_groups(&project, &self.after);
             let of_hub = |origin: &Origin| {
@@ -71,7 +76,7 @@ impl Turn<'_> {
             let is_version = |origin: &Origin| {
                 former(origin, &groups)
                     .iter()
-                    .any(|it| of_hub(it).is_some())
+                    .any(|origin| of_hub(origin).is_some())
             };
             if !is_any_gone && !new.iter().any(|(_, origin)| is_version(origin)) {
                 continue;
@@ -107,7 +112,10 @@ impl Turn<'_> {
             }
             if stays && source.is_marked {
                 let marked = source.disk.as_deref().and_then(Marked::parse);
-                let marked = marked.map(|it| (old.clone(), it)).into_iter().collect();
+                let marked = marked
+                    .map(|marked| (old.clone(), marked))
+                    .into_iter()
+                    .collect();
                 refuse(&marked, |_| true, DECIDE)?;
             }
             let is_copied = stays && is_new_copy(sides, old, new);
@@ -165,13 +173,17 @@ fn former(origin: &Origin, groups: &BTreeSet<(String, String)>) -> Vec<Origin> {
 fn renamed_groups(before: &Project, after: &Project) -> BTreeSet<(String, String)> {
     let has = |project: &Project, there: &Resource| {
         let mut called = project.resources.of_kind(&there.kind);
-        called.any(|it| it.group == there.group)
+        called.any(|other| other.group == there.group)
     };
     let mut groups = BTreeSet::new();
-    for new in after.resources.iter().filter(|it| !has(before, it)) {
+    for new in after
+        .resources
+        .iter()
+        .filter(|resource| !has(before, resource))
+    {
         let old = before.resources.of_kind(&new.kind);
-        let old = old.filter(|it| !has(after, it));
-        groups.extend(old.map(|it| (new.group.to_string(), it.group.to_string())));
+        let old = old.filter(|resource| !has(after, resource));
+        groups.extend(old.map(|resource| (new.group.to_string(), resource.group.to_string())));
     }
     groups
 }

@@ -312,7 +312,7 @@ fn a_file_in_the_place_of_one_that_moves_is_a_conflict() {
     let plan = folder.plan(Some(guestbook()), library());
     let conflicts: Vec<_> = plan
         .conflicts()
-        .map(|(path, it)| (path.as_str(), it.reason))
+        .map(|(path, conflict)| (path.as_str(), conflict.reason))
         .collect();
     assert_eq!(conflicts, [(MOVED, Reason::Occupied)]);
 }
@@ -462,7 +462,10 @@ fn a_project_that_does_not_follow_from_the_branches_is_for_the_user_to_confirm()
     let of_branches = |projects: &[&Project], on_conflict| {
         let tree = WorkTree::open(folder.0.path(), &CONVENTIONS).unwrap();
         let record = Record {
-            projects: projects.iter().map(|it| it.to_text().unwrap()).collect(),
+            projects: projects
+                .iter()
+                .map(|project| project.to_text().unwrap())
+                .collect(),
             ..tree.record().unwrap()
         };
         let policy = Policy {
@@ -513,7 +516,9 @@ fn a_record_that_git_merged_is_recomputed_from_renders() {
     let base = |ours: &Project, theirs: &Project| {
         let record = Record {
             texts: texts.clone(),
-            projects: [ours, theirs].map(|it| it.to_text().unwrap()).into(),
+            projects: [ours, theirs]
+                .map(|project| project.to_text().unwrap())
+                .into(),
             ..Record::default()
         };
         merged_base(&both, record, None)
@@ -555,7 +560,7 @@ fn a_record_that_git_merged_is_recomputed_from_the_commits() {
             ("list", "1\nours\n2\ntheirs\n"),
         ]),
         projects: [guestbook(), library()]
-            .map(|it| it.to_text().unwrap())
+            .map(|project| project.to_text().unwrap())
             .into(),
         ..Record::default()
     };

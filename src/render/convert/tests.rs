@@ -29,7 +29,7 @@ fn values(code: &str) -> Vec<&str> {
     let (_, body) = body.split_once("Self {").unwrap();
     let (body, _) = body.split_once('}').unwrap();
     let values = body.split(',').map(str::trim);
-    values.filter(|it| !it.is_empty()).collect()
+    values.filter(|value| !value.is_empty()).collect()
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_field_of_one_version_has_its_default_in_the_other_one() {
         let code = code(["", "", ""], ["", field, items]);
         let line = format!("            a: {expected},");
         assert!(
-            code.text.lines().any(|it| it == line),
+            code.text.lines().any(|other| other == line),
             "{field}: {}",
             code.text
         );
