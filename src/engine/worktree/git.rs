@@ -192,7 +192,7 @@ impl Git<'_> {
     /// The first line that git prints.
     fn line(&self, arguments: &[&str]) -> Result<Option<String>> {
         let output = self.output(arguments)?.unwrap_or_default();
-        let text = str::from_utf8(&output).unwrap_or_default();
+        let text = str::from_utf8(&output).context("git prints a path that is not UTF-8")?;
         Ok(text.lines().next().map(str::to_owned))
     }
 
@@ -201,7 +201,10 @@ impl Git<'_> {
         let mut open = BTreeMap::<String, Objects>::new();
         self.entries(&["ls-files", "--unmerged", "-z"], |entry| {
             // `100644 <object> 2<tab>src/lib.rs`
-            let entry = str::from_utf8(entry).unwrap_or_default();
+            // rscaffold writes only paths that are UTF-8.
+            let Ok(entry) = str::from_utf8(entry) else {
+                return Ok(true);
+            };
             let Some((fields, path)) = entry.split_once('\t') else {
                 return Ok(true);
             };
