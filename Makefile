@@ -67,7 +67,13 @@ test-operators: tools ## Compile and run generated projects: all such tests, or 
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
 .PHONY: test-long
-test-long: soak merges fuzz bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
+test-long: soak merges fuzz crds bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
+
+CRD_KINDS ?= 2
+
+.PHONY: crds
+crds: tools ## Compile CRD_KINDS kinds of each of 13 well-known projects, from their CRDs: takes twenty minutes.
+	CRD_KINDS=$(CRD_KINDS) $(CARGO) test --locked $(PACKAGES) --test operators -- --nocapture crds externals
 
 .PHONY: test-one
 test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=NAME

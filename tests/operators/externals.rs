@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::{
     compile::{cargo, clippy},
-    crds::{KINDS, MODULES, crds, module},
+    crds::{MODULES, crds, kinds, module},
     operator::{Project, get_until, kubectl, kubectl_waits},
     scaffold::{rscaffold, run},
 };
@@ -36,11 +36,11 @@ fn project() -> (Project, String) {
     for (name, group) in MODULES {
         let all = crds(&module(name, folder.path()), group);
         assert!(!all.is_empty(), "{name}");
-        let is_wanted =
-            |(at, (_, crd)): &(usize, (_, Crd))| *at < KINDS || crd.kind == "Certificate";
-        let wanted = all.into_iter().enumerate().filter(is_wanted);
-        for (file, crd) in wanted.map(|(_, it)| it) {
+        for (at, (file, crd)) in all.into_iter().enumerate() {
             let is_certificate = crd.kind == "Certificate";
+            if at >= kinds() && !is_certificate {
+                continue;
+            }
             let rest = if is_certificate {
                 certificate = Some(file.clone());
                 "--owns v1/ConfigMap"
