@@ -259,7 +259,9 @@ fn a_migration_loses_nothing_while_clients_read_and_write() {
     assert_eq!(shop.stored_versions(), json!(["v1alpha1"]));
     // This replica leads. It receives no conversion requests, and one of its writes gets no answer.
     let proxy = Proxy::start(&shop.cluster);
-    let held = format!("/books/{}", names[count / 2]);
+    // No client writes this object: after a write, it needs no migration.
+    let mut written = names.clone();
+    let held = format!("/books/{}", written.remove(count / 2));
     let held = proxy.hold(move |method, path| method == "PATCH" && path.contains(&held));
     let mut leader = shop.start(|launch| launch.through(&proxy));
     leader.says(&["\"leads\""]);
@@ -270,8 +272,8 @@ fn a_migration_loses_nothing_while_clients_read_and_write() {
     let over = AtomicBool::new(false);
     let loads = thread::scope(|scope| {
         let _ends = Ends(&over);
-        let (shop, names, over) = (&shop, &names, &over);
-        let clients = clients(scope, shop, names, over);
+        let (shop, over) = (&shop, &over);
+        let clients = clients(scope, shop, &written, over);
 
         shop.store("v1", |_| ());
         assert_eq!(shop.stored_versions(), json!(["v1alpha1", "v1"]));
