@@ -75,7 +75,7 @@ pub const OF_TESTS: Conventions = Conventions {
     vendored: |path| {
         (path == "crates/vendored.rs").then_some(Vendored {
             text: "vendored\n",
-            digest: "sha256:9e0f0ba3fd6b7ee1e8a4a32e3a0d62a3c8b5ff5ccab6a47b47e6d0c3b1f6c7b5\n",
+            digest: "sha256:31096a67cdc12f090468dc0fb8bdaf5f9a5d6b0505d5e33ae4bd8e9d7e5086a8\n",
         })
     },
 };

@@ -94,6 +94,7 @@ mod tests {
         let texts = Texts::from([(VENDORED.to_owned(), file.text.into())]);
         let recorded = &OF_TESTS.recorded(texts)[VENDORED];
         assert_eq!(recorded, file.digest);
+        assert_eq!(*recorded, digest(file.text));
         assert_eq!(
             OF_TESTS.resolve(VENDORED, recorded, Some("edited\n")),
             file.text

@@ -47,12 +47,20 @@ mod tests {
 
     #[test]
     fn the_digest_of_a_vendored_file_of_this_version_stands_for_its_text() {
+        // Without the digests of the build script, each digest is computed from the text.
+        let computing = Conventions {
+            vendored: |_| None,
+            ..CONVENTIONS
+        };
         let texts = VENDORED
             .iter()
             .map(|(path, file)| (path.clone(), file.text.into()));
+        let computed = computing.recorded(texts.clone().collect());
         for (path, recorded) in CONVENTIONS.recorded(texts.collect()) {
             let text = VENDORED[&path].text;
-            assert_eq!(CONVENTIONS.resolve(&path, &recorded, None), text, "{path}");
+            assert_eq!(recorded, computed[&path], "{path}");
+            let resolved = CONVENTIONS.resolve(&path, &recorded, Some("edited\n"));
+            assert_eq!(resolved, text, "{path}");
         }
     }
 }
