@@ -148,8 +148,8 @@ impl Port {
         rules::by_controller(&self.rules, project)
     }
 
-    /// Returns the texts that the Go project gives to files of `project`, and the values of the report. `replacing` are
-    /// the templates with the [rules](Self::rules).
+    /// Returns the texts that the Go project gives to files of `project`, except for the [rules](Self::rules), and the
+    /// values of the report.
     ///
     /// # Errors
     /// When a template has a defect, or a manifest cannot be written.
@@ -157,7 +157,6 @@ impl Port {
         &self,
         project: &Project,
         templates: &Templates,
-        replacing: &Templates,
         rendered: &Rendered,
     ) -> Result<Ported> {
         let mut texts = Texts::new();
@@ -172,14 +171,6 @@ impl Port {
             &mut texts,
             &mut lost,
         );
-        let rules = self.rules(project)?;
-        for (resource, controller) in project.controllers() {
-            if rules.contains_key(&(resource.id(), controller.name.clone())) {
-                let path = project.controller_file(resource, controller);
-                let text = rendered.file(replacing, &path)?;
-                texts.extend(text.map(|text| (path, text)));
-            }
-        }
         if let Some(deployment) = &self.deployed.deployment {
             for item in deployment.settings(project).1 {
                 lost.add(item);

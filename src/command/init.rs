@@ -239,8 +239,18 @@ pub fn ported(
     templates: &Templates,
     rendered: &Rendered,
 ) -> Result<(Texts, Vec<String>)> {
-    let replacing = Templates::replacing(project, &port.rules(project)?)?;
-    let mut ported = port.files(project, templates, &replacing, rendered)?;
+    let mut ported = port.files(project, templates, rendered)?;
+    let rules = port.rules(project)?;
+    if !rules.is_empty() {
+        let replacing = Templates::replacing(project, &rules)?;
+        for (resource, controller) in project.controllers() {
+            if rules.contains_key(&(resource.id(), controller.name.clone())) {
+                let path = project.controller_file(resource, controller);
+                let text = rendered.file(&replacing, &path)?;
+                ported.texts.extend(text.map(|text| (path, text)));
+            }
+        }
+    }
     let report = document(port::REPORT, &ported.report)?;
     ported.texts.insert(port::REPORT.to_owned(), report);
     Ok((ported.texts, ported.notes))
