@@ -271,6 +271,16 @@ fn no_module_of_rscaffold_imports_from_one_below_it_in_the_list() {
     );
     let upward = upward(&imports, module_of);
     assert!(upward.is_empty(), "{}", upward.join("\n"));
+
+    // The compiler uses no command, no template, no engine, and not the project.
+    let mut used_by_crd = BTreeSet::new();
+    for (file, imported) in &imports {
+        if MODULES[module_of(file)] == "crd" {
+            used_by_crd.extend(imported.iter().map(|path| MODULES[module_of(path)]));
+        }
+    }
+    let expected = ["crd", "names", "rust", "visible", "yaml"];
+    assert_eq!(used_by_crd, expected.into());
 }
 
 #[test]

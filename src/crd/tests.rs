@@ -1,9 +1,6 @@
 use std::{
-    collections::BTreeSet,
     fmt::Write as _,
-    fs,
     io::Write as _,
-    path::Path,
     process::{Command, Stdio},
     time::Instant,
 };
@@ -652,45 +649,6 @@ fn schemas() -> impl Strategy<Value = Value> {
                 }),
         ]
     })
-}
-
-/// The modules of this crate that a `use` of `crate` names.
-fn modules(tree: &syn::UseTree) -> Vec<String> {
-    match tree {
-        syn::UseTree::Path(path) if path.ident == "crate" => match &*path.tree {
-            syn::UseTree::Group(group) => group.items.iter().filter_map(first).collect(),
-            tree => first(tree).into_iter().collect(),
-        },
-        _ => Vec::new(),
-    }
-}
-
-fn first(tree: &syn::UseTree) -> Option<String> {
-    match tree {
-        syn::UseTree::Path(path) => Some(path.ident.to_string()),
-        syn::UseTree::Name(name) => Some(name.ident.to_string()),
-        _ => None,
-    }
-}
-
-#[test]
-fn the_compiler_uses_no_command_and_no_template_and_not_the_project() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/crd");
-    let mut found = BTreeSet::new();
-    for entry in walkdir::WalkDir::new(folder) {
-        let path = entry.unwrap().into_path();
-        if path.extension().is_none_or(|end| end != "rs") || path.ends_with("tests.rs") {
-            continue;
-        }
-        let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
-        for item in file.items {
-            if let syn::Item::Use(item) = item {
-                found.extend(modules(&item.tree));
-            }
-        }
-    }
-    let expected = ["crd", "names", "rust", "visible", "yaml"];
-    assert_eq!(found, expected.map(str::to_owned).into());
 }
 
 proptest! {
