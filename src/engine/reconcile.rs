@@ -96,13 +96,13 @@ impl Sides {
             files: BTreeMap::new(),
         };
         for (path, text) in base {
-            sides.at(&path).base = Some(text);
+            sides.files.entry(path).or_default().base = Some(text);
         }
         for (path, text) in disk {
-            sides.at(&path).disk = Some(text);
+            sides.files.entry(path).or_default().disk = Some(text);
         }
         for (path, text) in theirs {
-            sides.at(&path).theirs = Some(text);
+            sides.files.entry(path).or_default().theirs = Some(text);
         }
         sides
     }
