@@ -6,7 +6,10 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use anyhow::Result;
+
 pub mod digest;
+pub mod files;
 pub mod reconcile;
 pub mod worktree;
 
@@ -24,6 +27,8 @@ pub struct Conventions {
     pub description: &'static str,
     /// A text in the description of this program. Another program's file may have the same name.
     pub mark: &'static str,
+    /// The description as this program writes it: without comments, and in its order. Fails if the text is none.
+    pub normalized: fn(&str) -> Result<String>,
     /// Whether the file at a path has an attribute. This depends only on the path, because nothing else is known about
     /// a file that is no longer rendered.
     pub has: fn(&str, Attribute) -> bool,
@@ -35,6 +40,11 @@ impl Conventions {
     /// Whether the file at `path` is derived.
     pub fn is_derived(&self, path: &str) -> bool {
         (self.has)(path, Attribute::Derived)
+    }
+
+    /// Whether `text` describes the same as `normalized`, a description as this program writes it.
+    fn is_same_description(&self, text: &str, normalized: &str) -> bool {
+        text == normalized || (self.normalized)(text).is_ok_and(|text| text == normalized)
     }
 }
 
@@ -66,6 +76,10 @@ pub struct Vendored {
 pub const OF_TESTS: Conventions = Conventions {
     description: "PROJECT",
     mark: "layout",
+    normalized: |text| {
+        let lines = text.split_inclusive('\n');
+        Ok(lines.filter(|line| !line.starts_with('#')).collect())
+    },
     has: |path, attribute| match attribute {
         Attribute::Code => path.starts_with("src/"),
         Attribute::Derived => path.starts_with("config/rbac/") || path.starts_with("config/crd/"),

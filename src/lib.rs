@@ -20,7 +20,6 @@ pub mod port;
 
 // reconcile: files -> plan -> disk
 pub mod engine;
-pub mod turn;
 
 // Rust code as data, YAML, hints of errors, limits, and escapes for invisible characters
 pub mod hint;

@@ -13,9 +13,9 @@ use crate::scaffold::root;
 
 /// The modules of rscaffold at the top of `src`. A module imports only from those above it: the engine and the compiler
 /// of CRDs know neither the model nor its templates, and a port does not know commands.
-const MODULES: [&str; 16] = [
+const MODULES: [&str; 15] = [
     "visible", "hint", "limits", "rust", "yaml", "names", "engine", "crd", "project", "render",
-    "turn", "from_crd", "port", "command", "cli", "lib",
+    "from_crd", "port", "command", "cli", "lib",
 ];
 
 /// The place of a file of rscaffold among the modules.

@@ -10,7 +10,7 @@ use super::{
     Mode, ensure_current, load,
     on_conflict::Choices,
     or_edit, text,
-    turn::{carry_out, ensure_known, turn},
+    turn::{Turn, carry_out, ensure_known},
 };
 use crate::{
     command::report::{self, Outcome, Story},
@@ -19,7 +19,6 @@ use crate::{
     hint::OrHint,
     project::Project,
     render::CONVENTIONS,
-    turn::Turn,
 };
 
 /// `apply`
@@ -200,7 +199,7 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     };
     let turn = Turn {
         excluded: args.exclude.clone(),
-        ..turn(&tree, &before, before.clone())?
+        ..Turn::between(&tree, &before, before.clone())?
     };
     carry_out(turn, &args.mode, &story)
 }

@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
-    Mode, carry_out, id::Id, kubebuilder::Kubebuilder, load_current, or_way_out, turn::turn,
+    Mode, carry_out, id::Id, kubebuilder::Kubebuilder, load_current, or_way_out, turn::Turn,
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
@@ -276,7 +276,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     story.notes.extend(moved_storage(&before, &wanted));
     story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(args.kubebuilder.note());
-    carry_out(turn(&tree, &before, after)?, &args.mode, &story)
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// Notes in the new controllers of `resource` whether the user has replaced the example types.

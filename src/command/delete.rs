@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Mode, carry_out, id::Id, load_current, or_way_out, turn::turn, webhook::left_behind};
+use super::{Mode, carry_out, id::Id, load_current, or_way_out, turn::Turn, webhook::left_behind};
 use crate::{
     command::report::{Outcome, Story},
     engine::worktree::WorkTree,
@@ -112,7 +112,11 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
         notes
             .extend(controllers.filter_map(|controller| held_back(&before, &resource, controller)));
     }
-    carry_out(turn(&tree, &before, after)?, &args.mode, &story(notes))
+    carry_out(
+        Turn::between(&tree, &before, after)?,
+        &args.mode,
+        &story(notes),
+    )
 }
 
 /// Removes a controller from the project.
@@ -128,7 +132,7 @@ pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     let controller = resource.controller(&name);
     let note = controller.and_then(|controller| held_back(&before, &resource, controller));
     let story = story(Vec::from_iter(note));
-    carry_out(turn(&tree, &before, after)?, &args.mode, &story)
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// A note about objects that cannot be deleted without this controller, because they have its

@@ -10,7 +10,7 @@ use super::{
     kubebuilder::Kubebuilder,
     load_current,
     settings::{Settings, notes},
-    turn::turn,
+    turn::Turn,
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
@@ -84,7 +84,7 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
         next,
         ..Story::default()
     };
-    carry_out(turn(&tree, &before, after)?, &mode, &story)
+    carry_out(Turn::between(&tree, &before, after)?, &mode, &story)
 }
 
 /// A note about clusters that run the operator under its old names.

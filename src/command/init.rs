@@ -13,19 +13,18 @@ use super::{
     kubebuilder::Kubebuilder,
     or_edit,
     settings::{Settings, notes},
-    turn::{carry_out, ensure_not_lost},
+    turn::{Turn, carry_out, ensure_not_lost},
     workspace::{Workspace, workspace},
 };
 use crate::{
     command::report::{NextStep, Outcome, Story},
-    engine::Texts,
     engine::worktree::{WorkTree, snapshot, top},
+    engine::{Texts, files::Edits},
     hint::OrHint,
     names::ProjectName,
     port::{self, Port},
     project::{Feature, Project},
     render::{CONVENTIONS, Rendered, Templates, document},
-    turn::{Edits, Turn},
 };
 
 /// `init`

@@ -1,17 +1,29 @@
-//! Carries out a turn of the loop, and reports the changes.
+//! A turn of the loop: edit of the project -> render -> reconcile -> write, and the report of the changes.
+
+mod branches;
+mod conversions;
+mod origins;
+#[cfg(test)]
+mod tests;
+
+use std::{mem, time::Instant};
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::{Mode, ask};
+use super::{
+    Mode, ask,
+    report::{self, Outcome, Story},
+};
 use crate::{
-    command::report::{self, Outcome, Story},
-    engine::Texts,
-    engine::reconcile::{OnConflict, Plan, Policy, Reason},
-    engine::worktree::{LAST_APPLIED, Record, WorkTree},
+    engine::{
+        Texts,
+        files::{Edits, Files},
+        reconcile::{OnConflict, Plan, Policy, Reason},
+        worktree::{LAST_APPLIED, Record, Unmerged, WorkTree},
+    },
     hint::OrHint,
     project::Project,
     render::{Rendered, render},
-    turn::Turn,
 };
 
 /// Refuses a missing record.
@@ -42,31 +54,100 @@ pub fn ensure_not_lost(record: &Record, fresh: &Texts) -> Result<()> {
     ))
 }
 
-/// The turn that updates the work tree from the project `before`, which `PROJECT` on disk describes, to `after`.
-pub fn turn<'a>(tree: &'a WorkTree, before: &Project, after: Project) -> Result<Turn<'a>> {
-    let rendered = render(&after)?;
-    turn_to(tree, before, after, rendered)
+/// One run of a command that changes the project: what brings the files in line with the new project.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    /// When the turn began.
+    pub start: Instant,
+    /// The project's folder.
+    pub tree: &'a WorkTree,
+    /// The project in `PROJECT` on disk; `None` if there is no such file, or if git left it open.
+    pub before: Option<Project>,
+    /// The new project.
+    pub after: Project,
+    /// The files of the new project.
+    pub rendered: Rendered,
+    /// The record of what was written last.
+    pub record: Record,
+    /// The files that git left open, for a command that resolves them.
+    pub unmerged: Option<Unmerged>,
+    /// Files and folders to leave unchanged in this turn.
+    pub excluded: Vec<String>,
+    /// Texts that come with the command.
+    pub edits: Edits,
 }
 
-/// Like [`turn`], with the files of `after`.
-pub fn turn_to<'a>(
-    tree: &'a WorkTree,
-    before: &Project,
-    after: Project,
-    rendered: Rendered,
-) -> Result<Turn<'a>> {
-    let record = tree.record()?;
-    ensure_known(&record)?;
-    Ok(Turn {
-        before: Some(before.clone()),
-        ..Turn::new(tree, record, after, rendered)
-    })
+impl<'a> Turn<'a> {
+    /// A turn that brings the files in `tree` in line with `after`, whose files are `rendered`.
+    pub fn new(tree: &'a WorkTree, record: Record, after: Project, rendered: Rendered) -> Self {
+        Self {
+            start: Instant::now(),
+            tree,
+            before: None,
+            after,
+            rendered,
+            record,
+            unmerged: None,
+            excluded: Vec::new(),
+            edits: Edits::default(),
+        }
+    }
+
+    /// The turn from the project `before`, which `PROJECT` on disk describes, to `after`.
+    pub fn between(tree: &'a WorkTree, before: &Project, after: Project) -> Result<Self> {
+        let rendered = render(&after)?;
+        Self::to_rendered(tree, before, after, rendered)
+    }
+
+    /// The same, with the files of `after`.
+    pub fn to_rendered(
+        tree: &'a WorkTree,
+        before: &Project,
+        after: Project,
+        rendered: Rendered,
+    ) -> Result<Self> {
+        let record = tree.record()?;
+        ensure_known(&record)?;
+        Ok(Self {
+            before: Some(before.clone()),
+            ..Self::new(tree, record, after, rendered)
+        })
+    }
+
+    /// The files, ready for a plan. Reads the disk, writes nothing.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or has conflict markers that stop the command.
+    pub fn files(mut self, policy: &Policy) -> Result<Files> {
+        env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
+        let mut theirs = mem::take(&mut self.rendered.texts);
+        theirs.insert(Project::FILE.to_owned(), self.after.to_text()?.into());
+        self.repair_record();
+        let unmerged = self.unmerged.iter();
+        let others = unmerged.flat_map(|unmerged| unmerged.stages.keys());
+        let others = others.chain(self.edits.texts.keys()).map(String::as_str);
+        let mut files = Files::new(self.tree, self.record.clone(), theirs, others.collect())?;
+        if let Some(before) = &self.before {
+            // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.
+            files.set_description(before.to_text()?.into());
+        }
+        files.exclude(&self.excluded)?;
+        let sources = self.sources(files.sides())?;
+        files.settle_markers(self.tree, policy, self.unmerged.as_ref(), &sources)?;
+        files.carry(self.tree, &sources)?;
+        files.take_edits(&self.edits);
+        let conversions = Edits {
+            texts: self.conversions(files.sides())?,
+            ..self.edits
+        };
+        files.take_edits(&conversions);
+        Ok(files)
+    }
 }
 
 /// Carries out `turn` unless there is a conflict, and reports `story`.
 pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
-    let start = turn.start;
-    let tree = turn.tree;
+    let (start, tree) = (turn.start, turn.tree);
     let policy = mode.on_conflict.policy()?;
     let files = turn.files(&policy)?;
     let mut plan = files.plan(&policy)?;

@@ -11,7 +11,7 @@ use super::{
     id::Id,
     kubebuilder::Kubebuilder,
     load_current, or_way_out,
-    turn::turn,
+    turn::Turn,
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
@@ -222,7 +222,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     let mut story = story(&resource, &after, is_asked, args.conversion);
     story.notes.extend(roll_out(&served));
     story.notes.extend(args.kubebuilder.note());
-    carry_out(turn(&tree, &before, after)?, &args.mode, &story)
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// The existing hub of a kind: the version to and from which the other versions are converted.
@@ -347,7 +347,7 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
         notes,
         ..Story::default()
     };
-    carry_out(turn(&tree, &before, after)?, &args.mode, &story)
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// Notes about webhooks that clusters keep after this project has removed them.

@@ -267,10 +267,11 @@ pub struct Hunk {
 
 /// Plans how to bring the files on disk to the new render without losing the user's changes since `base`.
 ///
-/// If `accepts` returns false for a merged text, the file has a conflict, unless the policy for its path takes theirs.
+/// A merged description must describe the same as theirs. Otherwise the file has a conflict, unless the policy for its
+/// path takes theirs.
 ///
 /// With every plan, the next base is `theirs`. So after the plan is applied, a second plan changes nothing.
-pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) -> bool) -> Plan {
+pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
     let mut plan = Plan::default();
     for (path, file) in sides.files() {
         let case = Case {
@@ -295,8 +296,12 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         // Even if the file on disk has this text already, `make manifests` will write another one.
         let is_stale = change == Change::Keep(Kept::Stale);
         let mut change = case.on_disk(change);
-        let refuses = |text| !accepts(path, text);
-        if !matches!(change, Change::Conflict(_)) && change.after(disk).is_some_and(refuses) {
+        let is_settled = !matches!(change, Change::Conflict(_));
+        if is_settled
+            && change
+                .after(disk)
+                .is_some_and(|text| case.contradicts(text))
+        {
             change = case.insist(on_conflict);
         }
         // The file may reappear at another path, with only the tool's text.
@@ -397,6 +402,13 @@ impl Case<'_> {
                 _ => Change::Update(text.to_owned().into()),
             },
         }
+    }
+
+    /// Whether the file is the description, and `text` describes something else than `theirs`.
+    fn contradicts(self, text: &str) -> bool {
+        self.path == self.conventions.description
+            && (self.file.theirs.as_deref())
+                .is_none_or(|theirs| !self.conventions.is_same_description(text, theirs))
     }
 
     /// The change of a file that must have the settings of `theirs`, but would not have them with the user's lines.

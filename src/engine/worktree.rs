@@ -80,6 +80,11 @@ impl WorkTree {
         })
     }
 
+    /// What is known of the files in the folder.
+    pub fn conventions(&self) -> &'static Conventions {
+        self.conventions
+    }
+
     /// The text of the description; `None` in a folder without a project.
     ///
     /// # Errors

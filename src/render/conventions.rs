@@ -14,6 +14,7 @@ use crate::{
 pub static CONVENTIONS: Conventions = Conventions {
     description: Project::FILE,
     mark: Project::LAYOUT,
+    normalized: |text| Project::parse(text)?.to_text(),
     has,
     vendored: |path| VENDORED.get(path).copied(),
 };

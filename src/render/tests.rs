@@ -142,15 +142,15 @@ fn a_command_renders_once() {
         let parsers = text.match_indices("Templates::new(");
         callers.extend(parsers.map(|_| name.clone()));
     }
-    // A turn gets the files of its project. `base.rs` renders other projects: those of branches that git merged.
-    // `edits.rs` renders one file again, if a version has no status.
+    // A turn gets the files of its project. `branches.rs` renders other projects: those of branches that git merged.
+    // `conversions.rs` renders one file again, if a version has no status.
     let expected = [
         "command/create_api/crd.rs",
         "command/init.rs",
+        "command/turn/branches.rs",
+        "command/turn/branches.rs",
+        "command/turn/conversions.rs",
         "command/turn.rs",
-        "turn/base.rs",
-        "turn/branches.rs",
-        "turn/edits.rs",
     ];
     callers.retain(|name| name != "render.rs");
     assert_eq!(callers, expected);

@@ -9,17 +9,16 @@ use crate::{
     command::report::{Outcome, Story},
     command::{
         load_current, or_way_out,
-        turn::{carry_out, turn_to},
+        turn::{Turn, carry_out},
     },
     crd::{self, Crd, CrdVersion, Loss},
-    engine::Texts,
     engine::worktree::{WorkTree, read_text},
+    engine::{Texts, files::Edits},
     from_crd::KindFromCrd,
     hint::OrHint,
     names::{Group, Kind},
     project::{Project, Resource, Stage},
     render::{CONVENTIONS, Templates},
-    turn::{Edits, Turn},
     visible::visible,
 };
 
@@ -81,7 +80,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     };
     let turn = Turn {
         edits,
-        ..turn_to(&tree, &before, after, rendered)?
+        ..Turn::to_rendered(&tree, &before, after, rendered)?
     };
     carry_out(turn, &args.mode, &story)
 }

@@ -5,8 +5,10 @@
 //! merge whose base is the text that the tool had written in that commit. After that the three texts differ only in the
 //! edits of users, and are merged again.
 
+use std::collections::BTreeSet;
+
 use super::{
-    Conflict, LineEnds, Reason, Text,
+    Conflict, LineEnds, Reason, Text, Texts,
     merge::{self, Merge},
 };
 
@@ -80,6 +82,22 @@ pub fn three_way(
         }
         // One branch deleted the file, and the other one edited it.
         (_, ours, theirs) => Err(differences(ours.as_deref(), theirs.as_deref())),
+    }
+}
+
+/// Merges into `texts` what git merged line by line without knowing what the lines mean: the texts in the common
+/// ancestor and on the two branches.
+pub fn merge_texts(texts: &mut Texts, [parent, ours, theirs]: &[Texts; 3]) {
+    let sides = parent.keys().chain(ours.keys()).chain(theirs.keys());
+    let paths: BTreeSet<String> = sides.chain(texts.keys()).cloned().collect();
+    for path in paths {
+        let [parent, ours, theirs] = [parent, ours, theirs].map(|texts| texts.get(&path).cloned());
+        // On a conflict, the lines of both stay: other lines on disk conflict with them anyway.
+        match three_way(parent, ours, theirs) {
+            Ok(Some(text)) => _ = texts.insert(path, text),
+            Ok(None) => _ = texts.remove(&path),
+            Err(_) => {}
+        }
     }
 }
 

@@ -47,3 +47,8 @@ pub fn with_line_ends_of(other: &str, text: &str) -> String {
     let plain = LineEnds::strip(text).0.into_owned();
     LineEnds::strip(other).1.restore(plain)
 }
+
+/// Whether two texts are equal except for line ends.
+pub fn is_same(a: &str, b: &str) -> bool {
+    LineEnds::strip(a).0 == LineEnds::strip(b).0
+}

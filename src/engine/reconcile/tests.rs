@@ -37,7 +37,7 @@ fn plan(sides: &Sides, on_conflict: OnConflict) -> Plan {
         everywhere: on_conflict,
         ..Policy::default()
     };
-    reconcile(sides, &policy, |_, _| true)
+    reconcile(sides, &policy)
 }
 
 /// The text on disk after `change` is applied.

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::{LAST_APPLIED, Record};
 use crate::{
-    engine::Text,
+    engine::{Text, Texts},
     hint::OrHint,
     limits::{FILE, RECORD, RECORDED_FILES, Total, size},
 };
@@ -29,6 +29,16 @@ pub struct Unmerged {
     pub stages: BTreeMap<String, Stages>,
     /// The commits that git merges, if they can be determined.
     pub commits: Option<Commits>,
+}
+
+impl Unmerged {
+    /// The texts that the tool wrote last in the common ancestor and on each branch; `None` if git does not know the
+    /// commits.
+    pub fn recorded(&self) -> Option<[Texts; 3]> {
+        let commits = self.commits.as_ref()?;
+        let commits = [commits.parent.as_ref()?, &commits.ours, &commits.theirs];
+        Some(commits.map(|commit| commit.record.texts.clone()))
+    }
 }
 
 /// The versions of a file with a conflict; `None` where the file does not exist.

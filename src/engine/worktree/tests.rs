@@ -56,7 +56,7 @@ fn plan(work_tree: &WorkTree, theirs: &Texts) -> Result<Plan> {
     );
     let ours = work_tree.ours(base.keys().chain(theirs.keys()).map(String::as_str))?;
     let sides = Sides::new(&OF_TESTS, base, ours, theirs.clone());
-    Ok(reconcile(&sides, &Policy::default(), |_, _| true))
+    Ok(reconcile(&sides, &Policy::default()))
 }
 
 /// One command.

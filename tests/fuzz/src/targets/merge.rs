@@ -95,7 +95,7 @@ fn check(
         ..Policy::default()
     };
     let sides = Sides::new(&CONVENTIONS, texts(base), texts(ours), texts(theirs));
-    let plan = reconcile(&sides, &policy, |_, _| true);
+    let plan = reconcile(&sides, &policy);
     let Some(change) = plan.changes.get(path) else {
         return;
     };
@@ -109,7 +109,7 @@ fn check(
         texts(after.as_deref()),
         texts(theirs),
     );
-    let again = reconcile(&again, &policy, |_, _| true);
+    let again = reconcile(&again, &policy);
     let text = again.changes.get(path).and_then(Change::text);
     assert!(
         text.is_none() || text == after.as_deref(),

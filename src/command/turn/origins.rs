@@ -1,34 +1,16 @@
 //! Files that start as another file. A file moves if its path changes, such as the path of a chart when the project is
 //! renamed. A file is copied if a kind gets another version.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    mem,
-};
+use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use super::{DECIDE, Turn, refuse};
+use super::Turn;
 use crate::{
-    engine::Text,
-    engine::reconcile::{Sides, Start, copied, markers::Marked},
+    engine::{files::Sources, reconcile::Sides},
     project::{Project, Resource},
     render::{CONVENTIONS, Origin, places},
 };
-
-/// For each file that starts as another file: the path of that file.
-#[derive(Debug, Default)]
-pub(super) struct Sources(pub BTreeMap<String, String>);
-
-impl Sources {
-    /// The path to which the file at `old` moves, if it moves.
-    pub(super) fn target<'a>(&'a self, old: &str, sides: &Sides) -> Option<&'a str> {
-        let mut sources = self.0.iter();
-        let (new, _) =
-            sources.find(|(_, source)| *source == old && sides.get(source).theirs.is_none())?;
-        Some(new)
-    }
-}
 
 impl Turn<'_> {
     /// The files of the new render that start as a file of the last render:
@@ -37,17 +19,14 @@ impl Turn<'_> {
     ///   item is now in another group;
     /// - a file of a new version of a kind: the same file of the version that is the kind's hub.
     ///
-    /// `origins` are the origins of the new render. A derived file never starts as another file, because it would keep
+    /// A derived file never starts as another file, because it would keep
     /// the old names until `make manifests` writes it.
-    pub(super) fn sources(
-        &self,
-        sides: &Sides,
-        origins: &BTreeMap<String, Origin>,
-    ) -> Result<Sources> {
+    pub(super) fn sources(&self, sides: &Sides) -> Result<Sources> {
         let has_base = |path: &str| sides.get(path).base.is_some();
         let is_new = |path: &str| !has_base(path) && !CONVENTIONS.is_derived(path);
         let is_gone = |path: &str| has_base(path) && sides.get(path).theirs.is_none();
-        let new: Vec<_> = origins.iter().filter(|(path, _)| is_new(path)).collect();
+        let origins = self.rendered.origins.iter();
+        let new: Vec<_> = origins.filter(|(path, _)| is_new(path)).collect();
         let mut sources = Sources::default();
         if new.is_empty() {
             return Ok(sources);
@@ -95,70 +74,6 @@ impl Turn<'_> {
             }
         }
         Ok(sources)
-    }
-
-    /// Gives each file that starts as another file the base and ours of that file. A moved file is deleted at its old
-    /// path.
-    ///
-    /// # Errors
-    /// When the file to copy has conflict markers of the tool, or is not text.
-    pub(super) fn carry(&self, sides: &mut Sides, sources: &Sources) -> Result<()> {
-        for (new, old) in &sources.0 {
-            let source = sides.get(old);
-            let stays = source.theirs.is_some();
-            if source.open.is_some() || stays && source.ours().is_none() {
-                // If the user has moved the types of a kind elsewhere, there is nothing to copy.
-                continue;
-            }
-            if stays && source.is_marked {
-                let marked = source.disk.as_deref().and_then(Marked::parse);
-                let marked = marked
-                    .map(|marked| (old.clone(), marked))
-                    .into_iter()
-                    .collect();
-                refuse(&marked, |_| true, DECIDE)?;
-            }
-            let is_copied = stays && is_new_copy(sides, old, new);
-            // A killed command or the user has already created the file.
-            let is_there = sides.get(new).disk.is_some() && (stays || source.disk.is_none());
-            let (base, ours) = (source.base.clone(), source.ours().map(str::to_owned));
-            let file = sides.at(new);
-            file.base = base;
-            file.start = if is_copied {
-                Start::Copied
-            } else {
-                Start::Carried
-            };
-            if is_copied || !is_there {
-                self.tree.ensure_text(old)?;
-                file.set_ours(ours.map(Text::from));
-            }
-        }
-        let left: BTreeSet<_> = sources.0.values().collect();
-        for old in left {
-            let Some(new) = sources.target(old, sides) else {
-                continue;
-            };
-            let file = sides.at(old);
-            if file.open.is_none() {
-                file.base = None;
-                file.set_ours(None);
-                if mem::take(&mut file.is_marked) {
-                    sides.at(new).is_marked = true;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether the file at `new` is not on disk yet, or only because a killed command has copied it from the file at `old`.
-fn is_new_copy(sides: &Sides, old: &str, new: &str) -> bool {
-    let (old, new) = (sides.get(old), sides.get(new));
-    match (&new.disk, (&old.base, old.ours(), &new.theirs)) {
-        (None, _) => true,
-        (Some(disk), (Some(base), Some(ours), Some(theirs))) => *disk == copied(base, ours, theirs),
-        (Some(_), _) => false,
     }
 }
 

@@ -5,11 +5,13 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    engine::reconcile::{Change, Kept, Reason},
-    engine::worktree::{Commit, Commits},
+    engine::{
+        reconcile::{Change, Kept},
+        worktree::{Commit, Commits},
+    },
     names::GroupVersionKind,
     project::{Conversion, Definition, Deprecation, Feature, License, Own, Resource, Stage, Types},
-    render::render,
+    render::{CONVENTIONS, render},
 };
 
 const VALUES: &str = "charts/guestbook/values.yaml";
@@ -323,10 +325,7 @@ fn a_move_that_was_killed_is_completed() {
     folder.edit(VALUES, with_three_replicas);
     let old = folder.read(VALUES);
     folder.apply(Some(guestbook()), library());
-    let (new, record) = (
-        folder.read(MOVED),
-        folder.read(crate::engine::worktree::LAST_APPLIED),
-    );
+    let (new, record) = (folder.read(MOVED), folder.read(LAST_APPLIED));
     // Killed after the file was written to its new path: once with the file still at its old path, and once without.
     for is_there in [true, false] {
         let folder = Folder::new();
@@ -339,7 +338,7 @@ fn a_move_that_was_killed_is_completed() {
         folder.apply(Some(guestbook()), library());
         assert_eq!(folder.read(MOVED), new);
         assert!(!folder.has(VALUES));
-        assert_eq!(folder.read(crate::engine::worktree::LAST_APPLIED), record);
+        assert_eq!(folder.read(LAST_APPLIED), record);
     }
 }
 
@@ -400,9 +399,9 @@ fn markers_stop_a_command_where_the_tool_put_them() {
         "they are text"
     );
 
-    let record = folder.read(crate::engine::worktree::LAST_APPLIED);
+    let record = folder.read(LAST_APPLIED);
     let record = format!("{{\"marked\":\"README.md\"}}\n{record}");
-    folder.write(crate::engine::worktree::LAST_APPLIED, &record);
+    folder.write(LAST_APPLIED, &record);
     let files = |on_conflict| {
         let policy = Policy {
             everywhere: on_conflict,
@@ -487,19 +486,20 @@ fn a_project_that_does_not_follow_from_the_branches_is_for_the_user_to_confirm()
     }
 }
 
-/// The base of a turn to `project`, after git merged the records of two projects.
+/// The recorded texts in a turn to `project`, after git merged the records of two projects.
 fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> Texts {
     let folder = tempfile::tempdir().unwrap();
     let tree = WorkTree::open(folder.path(), &CONVENTIONS).unwrap();
     let mut turn = Turn {
         before: Some(project.clone()),
-        branches: commits.map(|commits| Unmerged {
+        unmerged: commits.map(|commits| Unmerged {
             commits: Some(commits),
             ..Unmerged::default()
         }),
         ..Turn::new(&tree, record, project.clone(), render(project).unwrap())
     };
-    turn.base()
+    turn.repair_record();
+    turn.record.texts
 }
 
 #[test]
@@ -761,7 +761,7 @@ fn a_version_that_a_killed_command_started_is_completed() {
             folder.write(path, &done.read(path));
         }
         folder.apply(Some(one_version()), after.clone());
-        for path in [V1, V2, SAMPLE_V2, crate::engine::worktree::LAST_APPLIED] {
+        for path in [V1, V2, SAMPLE_V2, LAST_APPLIED] {
             assert_eq!(folder.read(path), done.read(path), "{written:?}");
         }
     }
@@ -855,9 +855,9 @@ fn types_with_conflict_markers_are_not_copied() {
     let folder = edited();
     let markers = "<<<<<<< yours\na\n=======\nb\n>>>>>>> rscaffold\n";
     folder.edit(V1, |text| format!("{markers}{text}"));
-    let record = folder.read(crate::engine::worktree::LAST_APPLIED);
+    let record = folder.read(LAST_APPLIED);
     let record = format!("{{\"marked\":\"{V1}\"}}\n{record}");
-    folder.write(crate::engine::worktree::LAST_APPLIED, &record);
+    folder.write(LAST_APPLIED, &record);
     let policy = Policy {
         everywhere: OnConflict::Markers,
         ..Policy::default()

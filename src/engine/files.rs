@@ -1,0 +1,234 @@
+//! The files of one command: collects their sides from the record, the disk and the new render, plans, and makes the
+//! next record.
+
+mod branches;
+mod edits;
+mod moves;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
+
+use anyhow::{Result, anyhow, ensure};
+
+use super::{
+    Conventions, Text, Texts,
+    digest::is_digest,
+    reconcile::{OnConflict, Plan, Policy, Sides, markers::Marked, reconcile},
+    worktree::{Record, Unmerged, WorkTree},
+};
+use crate::hint::OrHint;
+
+pub use self::{edits::Edits, moves::Sources};
+
+/// The files that a command may change. Together with a policy they determine the plan.
+#[derive(Debug)]
+pub struct Files {
+    conventions: &'static Conventions,
+    record: Record,
+    sides: Sides,
+    /// The texts of commands that the next record names.
+    given: Texts,
+    /// The new renders of the files whose theirs is such a text. The next record needs the render.
+    rendered: Texts,
+}
+
+impl Files {
+    /// The files of the last render, which `record` names; those of the new render `theirs`; and the `others` among the
+    /// files on disk. Reads the disk, writes nothing.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn new(
+        tree: &WorkTree,
+        mut record: Record,
+        theirs: Texts,
+        others: BTreeSet<&str>,
+    ) -> Result<Self> {
+        let conventions = tree.conventions();
+        let mut base = mem::take(&mut record.texts);
+        let mut paths = others;
+        paths.extend(base.keys().chain(theirs.keys()).map(String::as_str));
+        let disk = tree.ours(paths)?;
+        for (path, text) in base.iter_mut().filter(|(_, text)| is_digest(text)) {
+            *text = conventions.resolve(path, text, disk.get(path).map(Text::as_ref));
+        }
+        Ok(Self {
+            conventions,
+            record,
+            sides: Sides::new(conventions, base, disk, theirs),
+            given: Texts::new(),
+            rendered: Texts::new(),
+        })
+    }
+
+    /// The sides of all files.
+    pub fn sides(&self) -> &Sides {
+        &self.sides
+    }
+
+    /// Sets the base of the description, of which the record has no text.
+    pub fn set_description(&mut self, base: Text) {
+        self.sides.at(self.conventions.description).base = Some(base);
+    }
+
+    /// Sets theirs of the files at the `excluded` paths, or below them, to the text that the tool wrote last. So the
+    /// record of these files also stays the same, and a later command finds the changes.
+    ///
+    /// # Errors
+    /// When a path names the description, or nothing that the tool writes.
+    pub fn exclude(&mut self, excluded: &[String]) -> Result<()> {
+        let description = self.conventions.description;
+        for excluded in excluded {
+            let mut paths = Vec::new();
+            for (path, _) in self.sides.files() {
+                let rest = path.strip_prefix(excluded.as_str());
+                if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+                    paths.push(path.to_owned());
+                }
+            }
+            if paths.is_empty() {
+                return Err(anyhow!(
+                    "`--exclude` names `{excluded}`, which is neither a file nor a folder that rscaffold \
+                     writes in this project"
+                ))
+                .or_hint(format!(
+                    "give a path below the folder of `{description}`, such as `.github/workflows`"
+                ));
+            }
+            for path in paths {
+                ensure!(
+                    path != description,
+                    "`--exclude` names `{path}`, which describes the project and cannot be excluded"
+                );
+                let file = self.sides.at(&path);
+                file.theirs = file.base.clone();
+            }
+        }
+        Ok(())
+    }
+
+    /// Resolves the conflicts that git left, which are `unmerged` for a command that resolves them, and refuses conflict
+    /// markers that the user must resolve.
+    ///
+    /// Only markers that the tool or git wrote count. Other markers are plain text.
+    ///
+    /// # Errors
+    /// When a file has conflict markers that stop the command.
+    pub fn settle_markers(
+        &mut self,
+        tree: &WorkTree,
+        policy: &Policy,
+        unmerged: Option<&Unmerged>,
+        sources: &Sources,
+    ) -> Result<()> {
+        let (mut own, mut others) = (BTreeMap::new(), BTreeMap::new());
+        for (path, file) in self
+            .sides
+            .files()
+            .filter(|(_, file)| file.disk != file.base)
+        {
+            let Some(marked) = file.disk.as_deref().and_then(Marked::parse) else {
+                continue;
+            };
+            if marked.own && self.record.marked.contains(path) {
+                own.insert(path.to_owned(), marked);
+            } else {
+                others.insert(path.to_owned(), marked);
+            }
+        }
+        refuse(&own, |path| policy.of(path) != OnConflict::Markers, DECIDE)?;
+        for path in own.keys() {
+            self.sides.at(path).is_marked = true;
+        }
+        if let Some(unmerged) = unmerged {
+            branches::settle(self.conventions, unmerged, &mut self.sides, sources)?;
+        } else if !others.is_empty() {
+            let written = self.sides.files().filter(|(_, file)| file.base.is_some());
+            let unmerged = tree.unmerged(written.map(|(path, _)| path))?;
+            refuse(
+                &others,
+                |path| unmerged.stages.contains_key(path),
+                "run `rscaffold apply`: it resolves conflicts in the lines of rscaffold, and shows \
+                 those in your own lines",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Gives each file that starts as another file the base and ours of that file, and the text that a command gave for
+    /// it. A moved file is deleted at its old path.
+    ///
+    /// # Errors
+    /// When the file to copy has conflict markers of the tool, or is not text.
+    pub fn carry(&mut self, tree: &WorkTree, sources: &Sources) -> Result<()> {
+        for (new, old) in &sources.0 {
+            let source = self.sides.get(old);
+            if !moves::is_source(source) {
+                continue;
+            }
+            if source.theirs.is_some()
+                && source.is_marked
+                && let Some(marked) = source.disk.as_deref().and_then(Marked::parse)
+            {
+                refuse(&[(old.clone(), marked)].into(), |_| true, DECIDE)?;
+            }
+            if moves::start(&mut self.sides, old, new) {
+                tree.ensure_text(old)?;
+            }
+        }
+        moves::delete_moved(&mut self.sides, sources);
+        self.carry_given(sources);
+        Ok(())
+    }
+
+    /// The change of each file.
+    ///
+    /// # Errors
+    /// When `policy` names a file that the tool does not write.
+    pub fn plan(&self, policy: &Policy) -> Result<Plan> {
+        let paths: BTreeSet<_> = self.sides.files().map(|(path, _)| path).collect();
+        let mut named = policy.by_path.keys();
+        if let Some(path) = named.find(|path| !paths.contains(path.as_str())) {
+            return Err(anyhow!(
+                "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this \
+                 project"
+            ))
+            .or_hint("copy the path from the list of conflicts");
+        }
+        Ok(reconcile(&self.sides, policy))
+    }
+
+    /// The record after `plan` is applied.
+    pub fn into_record(self, plan: &Plan) -> Record {
+        let mut texts = self.sides.into_theirs();
+        texts.extend(self.rendered);
+        let description = texts.remove(self.conventions.description);
+        Record {
+            projects: description.into_iter().map(Text::into_owned).collect(),
+            texts: self.conventions.recorded(texts),
+            marked: plan.marked.clone(),
+            given: self.given,
+        }
+    }
+}
+
+/// The hint for conflict markers of the tool.
+const DECIDE: &str = "resolve the conflict markers, and run the command again";
+
+/// Returns an error for those files with conflict markers for which `is_refused` returns true.
+fn refuse(
+    files: &BTreeMap<String, Marked>,
+    is_refused: impl Fn(&str) -> bool,
+    hint: &str,
+) -> Result<()> {
+    let mut places = String::new();
+    for (path, marked) in files.iter().filter(|(path, _)| is_refused(path)) {
+        places += &format!("\n  {path}:{}", marked.line);
+    }
+    if places.is_empty() {
+        return Ok(());
+    }
+    Err(anyhow!("there are conflict markers in{places}")).or_hint(hint)
+}

@@ -1,0 +1,272 @@
+//! Resolves the conflicts that git left between two branches.
+
+use anyhow::Result;
+
+use super::Sources;
+use crate::engine::{
+    Conventions, Text,
+    reconcile::{
+        Conflict, Sides,
+        branches::{Side, differences, merge},
+        line_ends::{is_same, with_line_ends_of},
+        markers::Marked,
+    },
+    worktree::{Commit, Stages, Unmerged},
+};
+
+/// Sets ours of each file that git left open to the merged text. If the branches conflict, the file is also open in
+/// `sides`.
+///
+/// # Errors
+/// When the description on a branch cannot be read.
+pub(super) fn settle(
+    conventions: &Conventions,
+    unmerged: &Unmerged,
+    sides: &mut Sides,
+    sources: &Sources,
+) -> Result<()> {
+    let commits = unmerged.commits.as_ref();
+    for (path, stages) in &unmerged.stages {
+        let disk = sides.get(path).disk.clone().unwrap_or_default();
+        let Some(is_as_git_left_it) = is_open(&disk, stages) else {
+            continue;
+        };
+        let target = sources.target(path, sides).unwrap_or(path);
+        let merged = if is_as_git_left_it {
+            let side = |commit, text: &Option<Text>| side(conventions, path, commit, text.clone());
+            let parent = match commits.and_then(|commits| commits.parent.as_ref()) {
+                Some(parent) => Some(side(Some(parent), &stages.parent)?),
+                None => None,
+            };
+            let ours = side(commits.map(|commits| &commits.ours), &stages.ours)?;
+            let theirs = side(commits.map(|commits| &commits.theirs), &stages.theirs)?;
+            merge(parent, ours, theirs, sides.get(target).theirs.as_ref())
+        } else {
+            let [ours, theirs] = [&stages.ours, &stages.theirs];
+            Err(differences(ours.as_deref(), theirs.as_deref()))
+        };
+        let (base, ours) = match merged {
+            Ok(text) => (sides.get(target).theirs.clone(), text),
+            // `make manifests` will replace the text of either side.
+            Err(_) if conventions.is_derived(path) => (Some(Text::default()), stages.ours.clone()),
+            Err(conflict) => {
+                sides.at(path).open = Some(at(conflict, &disk));
+                continue;
+            }
+        };
+        let file = sides.at(path);
+        file.base = base;
+        file.set_ours(ours.map(|text| with_line_ends_of(&disk, &text).into()));
+    }
+    Ok(())
+}
+
+/// The file at `path` on a branch, where it has this `text`.
+fn side(
+    conventions: &Conventions,
+    path: &str,
+    commit: Option<&Commit>,
+    text: Option<Text>,
+) -> Result<Side> {
+    let base = match (&text, commit) {
+        (Some(text), _) if path == conventions.description => {
+            Some((conventions.normalized)(text)?.into())
+        }
+        (_, Some(commit)) => {
+            let recorded = commit.record.texts.get(path);
+            recorded.map(|recorded| conventions.resolve(path, recorded, text.as_deref()))
+        }
+        (_, None) => None,
+    };
+    Ok(Side { base, ours: text })
+}
+
+/// Whether the text on `disk` is the one that git left; `false` if the user has begun to edit it. `None` if the user
+/// has resolved the conflict. `stages` are the texts in the index.
+fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
+    let is_same = |text: &Text| is_same(disk, text);
+    match (&stages.ours, &stages.theirs) {
+        (Some(_), Some(_)) => {
+            Marked::parse(disk)?;
+            Some(stages.written.as_ref().is_some_and(is_same))
+        }
+        // One branch deleted the file, and git kept the text of the other branch.
+        (Some(text), None) | (None, Some(text)) => is_same(text).then_some(true),
+        (None, None) => None,
+    }
+}
+
+/// Moves the conflict to the line below git's marker, where the user sees it.
+fn at(mut conflict: Conflict, disk: &str) -> Conflict {
+    for hunk in &mut conflict.hunks {
+        let first = [&hunk.ours, &hunk.theirs, &hunk.base];
+        let first = first.into_iter().find_map(|lines| lines.first());
+        let place = |line: &String| disk.lines().position(|other| other == line);
+        hunk.line = first.and_then(place).map_or(1, |index| index + 1);
+    }
+    conflict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{
+        OF_TESTS, Texts,
+        reconcile::{Hunk, Policy, Reason, reconcile},
+        worktree::{Commits, Record},
+    };
+
+    const OURS: &str = "a\nB\nc\n";
+    const MARKED: &str = "a\n<<<<<<< HEAD\nB\n=======\nx\n>>>>>>> theirs\nc\n";
+
+    /// Without `written`, git has not recorded the text that it wrote.
+    fn open(disk: &str, [ours, theirs, written]: [&str; 3]) -> Option<bool> {
+        let [ours, theirs, written] =
+            [ours, theirs, written].map(|text| (!text.is_empty()).then(|| text.to_owned().into()));
+        let stages = Stages {
+            parent: Some("a\nb\nc\n".into()),
+            ours,
+            theirs,
+            written,
+        };
+        is_open(disk, &stages)
+    }
+
+    #[test]
+    fn a_file_is_open_as_git_left_it_until_the_user_decides() {
+        let stages = [OURS, "a\nx\nc\n", MARKED];
+        assert_eq!(open(MARKED, stages), Some(true));
+        assert_eq!(open(&MARKED.replace('\n', "\r\n"), stages), Some(true));
+        assert_eq!(open("a\nB\nc\n", stages), None, "decided");
+    }
+
+    #[test]
+    fn a_file_that_the_user_has_edited_differs_from_gits_text() {
+        for (text, by) in [("B\n", ""), ("x\n", ""), ("c\n", "d\n"), ("a\n", "")] {
+            let disk = MARKED.replacen(text, by, 1);
+            let stages = [OURS, "a\nx\nc\n", MARKED];
+            assert_eq!(open(&disk, stages), Some(false), "{disk}");
+        }
+        assert_eq!(open(MARKED, [OURS, "a\nx\nc\n", ""]), Some(false));
+    }
+
+    #[test]
+    fn a_file_that_one_branch_deleted_is_open_as_the_other_one_has_it() {
+        for stages in [[OURS, "", ""], ["", OURS, ""]] {
+            assert_eq!(open(OURS, stages), Some(true));
+            assert_eq!(open("a\nb\nc\n", stages), None, "edited since");
+            assert_eq!(open("", stages), None, "deleted since");
+        }
+        assert_eq!(open("", [""; 3]), None);
+    }
+
+    fn commit(texts: Texts) -> Commit {
+        Commit {
+            description: None,
+            record: Record {
+                texts,
+                ..Record::default()
+            },
+        }
+    }
+
+    /// The sides of the file at `path`, which git left open. The texts are those in the common ancestor, on ours and on
+    /// theirs; `commits` are these three commits, if they are known.
+    fn settled(
+        path: &str,
+        texts: [&str; 3],
+        commits: Option<[Commit; 3]>,
+        [disk, render]: [&str; 2],
+    ) -> Result<Sides> {
+        let [parent, ours, theirs] = texts.map(|text| Some(text.to_owned().into()));
+        let stages = Stages {
+            parent,
+            ours,
+            theirs,
+            written: Some(disk.to_owned().into()),
+        };
+        let unmerged = Unmerged {
+            stages: [(path.to_owned(), stages)].into(),
+            commits: commits.map(|[parent, ours, theirs]| Commits {
+                parent: Some(parent),
+                ours,
+                theirs,
+                merged: None,
+            }),
+        };
+        let side = |text: &str| Texts::from([(path.to_owned(), text.to_owned().into())]);
+        let mut sides = Sides::new(&OF_TESTS, Texts::new(), side(disk), side(render));
+        settle(&OF_TESTS, &unmerged, &mut sides, &Sources::default())?;
+        Ok(sides)
+    }
+
+    #[test]
+    fn a_file_has_the_new_render_and_the_edits_of_both_branches() {
+        let path = "src/lib.rs";
+        // For each commit: the text that rscaffold wrote, and the text of the file.
+        let [parent, ours, theirs] = [
+            ("a\nb\n", "a\nb\n"),
+            ("a\nours\nb\n", "mine\na\nours\nb\n"),
+            ("a\ntheirs\nb\n", "a\ntheirs\nb\nyours\n"),
+        ];
+        let commits =
+            [parent, ours, theirs].map(|(base, _)| commit([(path.to_owned(), base.into())].into()));
+        let (texts, render) = ([parent.1, ours.1, theirs.1], "a\nours\ntheirs\nb\n");
+        let sides = settled(path, texts, Some(commits), [MARKED, render]).unwrap();
+        assert_eq!(sides.get(path).base.as_deref(), Some(render));
+        let expected = format!("mine\n{render}yours\n");
+        assert_eq!(sides.get(path).ours(), Some(&*expected));
+    }
+
+    #[test]
+    fn comments_in_the_description_of_both_branches_are_kept() {
+        let path = OF_TESTS.description;
+        let parent = "a: 0\nb: 0\nc: 0\nd: 0\ne: 0\n";
+        let ours = "# mine\na: 0\nb: 1\nc: 0\nd: 0\ne: 0\n";
+        let theirs = "a: 0\nb: 0\nc: 0\nd: 1\n# yours\ne: 0\n";
+        let render = "a: 0\nb: 1\nc: 0\nd: 1\ne: 0\n";
+        let sides = settled(path, [parent, ours, theirs], None, [MARKED, render]).unwrap();
+        let expected = "# mine\na: 0\nb: 1\nc: 0\nd: 1\n# yours\ne: 0\n";
+        assert_eq!(sides.get(path).ours(), Some(expected));
+    }
+
+    #[test]
+    fn edits_that_clash_are_for_the_user_to_decide_but_not_in_a_derived_file() {
+        let texts = ["a\nb\nc\n", OURS, "a\nx\nc\n"];
+        for (path, is_derived) in [("Makefile", false), ("config/rbac/role.yaml", true)] {
+            let sides = settled(path, texts, None, [MARKED, "a\nb\nc\n"]).unwrap();
+            assert_eq!(sides.get(path).open.is_some(), !is_derived, "{path}");
+            let ours = if is_derived { OURS } else { MARKED };
+            assert_eq!(sides.get(path).ours(), Some(ours));
+            // Only the operator's code determines the text for both changes.
+            let plan = reconcile(&sides, &Policy::default());
+            assert_eq!(plan.is_stale, is_derived, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_merged_text_has_the_line_ends_that_the_file_has_on_disk() {
+        let crlf = |text: &str| text.replace('\n', "\r\n");
+        let marked = "a\n<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> theirs\nb\n";
+        let texts = ["a\nb\n", "a\n1\nb\n", "a\n2\nb\n"];
+        let render = "a\n1\n2\nb\n";
+        let sides = settled("a", texts, None, [&crlf(marked), render]).unwrap();
+        assert_eq!(sides.get("a").ours(), Some(&*crlf(render)));
+    }
+
+    #[test]
+    fn a_conflict_is_shown_where_the_user_finds_its_lines() {
+        let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        let hunk = Hunk {
+            line: 99,
+            base: Vec::new(),
+            ours: Vec::new(),
+            theirs: lines(&["x"]),
+        };
+        let conflict = Conflict {
+            reason: Reason::Branches,
+            hunks: vec![hunk],
+        };
+        assert_eq!(at(conflict, MARKED).hunks[0].line, 5);
+    }
+}
