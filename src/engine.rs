@@ -4,21 +4,15 @@
 //! The engine knows three texts of each file: base, ours and theirs. It does not know what is rendered, or from what:
 //! what it must know of the files is in [`Conventions`].
 
-use std::{borrow::Cow, collections::BTreeMap};
-
 use anyhow::Result;
 
 pub mod digest;
 pub mod files;
 pub mod reconcile;
+mod text;
 pub mod worktree;
 
-/// The text of a file. The texts of vendored files are half of a project; they are part of the program, and are not
-/// copied.
-pub type Text = Cow<'static, str>;
-
-/// Texts by project-relative path, with `/` between its parts, such as `src/api/mod.rs`.
-pub type Texts = BTreeMap<String, Text>;
+pub use self::text::{Text, Texts};
 
 /// What the engine knows of the files that a program writes.
 #[derive(Debug)]

@@ -83,14 +83,14 @@ impl Conversion {
             &self.kind,
             File {
                 path: &self.spoke,
-                text: spoke.as_deref(),
+                text: spoke.as_ref().map(Text::content),
             },
             File {
                 path: &self.hub,
-                text: hub.as_deref(),
+                text: hub.as_ref().map(Text::content),
             },
         );
-        let text = format!("{}\n{}", self.head, code.text);
+        let text = format!("{}\n{}", self.head.content(), code.text);
         (text.into(), code.has_status)
     }
 }

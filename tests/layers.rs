@@ -57,6 +57,8 @@ struct Names {
     paths: Vec<Path>,
     /// The modules of the file that only tests have.
     test_modules: BTreeSet<String>,
+    /// Whether the code calls `Text::content`.
+    calls_content: bool,
 }
 
 impl Names {
@@ -83,6 +85,10 @@ impl Names {
                     }
                 }
                 TokenTree::Ident(_) => rest = self.read_path(Path::new(), token, after),
+                TokenTree::Punct(dot) if dot.as_char() == '.' => {
+                    let call = TokenStream::from_iter(after.iter().take(2).cloned());
+                    self.calls_content |= call.to_string().replace(' ', "") == "content()";
+                }
                 TokenTree::Punct(_) | TokenTree::Literal(_) => {}
             }
         }
@@ -134,6 +140,7 @@ impl Names {
             }
         }
         if is_path {
+            self.calls_content |= path.ends_with(&["Text".to_owned(), "content".to_owned()]);
             self.paths.push(path);
         }
         rest
@@ -249,8 +256,8 @@ fn circular<'a>(imports: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a 
     }
 }
 
-#[test]
-fn no_module_of_rscaffold_imports_from_one_below_it_in_the_list() {
+/// The path and the text of each file in `src`.
+fn files_of_rscaffold() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for entry in WalkDir::new(root().join("src")) {
         let path = entry.expect("a readable folder").into_path();
@@ -260,6 +267,12 @@ fn no_module_of_rscaffold_imports_from_one_below_it_in_the_list() {
             files.push((below.to_str().expect("UTF-8").to_owned(), text));
         }
     }
+    files
+}
+
+#[test]
+fn no_module_of_rscaffold_imports_from_one_below_it_in_the_list() {
+    let files = files_of_rscaffold();
     let files: Vec<_> = files
         .iter()
         .map(|(path, text)| (path.as_str(), text.as_str()))
@@ -281,6 +294,35 @@ fn no_module_of_rscaffold_imports_from_one_below_it_in_the_list() {
     }
     let expected = ["crd", "names", "rust", "visible", "yaml"];
     assert_eq!(used_by_crd, expected.into());
+}
+
+#[test]
+fn only_the_merge_and_the_writer_look_into_a_rendered_text() {
+    let mut readers = BTreeSet::new();
+    for (path, text) in files_of_rscaffold() {
+        let is_test = path.ends_with("/tests.rs") || path == "src/engine/text.rs";
+        if !is_test && Names::of(&text).calls_content {
+            readers.insert(path);
+        }
+    }
+    let expected = [
+        // The types of two versions, of which a conversion is made.
+        "src/render.rs",
+        // The user's texts: `PROJECT` on a branch, and the files on disk in a patch.
+        "src/command/turn/branches.rs",
+        "src/command/report/diff.rs",
+        // The merge.
+        "src/engine/digest.rs",
+        "src/engine/files.rs",
+        "src/engine/files/branches.rs",
+        "src/engine/files/edits.rs",
+        "src/engine/files/moves.rs",
+        "src/engine/reconcile.rs",
+        "src/engine/reconcile/branches.rs",
+        // The record.
+        "src/engine/worktree/last_applied.rs",
+    ];
+    assert_eq!(readers, expected.map(str::to_owned).into());
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn write_last(project: &Project, text: &str) {
     )]));
     let is_it = |line: &&str| line.starts_with(&format!("[\"{VENDORED}\""));
     let line = record.lines().find(is_it).expect("its line in the record");
-    let former = serde_json::to_string(&(VENDORED, &former[VENDORED])).expect("JSON");
+    let former = serde_json::to_string(&(VENDORED, former[VENDORED].content())).expect("JSON");
     project.write(RECORD, &record.replace(line, &former));
 }
 

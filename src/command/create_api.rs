@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
-    engine::Text,
     engine::worktree::WorkTree,
     hint::OrHint,
     names::{
@@ -293,10 +292,10 @@ fn note_types(resource: &mut Resource, before: &Project, tree: &WorkTree) -> Res
         return Ok(());
     }
     let path = before.types_file(there);
-    let files = tree.ours([path.as_str()])?;
+    let types = tree.read_text(&path)?;
     let file = File {
         path: &path,
-        text: files.get(&path).map(AsRef::as_ref),
+        text: types.as_deref(),
     };
     if !has_example_status(there.kind.as_str(), file) {
         for controller in &mut new {
@@ -632,13 +631,12 @@ fn without_default(
         let Some(kind) = kind.filter(|kind| kind.has_given_types()) else {
             continue;
         };
-        let file = project.types_file(kind);
-        let disk = tree.ours([file.as_str()])?;
-        let has_default = |text: &Text| {
-            text.contains("derive = \"Default\"")
-                || text.contains(&format!("impl Default for {} ", kind.kind))
-        };
-        if !disk.get(&file).is_some_and(has_default) {
+        let types = tree.read_text(&project.types_file(kind))?;
+        let has_default = types.is_some_and(|types| {
+            types.contains("derive = \"Default\"")
+                || types.contains(&format!("impl Default for {} ", kind.kind))
+        });
+        if !has_default {
             found.push(format!("`{id}`"));
         }
     }

@@ -10,10 +10,10 @@ impl Conventions {
     /// Converts texts to the form in the record.
     pub fn recorded(&self, mut texts: Texts) -> Texts {
         for (path, text) in &mut texts {
-            if (self.has)(path, Attribute::Vendored) && !is_digest(text) {
+            if (self.has)(path, Attribute::Vendored) && !is_digest(text.content()) {
                 *text = match (self.vendored)(path) {
-                    Some(file) if file.text == text => file.digest.into(),
-                    _ => digest(text).into(),
+                    Some(file) if *text == file.text => file.digest.into(),
+                    _ => digest(text.content()).into(),
                 };
             }
         }
@@ -24,17 +24,17 @@ impl Conventions {
     /// version or the text `on_disk`, with plain line ends. If neither has the digest, the text is unknown, and the
     /// digest itself is returned.
     pub fn resolve(&self, path: &str, recorded: &Text, on_disk: Option<&str>) -> Text {
-        if !is_digest(recorded) {
+        if !is_digest(recorded.content()) {
             return recorded.clone();
         }
         if let Some(file) = (self.vendored)(path)
-            && recorded == file.digest
+            && *recorded == file.digest
         {
             return file.text.into();
         }
         let on_disk = on_disk.map(|text| LineEnds::strip(text).0);
         on_disk
-            .filter(|text| digest(text) == **recorded)
+            .filter(|text| *recorded == *digest(text))
             .map_or_else(|| recorded.clone(), |text| text.into_owned().into())
     }
 

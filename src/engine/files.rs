@@ -51,8 +51,11 @@ impl Files {
         let mut paths = others;
         paths.extend(base.keys().chain(theirs.keys()).map(String::as_str));
         let disk = tree.ours(paths)?;
-        for (path, text) in base.iter_mut().filter(|(_, text)| is_digest(text)) {
-            *text = conventions.resolve(path, text, disk.get(path).map(Text::as_ref));
+        for (path, text) in base
+            .iter_mut()
+            .filter(|(_, text)| is_digest(text.content()))
+        {
+            *text = conventions.resolve(path, text, disk.get(path).map(Text::content));
         }
         Ok(Self {
             conventions,
@@ -129,7 +132,12 @@ impl Files {
             .files()
             .filter(|(_, file)| file.disk != file.base)
         {
-            let Some(marked) = file.disk.as_deref().and_then(Marked::parse) else {
+            let Some(marked) = file
+                .disk
+                .as_ref()
+                .map(Text::content)
+                .and_then(Marked::parse)
+            else {
                 continue;
             };
             if marked.own && self.record.marked.contains(path) {
@@ -170,7 +178,11 @@ impl Files {
             }
             if source.theirs.is_some()
                 && source.is_marked
-                && let Some(marked) = source.disk.as_deref().and_then(Marked::parse)
+                && let Some(marked) = source
+                    .disk
+                    .as_ref()
+                    .map(Text::content)
+                    .and_then(Marked::parse)
             {
                 refuse(&[(old.clone(), marked)].into(), |_| true, DECIDE)?;
             }
@@ -206,7 +218,7 @@ impl Files {
         texts.extend(self.rendered);
         let description = texts.remove(self.conventions.description);
         Record {
-            projects: description.into_iter().map(Text::into_owned).collect(),
+            projects: description.into_iter().map(String::from).collect(),
             texts: self.conventions.recorded(texts),
             marked: plan.marked.clone(),
             given: self.given,

@@ -71,8 +71,8 @@ impl File {
     /// The user's version; `None` if the user has no such file.
     pub fn ours(&self) -> Option<&str> {
         match &self.ours {
-            Ours::OnDisk => self.disk.as_deref(),
-            Ours::Elsewhere(text) => text.as_deref(),
+            Ours::OnDisk => self.disk.as_ref().map(Text::content),
+            Ours::Elsewhere(text) => text.as_ref().map(Text::content),
         }
     }
 
@@ -197,7 +197,7 @@ impl Change {
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Create(text) | Self::Update(text) | Self::Merge(text) | Self::Mark(text) => {
-                Some(text)
+                Some(text.content())
             }
             Self::Keep(_) | Self::Delete | Self::Unchanged | Self::Conflict(_) => None,
         }
@@ -280,7 +280,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
             file,
             ours: file.ours(),
         };
-        let disk = file.disk.as_deref();
+        let disk = file.disk.as_ref().map(Text::content);
         let on_conflict = policy.of(path);
         let change = if let Some(conflict) = &file.open {
             Change::Conflict(conflict.clone())
@@ -305,7 +305,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
             change = case.insist(on_conflict);
         }
         // The file may reappear at another path, with only the tool's text.
-        let is_edited = file.base.as_deref() != file.ours();
+        let is_edited = file.base.as_ref().map(Text::content) != file.ours();
         let is_dropped = change == Change::Delete && case.has(Attribute::Derived) && is_edited;
         plan.is_stale |= is_stale || is_dropped;
         let is_marked = matches!(change, Change::Mark(_) | Change::Keep(Kept::Marked));
@@ -346,7 +346,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn base(&self) -> Option<&str> {
-        self.file.base.as_deref()
+        self.file.base.as_ref().map(Text::content)
     }
 
     fn has(&self, attribute: Attribute) -> bool {
@@ -358,7 +358,7 @@ impl Case<'_> {
             (None, None) => Change::Unchanged,
             (None, Some(theirs)) => self.missing(theirs),
             (Some(ours), None) => self.dropped(ours, on_conflict),
-            (Some(ours), Some(theirs)) => self.present(ours, theirs, on_conflict),
+            (Some(ours), Some(theirs)) => self.present(ours, theirs.content(), on_conflict),
         };
         // A killed command may have written the markers already.
         let is_touched = |ours: &&str| self.base() != Some(&*LineEnds::strip(ours).0);
@@ -372,7 +372,7 @@ impl Case<'_> {
             ..self
         };
         match resolved.change(on_conflict) {
-            Change::Mark(text) if Some(&*text) == self.ours => Change::Keep(Kept::Marked),
+            Change::Mark(text) if Some(text.content()) == self.ours => Change::Keep(Kept::Marked),
             _ => change,
         }
     }
@@ -380,7 +380,7 @@ impl Case<'_> {
     /// Converts `change`, a change of the user's version, to a change of the file on disk. The two differ for a file
     /// that starts as a copy of another file, for a file that git left open, and for an input of the command.
     fn on_disk(self, change: Change) -> Change {
-        let disk = self.file.disk.as_deref();
+        let disk = self.file.disk.as_ref().map(Text::content);
         if self.ours == disk || matches!(change, Change::Conflict(_)) {
             return change;
         }
@@ -395,7 +395,9 @@ impl Case<'_> {
             }
             (_, Some(text)) => match change {
                 Change::Mark(_) => change,
-                _ if self.file.theirs.as_deref() != Some(text) && !self.file.is_given => {
+                _ if self.file.theirs.as_ref().map(Text::content) != Some(text)
+                    && !self.file.is_given =>
+                {
                     Change::Merge(text.to_owned().into())
                 }
                 _ if disk.is_none() => Change::Create(text.to_owned().into()),
@@ -407,7 +409,7 @@ impl Case<'_> {
     /// Whether the file is the description, and `text` describes something else than `theirs`.
     fn contradicts(self, text: &str) -> bool {
         self.path == self.conventions.description
-            && (self.file.theirs.as_deref())
+            && (self.file.theirs.as_ref().map(Text::content))
                 .is_none_or(|theirs| !self.conventions.is_same_description(text, theirs))
     }
 
@@ -418,14 +420,18 @@ impl Case<'_> {
             return Change::Update(theirs);
         }
         let ours = self.ours.unwrap_or_default();
-        Change::Conflict(merge::differences(Reason::Contradicts, ours, &theirs))
+        Change::Conflict(merge::differences(
+            Reason::Contradicts,
+            ours,
+            theirs.content(),
+        ))
     }
 
     /// A file that is not on disk. If the user deleted it, it stays deleted even if the render has changed.
     fn missing(self, theirs: &Text) -> Change {
         match self.base() {
             None => Change::Create(theirs.clone()),
-            Some(base) if base == theirs => Change::Keep(Kept::Removed),
+            Some(base) if *theirs == *base => Change::Keep(Kept::Removed),
             Some(_) if self.has(Attribute::Derived) => Change::Keep(Kept::Stale),
             Some(_) => Change::Keep(Kept::RemovedWithNews),
         }

@@ -12,7 +12,6 @@ use std::{
 };
 
 use super::path::{file_name, folder, is_file_of, is_in_test_folder};
-use crate::engine::Texts;
 
 /// The largest number of names that are followed to resolve one name.
 const MAX_STEPS: usize = 8;
@@ -243,7 +242,7 @@ impl Value {
 }
 
 impl Go {
-    pub(super) fn new(texts: &Texts) -> Self {
+    pub(super) fn new(texts: &BTreeMap<String, String>) -> Self {
         let mut go = Self {
             left: Cell::new(MAX_EXPRESSIONS),
             ..Self::default()

@@ -83,7 +83,7 @@ impl Source {
 
     /// The text of a file.
     pub fn text(&self, path: &str) -> Option<&str> {
-        self.files.texts.get(path).map(AsRef::as_ref)
+        self.files.texts.get(path).map(String::as_str)
     }
 
     /// Returns whether there is a file below `folder`, which ends in `/`, even if the file was not
@@ -98,7 +98,7 @@ impl Source {
         let texts = self.files.texts.iter();
         texts
             .filter(move |(path, _)| path.starts_with(folder) && !is_file_of("go", path))
-            .map(|(path, text)| (path.as_str(), text.as_ref()))
+            .map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
     /// The objects in the manifests below `folder`. A file that is not valid YAML, such as the template of a chart, has

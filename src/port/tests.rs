@@ -899,7 +899,7 @@ fn the_report_about_a_small_project_is_complete() {
     let report = texts(&mini(&[])).remove(REPORT).unwrap();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini.md");
     if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
-        fs::write(&file, report.as_ref()).unwrap();
+        fs::write(&file, report.content()).unwrap();
     }
     assert_eq!(report, fs::read_to_string(file).unwrap());
 }
@@ -996,13 +996,13 @@ fn changes() -> impl Strategy<Value = Change> {
 }
 
 impl Change {
-    fn make(&self, files: &mut Texts) {
+    fn make(&self, files: &mut BTreeMap<String, String>) {
         let paths: Vec<_> = files.keys().cloned().collect();
         let (Self::Cut(file, ..)
         | Self::Repeat(file, ..)
         | Self::Insert(file, ..)
         | Self::Replace(file, ..)) = self;
-        let text = files.get_mut(file.get(&paths)).unwrap().to_mut();
+        let text = files.get_mut(file.get(&paths)).unwrap();
         match self {
             Self::Cut(_, a, b) => text.replace_range(range(text, *a, *b), ""),
             Self::Repeat(_, a, b) => {

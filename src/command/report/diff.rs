@@ -6,7 +6,10 @@ use console::{Style, colors_enabled};
 use diffy::DiffOptions;
 
 use crate::{
-    engine::reconcile::{Plan, Sides},
+    engine::{
+        Text,
+        reconcile::{Plan, Sides},
+    },
     visible::visible,
 };
 
@@ -19,7 +22,7 @@ pub fn text(plan: &Plan, sides: &Sides) -> String {
 fn format(plan: &Plan, sides: &Sides, is_for_people: bool) -> String {
     let mut text = String::new();
     for (path, change) in &plan.changes {
-        let old = sides.get(path).disk.as_deref();
+        let old = sides.get(path).disk.as_ref().map(Text::content);
         let new = change.after(old);
         if new == old {
             continue;

@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 use super::Turn;
 use crate::{
     engine::{
-        Texts,
+        Text, Texts,
         reconcile::{
             OnConflict, Policy, branches::merge_texts, line_ends::is_same, markers::Marked,
         },
@@ -48,7 +48,12 @@ impl<'a> Turn<'a> {
                 ))
                 .or_hint("resolve the conflict markers, and run the command again");
             };
-            let project = both(parent.as_deref(), &marked.ours, &marked.theirs).or_hint(format!(
+            let project = both(
+                parent.as_ref().map(Text::content),
+                &marked.ours,
+                &marked.theirs,
+            )
+            .or_hint(format!(
                 "resolve the conflict markers in line {line} and below of `{file}`, and run the \
                  command again"
             ))?;

@@ -35,7 +35,13 @@ impl Turn<'_> {
         // After a merge of branches, the record can have several projects.
         let recorded = self.record.projects.iter();
         let recorded = recorded.filter_map(|text| match &self.before {
-            Some(before) if sides.get(Project::FILE).disk.as_deref() == Some(text) => {
+            Some(before)
+                if sides
+                    .get(Project::FILE)
+                    .disk
+                    .as_ref()
+                    .is_some_and(|disk| disk == text.as_str()) =>
+            {
                 Some(before.clone())
             }
             _ => Project::parse(text).ok(),

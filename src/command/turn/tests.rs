@@ -698,7 +698,7 @@ fn versions_that_are_added_together_start_from_the_template() {
     folder.apply(Some(guestbook()), two_versions());
     let fresh = render(&two_versions()).unwrap().texts;
     for path in [V1, V2, SAMPLE_V1, SAMPLE_V2] {
-        assert_eq!(folder.read(path), fresh[path]);
+        assert_eq!(fresh[path], folder.read(path));
     }
 }
 

@@ -28,7 +28,8 @@ pub(super) fn settle(
     let commits = unmerged.commits.as_ref();
     for (path, stages) in &unmerged.stages {
         let disk = sides.get(path).disk.clone().unwrap_or_default();
-        let Some(is_as_git_left_it) = is_open(&disk, stages) else {
+        let disk = disk.content();
+        let Some(is_as_git_left_it) = is_open(disk, stages) else {
             continue;
         };
         let target = sources.target(path, sides).unwrap_or(path);
@@ -43,20 +44,20 @@ pub(super) fn settle(
             merge(parent, ours, theirs, sides.get(target).theirs.as_ref())
         } else {
             let [ours, theirs] = [&stages.ours, &stages.theirs];
-            Err(differences(ours.as_deref(), theirs.as_deref()))
+            Err(differences(ours.as_ref(), theirs.as_ref()))
         };
         let (base, ours) = match merged {
             Ok(text) => (sides.get(target).theirs.clone(), text),
             // `make manifests` will replace the text of either side.
             Err(_) if conventions.is_derived(path) => (Some(Text::default()), stages.ours.clone()),
             Err(conflict) => {
-                sides.at(path).open = Some(at(conflict, &disk));
+                sides.at(path).open = Some(at(conflict, disk));
                 continue;
             }
         };
         let file = sides.at(path);
         file.base = base;
-        file.set_ours(ours.map(|text| with_line_ends_of(&disk, &text).into()));
+        file.set_ours(ours.map(|text| with_line_ends_of(disk, text.content()).into()));
     }
     Ok(())
 }
@@ -70,11 +71,13 @@ fn side(
 ) -> Result<Side> {
     let base = match (&text, commit) {
         (Some(text), _) if path == conventions.description => {
-            Some((conventions.normalized)(text)?.into())
+            Some((conventions.normalized)(text.content())?.into())
         }
         (_, Some(commit)) => {
             let recorded = commit.record.texts.get(path);
-            recorded.map(|recorded| conventions.resolve(path, recorded, text.as_deref()))
+            recorded.map(|recorded| {
+                conventions.resolve(path, recorded, text.as_ref().map(Text::content))
+            })
         }
         (_, None) => None,
     };
@@ -84,7 +87,7 @@ fn side(
 /// Whether the text on `disk` is the one that git left; `false` if the user has begun to edit it. `None` if the user
 /// has resolved the conflict. `stages` are the texts in the index.
 fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
-    let is_same = |text: &Text| is_same(disk, text);
+    let is_same = |text: &Text| is_same(disk, text.content());
     match (&stages.ours, &stages.theirs) {
         (Some(_), Some(_)) => {
             Marked::parse(disk)?;
@@ -225,7 +228,9 @@ mod tests {
         let ours = "# mine\na: 0\nb: 1\nc: 0\nd: 0\ne: 0\n";
         let theirs = "a: 0\nb: 0\nc: 0\nd: 1\n# yours\ne: 0\n";
         let render = "a: 0\nb: 1\nc: 0\nd: 1\ne: 0\n";
-        let sides = settled(path, [parent, ours, theirs], None, [MARKED, render]).unwrap();
+        let commits = [(); 3].map(|()| commit(Texts::new()));
+        let texts = [parent, ours, theirs];
+        let sides = settled(path, texts, Some(commits), [MARKED, render]).unwrap();
         let expected = "# mine\na: 0\nb: 1\nc: 0\nd: 1\n# yours\ne: 0\n";
         assert_eq!(sides.get(path).ours(), Some(expected));
     }

@@ -69,7 +69,7 @@ impl Files {
         let before = &self.record.given;
         for (path, text) in before {
             let file = self.sides.at(path);
-            let adapted = adapted_to(file, text);
+            let adapted = adapted_to(file, text.content());
             if file.theirs.is_some() {
                 self.given.extend(adapted.map(|text| (path.clone(), text)));
             } else if file.base.is_some() && adapted.is_some() {
@@ -81,7 +81,7 @@ impl Files {
             let file = self.sides.get(new);
             if let Some(text) = before.get(old)
                 && file.start != Start::Render
-                && let Some(text) = adapted_to(file, text)
+                && let Some(text) = adapted_to(file, text.content())
             {
                 self.given.insert(new.clone(), text);
             }
@@ -92,7 +92,9 @@ impl Files {
 /// `text`, which `file` had before, adapted to the new render. `None` if that is a conflict.
 fn adapted_to(file: &File, text: &str) -> Option<Text> {
     match (&file.base, &file.theirs) {
-        (Some(base), Some(theirs)) => adapted(base, text, theirs, file.start).map(Text::from),
+        (Some(base), Some(theirs)) => {
+            adapted(base.content(), text, theirs.content(), file.start).map(Text::from)
+        }
         _ => Some(text.to_owned().into()),
     }
 }

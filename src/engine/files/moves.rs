@@ -76,7 +76,9 @@ fn is_new_copy(sides: &Sides, old: &str, new: &str) -> bool {
     let (old, new) = (sides.get(old), sides.get(new));
     match (&new.disk, (&old.base, old.ours(), &new.theirs)) {
         (None, _) => true,
-        (Some(disk), (Some(base), Some(ours), Some(theirs))) => *disk == copied(base, ours, theirs),
+        (Some(disk), (Some(base), Some(ours), Some(theirs))) => {
+            *disk == *copied(base.content(), ours, theirs.content())
+        }
         (Some(_), _) => false,
     }
 }

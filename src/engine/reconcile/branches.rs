@@ -39,21 +39,21 @@ pub fn merge(
     match parent.map(|parent| parent.onto(render)) {
         Some(Ok(parent)) => three_way(parent, ours, theirs),
         // Without the common ancestor, an edit that only one branch has may have been reverted by the other branch.
-        Some(Err(_)) | None => Err(differences(ours.as_deref(), theirs.as_deref())),
+        Some(Err(_)) | None => Err(differences(ours.as_ref(), theirs.as_ref())),
     }
 }
 
 impl Side {
     /// The user's edits of the file on top of `render`, with plain line ends.
     fn onto(self, render: Option<&Text>) -> Result<Option<Text>, Conflict> {
-        let strip = |text: Text| Text::from(LineEnds::strip(&text).0.into_owned());
+        let strip = |text: Text| Text::from(LineEnds::strip(text.content()).0.into_owned());
         match (self.base, self.ours.map(strip), render) {
             // Deleted by the user.
             (Some(_), None, _) => Ok(None),
             (base, Some(ours), None) if base.as_ref() != Some(&ours) => Err(merge::dropped(
                 Reason::Dropped,
-                &base.unwrap_or_default(),
-                &ours,
+                base.unwrap_or_default().content(),
+                ours.content(),
             )),
             (base, ours, render) => three_way(base, ours, render.cloned()),
         }
@@ -74,14 +74,14 @@ pub fn three_way(
         (parent, ours, theirs) if parent == theirs => Ok(ours),
         (parent, Some(ours), Some(theirs)) => {
             let parent = parent.unwrap_or_default();
-            let merge = Merge::of(&parent, &ours, &theirs);
+            let merge = Merge::of(parent.content(), ours.content(), theirs.content());
             if !merge.is_clean() {
                 return Err(merge.conflict(Reason::Branches));
             }
             Ok(Some(merge.ours().into()))
         }
         // One branch deleted the file, and the other one edited it.
-        (_, ours, theirs) => Err(differences(ours.as_deref(), theirs.as_deref())),
+        (_, ours, theirs) => Err(differences(ours.as_ref(), theirs.as_ref())),
     }
 }
 
@@ -102,8 +102,8 @@ pub fn merge_texts(texts: &mut Texts, [parent, ours, theirs]: &[Texts; 3]) {
 }
 
 /// The conflict over all differences of two branches; `None` for a branch without the file.
-pub fn differences(ours: Option<&str>, theirs: Option<&str>) -> Conflict {
-    let [ours, theirs] = [ours, theirs].map(Option::unwrap_or_default);
+pub fn differences(ours: Option<&Text>, theirs: Option<&Text>) -> Conflict {
+    let [ours, theirs] = [ours, theirs].map(|text| text.map_or("", Text::content));
     merge::differences(Reason::Branches, ours, theirs)
 }
 

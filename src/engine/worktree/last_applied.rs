@@ -7,7 +7,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeSet, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     fmt::{self, Formatter},
     io::{self, Write},
 };
@@ -91,7 +91,7 @@ impl Record {
         let projects = self.projects.iter().map(|text| Fact::Project(text.into()));
         let marked = self.marked.iter().map(|path| Fact::Marked(path.into()));
         let given = self.given.iter();
-        let given = given.map(|(path, text)| Fact::Given(path.into(), text.as_ref().into()));
+        let given = given.map(|(path, text)| Fact::Given(path.into(), text.content().into()));
         for fact in projects.chain(marked).chain(given) {
             writeln!(record, "{}", serde_json::to_value(&fact)?)?;
         }
@@ -99,7 +99,7 @@ impl Record {
             let start = beginning(path)?;
             // An empty file has no lines, but still needs a line in the record.
             let empty = text.is_empty().then_some("");
-            for line in text.split_inclusive('\n').chain(empty) {
+            for line in text.content().split_inclusive('\n').chain(empty) {
                 writeln!(record, "{start}{}]", Value::from(line))?;
             }
         }
@@ -120,6 +120,7 @@ impl Record {
     /// For the first line that is not a line of a record, or exceeds the limits.
     pub fn parse(text: &str) -> Result<Self> {
         let mut record = Self::default();
+        let mut texts: BTreeMap<String, String> = BTreeMap::new();
         let mut several = BTreeSet::new();
         let mut all = Total::default();
         // The prefix of a further line for the same file as the line above, and the text of that file.
@@ -138,7 +139,7 @@ impl Record {
                         let before = record
                             .given
                             .insert(path.to_string(), text.clone().into_owned().into());
-                        if before.is_some_and(|before| before != text) {
+                        if before.is_some_and(|before| before != *text) {
                             several.insert(path.into_owned());
                         }
                     }
@@ -156,19 +157,23 @@ impl Record {
             }
             let Line(path, more) = serde_json::from_str(line).map_err(damage)?;
             all.add(more.len())?;
-            ensure_limits(0, record.texts.len())?;
+            ensure_limits(0, texts.len())?;
             let start = beginning(&path)?;
-            let text = match record.texts.entry(path.into_owned()) {
-                Entry::Occupied(text) => text.into_mut().to_mut(),
+            let text = match texts.entry(path.into_owned()) {
+                Entry::Occupied(text) => text.into_mut(),
                 Entry::Vacant(text) => {
                     check(number, text.key())?;
-                    text.insert(Text::default()).to_mut()
+                    text.insert(String::new())
                 }
             };
             text.push_str(&more);
             last = Some((start, text));
         }
-        ensure_limits(0, record.texts.len())?;
+        ensure_limits(0, texts.len())?;
+        let texts = texts
+            .into_iter()
+            .map(|(path, text)| (path, Text::from(text)));
+        record.texts = texts.collect();
         // If the merged branches gave a file different texts, neither text is its base.
         record.given.retain(|path, _| !several.contains(path));
         Ok(record)

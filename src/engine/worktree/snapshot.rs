@@ -9,7 +9,6 @@ use super::{
     path::ProjectPath,
 };
 use crate::{
-    engine::Texts,
     limits::{ENTRIES, FILE, FILES_TOGETHER, size},
     visible::visible,
 };
@@ -21,7 +20,7 @@ const MAX_DEPTH: usize = 24;
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// The text of each file that was asked for, by its path in the folder.
-    pub texts: Texts,
+    pub texts: BTreeMap<String, String>,
     /// Every other file, with its size in bytes.
     pub others: BTreeMap<String, u64>,
     /// The paths that could not be read, with the reason.

@@ -89,7 +89,7 @@ fn check_conversion(crd: &Crd, texts: &Texts) {
         .filter(|(path, _)| path.starts_with("src/api/"))
         .map(|(path, text)| File {
             path,
-            text: Some(text),
+            text: Some(text.content()),
         });
     if let [spoke, hub, ..] = types.collect::<Vec<_>>().as_slice() {
         let text = convert(&crd.kind, *spoke, *hub).text;

@@ -50,6 +50,7 @@ pub fn run(data: &[u8]) {
     };
     let [base, ours, theirs] = [next(), next(), next()];
     for text in [&base, &ours, &theirs].into_iter().flatten() {
+        let text = text.content();
         if let Some(marked) = Marked::parse(text) {
             assert!(marked.line <= text.lines().count());
             assert!(marked.ours.len() < text.len() && marked.theirs.len() < text.len());
@@ -57,13 +58,8 @@ pub fn run(data: &[u8]) {
     }
     for path in PATHS {
         for policy in POLICIES {
-            check(
-                path,
-                policy,
-                base.as_deref(),
-                ours.as_deref(),
-                theirs.as_deref(),
-            );
+            let [base, ours, theirs] = [&base, &ours, &theirs].map(Option::as_ref);
+            check(path, policy, base, ours, theirs);
         }
     }
     let merged = three_way(base.clone(), ours.clone(), theirs.clone());
@@ -81,14 +77,13 @@ pub fn run(data: &[u8]) {
 fn check(
     path: &str,
     policy: OnConflict,
-    base: Option<&str>,
-    ours: Option<&str>,
-    theirs: Option<&str>,
+    base: Option<&Text>,
+    ours: Option<&Text>,
+    theirs: Option<&Text>,
 ) {
-    let texts = |text: Option<&str>| -> Texts {
-        text.iter()
-            .map(|text| (path.to_owned(), (*text).to_owned().into()))
-            .collect()
+    let texts = |text: Option<&Text>| -> Texts {
+        let texts = text.into_iter();
+        texts.map(|text| (path.to_owned(), text.clone())).collect()
     };
     let policy = Policy {
         everywhere: policy,
@@ -102,17 +97,18 @@ fn check(
     if matches!(change, Change::Conflict(_)) {
         return;
     }
-    let after = change.after(ours).map(str::to_owned);
+    let ours = ours.map(Text::content);
+    let after = change.after(ours).map(|text| Text::from(text.to_owned()));
     let again = Sides::new(
         &CONVENTIONS,
         texts(theirs),
-        texts(after.as_deref()),
+        texts(after.as_ref()),
         texts(theirs),
     );
     let again = reconcile(&again, &policy);
     let text = again.changes.get(path).and_then(Change::text);
     assert!(
-        text.is_none() || text == after.as_deref(),
+        text.is_none() || text == after.as_ref().map(Text::content),
         "{change:?}, then {text:?}"
     );
 }

@@ -24,6 +24,7 @@ pub fn check_paths(texts: &Texts) -> Result<(), String> {
 /// Checks that Rust and YAML files can be parsed.
 pub fn check_languages(texts: &Texts) -> Result<(), String> {
     for (path, text) in texts {
+        let text = text.content();
         let is_template = path.starts_with("charts/") && path.contains("/templates/");
         let read = match path.rsplit('.').next().unwrap_or_default() {
             "rs" => syn::parse_file(text)

@@ -328,14 +328,14 @@ pub fn check(index: usize, value: &str) -> Result<bool, String> {
     let is_new = |(path, text): &(&String, &Text)| harmless.get(*path) != Some(*text);
     let (mut now, mut then) = (Facts::default(), Facts::default());
     for (path, text) in texts.iter().filter(is_new) {
-        now.read(field, value, path, text)
-            .map_err(|error| format!("{path}: {error}\n{text}"))?;
+        now.read(field, value, path, text.content())
+            .map_err(|error| format!("{path}: {error}\n{}", text.content()))?;
     }
     for (path, text) in harmless
         .iter()
         .filter(|(path, text)| texts.get(*path) != Some(*text))
     {
-        then.read(field, field.harmless, path, text)?;
+        then.read(field, field.harmless, path, text.content())?;
     }
     now.compare(&then, field, value)?;
     Ok(true)

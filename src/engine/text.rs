@@ -1,0 +1,84 @@
+//! Texts of files.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+/// The text of a file. Who has a text can compare it and pass it on; only who calls [`Text::content`] can look into it.
+///
+/// The texts of vendored files are half of a project. They are part of the program, and are not copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Text(Cow<'static, str>);
+
+/// Texts by project-relative path, with `/` between its parts, such as `src/api/mod.rs`.
+pub type Texts = BTreeMap<String, Text>;
+
+impl Text {
+    /// The characters of the text. A rendered text is merged, written and shown, but never searched or changed: what
+    /// differs is a field that a template renders.
+    pub fn content(&self) -> &str {
+        &self.0
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the text has no characters.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&'static str> for Text {
+    fn from(text: &'static str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<Text> for String {
+    fn from(text: Text) -> Self {
+        text.0.into_owned()
+    }
+}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, text: &str) -> bool {
+        self.0 == text
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, text: &&str) -> bool {
+        self.0 == *text
+    }
+}
+
+/// Tests may look into each text.
+#[cfg(test)]
+impl std::ops::Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.content()
+    }
+}
+
+#[cfg(test)]
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.content())
+    }
+}
+
+#[cfg(test)]
+impl PartialEq<String> for Text {
+    fn eq(&self, text: &String) -> bool {
+        self.0 == *text
+    }
+}
