@@ -86,7 +86,7 @@ impl Names {
                 }
                 TokenTree::Ident(_) => rest = self.read_path(Path::new(), token, after),
                 TokenTree::Punct(dot) if dot.as_char() == '.' => {
-                    let call = TokenStream::from_iter(after.iter().take(2).cloned());
+                    let call: TokenStream = after.iter().take(2).cloned().collect();
                     self.calls_content |= call.to_string().replace(' ', "") == "content()";
                 }
                 TokenTree::Punct(_) | TokenTree::Literal(_) => {}

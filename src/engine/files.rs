@@ -235,12 +235,12 @@ fn refuse(
     is_refused: impl Fn(&str) -> bool,
     hint: &str,
 ) -> Result<()> {
-    let mut places = String::new();
-    for (path, marked) in files.iter().filter(|(path, _)| is_refused(path)) {
-        places += &format!("\n  {path}:{}", marked.line);
-    }
+    let refused = files.iter().filter(|(path, _)| is_refused(path));
+    let places: Vec<_> = refused
+        .map(|(path, marked)| format!("\n  {path}:{}", marked.line))
+        .collect();
     if places.is_empty() {
         return Ok(());
     }
-    Err(anyhow!("there are conflict markers in{places}")).or_hint(hint)
+    Err(anyhow!("there are conflict markers in{}", places.concat())).or_hint(hint)
 }

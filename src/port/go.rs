@@ -627,7 +627,7 @@ mod tests {
     fn go(files: &[(&str, &str)]) -> Go {
         let texts = files
             .iter()
-            .map(|(path, text)| (path.to_string(), text.to_string().into()));
+            .map(|(path, text)| (path.to_string(), text.to_string()));
         Go::new(&texts.collect())
     }
 

@@ -36,7 +36,7 @@ fn read_changed(mut files: Snapshot, changes: &[(&str, Option<&str>)]) -> Result
     for (path, text) in changes {
         match text {
             Some(text) => {
-                let text = (*text).to_owned().into();
+                let text = (*text).to_owned();
                 files.texts.insert((*path).to_owned(), text);
             }
             None => _ = files.texts.remove(*path),

@@ -147,7 +147,7 @@ impl Reader<'_> {
         );
         if let Some((_, bytes)) = found.read(place)? {
             let text = String::from_utf8(bytes).context("it is not UTF-8 text")?;
-            self.found.texts.insert(path.to_owned(), text.into());
+            self.found.texts.insert(path.to_owned(), text);
         }
         Ok(())
     }

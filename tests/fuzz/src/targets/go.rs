@@ -51,7 +51,7 @@ fn snapshot(text: &str) -> Snapshot {
         if let Some(path) = path.replace(next.trim_end().to_owned()) {
             let is_left_out = |path: &str| path.split('/').any(|part| WITHOUT.contains(&part));
             if is_wanted(&path) && !is_left_out(&path) {
-                files.texts.insert(path, text.into());
+                files.texts.insert(path, text);
             } else {
                 files.others.insert(path, 0);
             }
