@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prepares a release in this work tree and prints how to publish it: `make release VERSION=0.4.0`.
+# Prepares a release in this work tree and prints how to publish it: `make release VERSION=0.4.0`. Afterwards,
+# `make release VERSION=0.5.0-dev` begins the next version. Only a release takes the runtime from the registry.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -13,15 +14,19 @@ fail() {
 }
 
 before=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
-[ -n "$version" ] || fail "VERSION is missing" "make release VERSION=0.4.0; the last version is $before"
-echo "$version" | grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+' ||
-  fail "VERSION is \`$version\`, which is not a version such as 0.4.0" "the last version is $before"
-newest=$(printf '%s\n%s\n' "$before" "$version" | sort -V | tail -n 1)
+[ -n "$version" ] || fail "VERSION is missing" "make release VERSION=0.4.0; this is $before"
+echo "$version" | grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+(-dev)?' ||
+  fail "VERSION is \`$version\`, which is not a version such as 0.4.0 or 0.5.0-dev" "this is $before"
+# 0.4.0-dev comes before 0.4.0: for \`sort\`, \`~\` comes before the end of the line.
+newest=$(printf '%s\n%s\n' "$before" "$version" | tr - '~' | sort -V | tail -n 1 | tr '~' -)
 [ "$version" != "$before" ] && [ "$newest" = "$version" ] ||
-  fail "VERSION is $version, which is not above the last version, $before" "the changelog tells what has changed since"
+  fail "VERSION is $version, which is not above $before" "the changelog tells what has changed since the last release"
 [ -z "$(git status --porcelain)" ] ||
   fail "the work tree has changes that are not committed" "commit them, so that the release is one commit of its own"
-release/notes.sh Unreleased >/dev/null
+case $version in
+  *-dev) is_release=false ;;
+  *) is_release=true; release/notes.sh Unreleased >/dev/null ;;
+esac
 
 echo "== versions: $before -> $version" >&2
 for file in Cargo.toml crates/kube-manager/Cargo.toml crates/kube-manager/vendored/manifest.toml; do
@@ -31,6 +36,13 @@ for file in Cargo.toml crates/kube-manager/Cargo.toml crates/kube-manager/vendor
 done
 "$cargo" update --quiet --workspace
 "$cargo" update --quiet --workspace --manifest-path tests/fuzz/Cargo.toml
+
+if ! $is_release; then
+  echo "== golden projects and transcripts" >&2
+  "${MAKE:-make}" golden
+  echo "$version has begun. Commit it: git commit --all --message \"Begin $version\"" >&2
+  exit
+fi
 
 echo "== changelog" >&2
 repository=$(sed -n 's/^repository = "\(.*\)"$/\1/p' Cargo.toml)
@@ -64,5 +76,6 @@ $version is ready. Next:
                                              # .github/workflows/release.yml builds and publishes the archives
   cargo publish --package kube-manager       # the runtime first: rscaffold depends on this version
   cargo publish --package rscaffold
-  # then copy rscaffold.rb of the release into the Homebrew tap
+                                             # then copy rscaffold.rb of the release into the Homebrew tap
+  make release VERSION=$(echo "$version" | awk -F . '{ print $1 "." $2 + 1 ".0-dev" }')           # begins the next version
 END

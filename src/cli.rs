@@ -4,6 +4,7 @@ mod tip;
 
 use std::{env, error::Error as _, ffi::OsString, path::Path};
 
+use anyhow::Result;
 use clap::{
     CommandFactory, Parser, Subcommand,
     error::{ContextKind, ContextValue, ErrorKind},
@@ -23,6 +24,7 @@ use crate::{
         webhook::{self, CreateWebhook, DeleteWebhook},
     },
     engine::worktree::top,
+    hint::OrHint,
     render::CONVENTIONS,
     visible::visible,
 };
@@ -135,6 +137,25 @@ impl Cli {
             let error = shown.err().unwrap_or_else(|| not_text(&arguments));
             Unread::Shown(with_tip(error, &Self::command()))
         })
+    }
+
+    /// Refuses a setting that only a release offers, if `version` is not a release.
+    ///
+    /// # Errors
+    /// When `--runtime registry` is set.
+    pub fn ensure_available(&self, version: &str) -> Result<()> {
+        let (Command::Init(Init { settings, .. }) | Command::Edit(Edit { settings, .. })) =
+            &self.command
+        else {
+            return Ok(());
+        };
+        let Some(runtime) = &settings.runtime else {
+            return Ok(());
+        };
+        (runtime.ensure_available(version)).or_hint(
+            "pass `--runtime vendored`, or install a release, for example with `cargo install \
+             rscaffold`",
+        )
     }
 
     /// Runs the command on the project that contains `folder`, which is an absolute path.

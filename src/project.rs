@@ -36,7 +36,7 @@ pub use self::{
     resource::{Conversion, Definition, Deprecation, External, Own, Resource, Stage, Types},
     resources::Resources,
     rules::{NeededRules, Purpose, Rule, Target, Verb},
-    runtime::Runtime,
+    runtime::{Runtime, is_release},
     validate::is_line,
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
 };
@@ -143,7 +143,7 @@ impl Project {
             project_name,
             repo,
             resources: Resources::default(),
-            runtime: Runtime::default(),
+            runtime: Runtime::of_version(env!("CARGO_PKG_VERSION")),
             version: file::VERSION.to_owned(),
             workspace: None,
         }

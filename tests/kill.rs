@@ -15,11 +15,7 @@ use std::{
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::{
-    parallel::each,
-    project::{INIT, Project},
-    scaffold::run,
-};
+use crate::{parallel::each, project::Project, scaffold::run};
 
 /// The system calls that change files, on every architecture. `openat` and similar calls count only with `O_CREAT`.
 const CALLS: &str = "openat,?openat2,?open,?creat,write,writev,pwrite64,pwritev,ftruncate,fallocate,\
@@ -28,6 +24,8 @@ const CALLS: &str = "openat,?openat2,?open,?creat,write,writev,pwrite64,pwritev,
 
 /// The prefix of the names of temporary files.
 const TEMPORARY: &str = ".rscaffold-";
+
+const INIT: &str = "init --domain com --repo guestbook --runtime vendored";
 
 const INTERRUPT: i32 = 2;
 const KILL: i32 = 9;

@@ -43,27 +43,12 @@ fn one_test_runs_in_the_package_that_has_it() {
 }
 
 #[test]
-fn a_release_needs_a_version_above_the_last_one() {
-    let last = env!("CARGO_PKG_VERSION");
-    for (version, expected) in [
-        ("", "error: VERSION is missing".to_owned()),
-        (
-            "v1.0.0",
-            "error: VERSION is `v1.0.0`, which is not a version such as 0.4.0".to_owned(),
-        ),
-        (
-            "0.0.9",
-            format!("error: VERSION is 0.0.9, which is not above the last version, {last}"),
-        ),
-        (
-            last,
-            format!("error: VERSION is {last}, which is not above the last version, {last}"),
-        ),
-    ] {
-        let error = refused(&mut make(&["release", &format!("VERSION={version}")]));
-        assert_eq!(error.lines().next(), Some(&*expected));
-        assert!(error.contains("\nhint: "), "{error}");
-    }
+fn a_release_needs_a_version() {
+    let error = refused(&mut make(&["release"]));
+    assert!(
+        error.starts_with("error: VERSION is missing\nhint: "),
+        "{error}"
+    );
 }
 
 #[test]

@@ -11,7 +11,10 @@ use std::{
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::scaffold::{refused, root, run};
+use crate::{
+    cli::GIT,
+    scaffold::{program, refused, root, run},
+};
 
 #[path = "../release/pages.rs"]
 #[expect(dead_code, reason = "an example has a main function")]
@@ -303,9 +306,113 @@ fn the_changelog_has_a_section_and_a_link_for_each_version() {
         .map(|heading| heading.split(']').next().expect("a name"))
         .collect();
     assert_eq!(versions.first(), Some(&"Unreleased"));
-    assert_eq!(versions.get(1), Some(&VERSION), "{versions:?}");
+    // A version under development has no section of its own yet.
+    let is_release = !VERSION.contains('-');
+    assert_eq!(versions.contains(&VERSION), is_release, "{versions:?}");
     for version in versions {
         let link = format!("\n[{version}]: {REPOSITORY}/");
         assert!(text.contains(&link), "{version}");
     }
+}
+
+/// A copy of what `release/prepare.sh` reads and changes, with a version under development. cargo and make do nothing.
+struct Repository(TempDir);
+
+impl Repository {
+    const MANIFESTS: [&str; 3] = [
+        "Cargo.toml",
+        "crates/kube-manager/Cargo.toml",
+        "crates/kube-manager/vendored/manifest.toml",
+    ];
+
+    fn new() -> Self {
+        let repository = Self(TempDir::new().expect("a temporary folder"));
+        let copy = "cp --parents -r \"$@\" \"$0\" && mkdir -p \"$0/target/debug\" && ln -s \"$RSCAFFOLD\" \"$0/target/debug\" &&
+            echo target > \"$0/.gitignore\"";
+        run(Command::new("sh")
+            .args(["-c", copy])
+            .arg(repository.0.path())
+            .args(Self::MANIFESTS)
+            .args(["CHANGELOG.md", "release", "tests/update"])
+            .env("RSCAFFOLD", program())
+            .current_dir(root()));
+        repository.git(&["init", "--quiet"]);
+        repository.commit();
+        repository
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let mut git = Command::new("git");
+        run(git.args(arguments).envs(GIT).current_dir(self.0.path()));
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message=change"]);
+    }
+
+    fn prepare(&self, version: &str) -> Command {
+        let mut prepare = Command::new("sh");
+        prepare
+            .args(["release/prepare.sh", version])
+            .envs([("CARGO", "true"), ("MAKE", "true")])
+            .current_dir(self.0.path());
+        prepare
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.0.path().join(path)).expect("a file")
+    }
+}
+
+#[test]
+fn a_release_follows_its_version_under_development_and_the_next_one_follows_it() {
+    let repository = Repository::new();
+    let (before, release, next) = ("90.4.0-dev", "90.4.0", "90.5.0-dev");
+    run(&mut repository.prepare(before));
+    repository.commit();
+    for (version, reason) in [
+        ("", "VERSION is missing"),
+        (before, "which is not above"),
+        (VERSION, "which is not above"),
+        ("90.3.9", "which is not above"),
+        ("v100.0.0", "which is not a version such as 0.4.0"),
+        ("100.0", "which is not a version such as 0.4.0"),
+        ("100.0.0-rc.1", "which is not a version such as 0.4.0"),
+    ] {
+        let error = refused(&mut repository.prepare(version));
+        assert!(error.contains(reason), "{error}");
+    }
+
+    run(&mut repository.prepare(release));
+    for manifest in Repository::MANIFESTS {
+        let text = repository.read(manifest);
+        assert!(!text.contains(before), "{manifest}: {text}");
+        assert!(
+            text.contains(&format!("version = \"{release}\"")),
+            "{manifest}: {text}"
+        );
+    }
+    let changelog = repository.read("CHANGELOG.md");
+    assert!(
+        changelog.contains(&format!("\n## [{release}] - 2")),
+        "{changelog}"
+    );
+    let record = repository.read(&format!("tests/update/{release}.jsonl"));
+    assert!(record.starts_with("{\"project\""), "{record}");
+
+    let error = refused(&mut repository.prepare(next));
+    assert!(error.contains("changes that are not committed"), "{error}");
+    repository.commit();
+    run(&mut repository.prepare(next));
+    for manifest in Repository::MANIFESTS {
+        let text = repository.read(manifest);
+        assert!(
+            text.contains(&format!("version = \"{next}\"")),
+            "{manifest}: {text}"
+        );
+    }
+    repository.commit();
+    let error = refused(&mut repository.prepare(before));
+    assert!(error.contains("which is not above"), "{error}");
 }

@@ -17,7 +17,7 @@ use crate::{
     engine::reconcile::{Kept, Policy},
     engine::worktree::{Record, WorkTree},
     hint::OrHint,
-    project::Project,
+    project::{Project, Runtime},
     render::CONVENTIONS,
 };
 
@@ -191,6 +191,7 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     let mut notes = Vec::new();
     if before.is_older() {
         notes.push(format!("from rscaffold {from} to {now}"));
+        notes.extend(of_runtime(&before.runtime, now).map(str::to_owned));
     }
     let story = Story {
         unchanged: format!("the project is up to date with rscaffold {now}"),
@@ -202,6 +203,21 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
         ..Turn::between(&tree, &before, before.clone())?
     };
     carry_out(turn, &args.mode, &story)
+}
+
+/// The note about a project whose runtime is not where a new project of rscaffold `version` has it.
+fn of_runtime(runtime: &Runtime, version: &str) -> Option<&'static str> {
+    match (runtime, Runtime::of_version(version)) {
+        (Runtime::Vendored, Runtime::Registry) => Some(
+            "the runtime stays in `crates/kube-manager`; to take it from crates.io, as new projects \
+             do, run `rscaffold edit --runtime registry`",
+        ),
+        (Runtime::Registry, Runtime::Vendored) => Some(
+            "crates.io has no runtime of this version, because this rscaffold is not a release; to \
+             build the project, run `rscaffold edit --runtime vendored`",
+        ),
+        _ => None,
+    }
 }
 
 /// Returns the changes that `apply` would make now, as a unified diff. In a project of an older rscaffold, returns the
@@ -220,4 +236,27 @@ pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
         outcome.code = 1;
     }
     Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_keeps_the_runtime_where_it_is_and_says_how_to_change_that() {
+        let (development, release) = ("0.4.0-dev", "0.4.0");
+        let shared = Runtime::Shared("../books/crates/kube-manager".to_owned());
+        let to_registry = of_runtime(&Runtime::Vendored, release).unwrap();
+        assert!(to_registry.ends_with("`rscaffold edit --runtime registry`"));
+        let to_vendored = of_runtime(&Runtime::Registry, development).unwrap();
+        assert!(to_vendored.ends_with("`rscaffold edit --runtime vendored`"));
+        for (runtime, version) in [
+            (Runtime::Registry, release),
+            (Runtime::Vendored, development),
+            (shared.clone(), release),
+            (shared, development),
+        ] {
+            assert_eq!(of_runtime(&runtime, version), None);
+        }
+    }
 }

@@ -23,8 +23,9 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "rscaffold edit [OPTIONS]")]
 pub struct Edit {
+    /// The settings of the project.
     #[command(flatten)]
-    settings: Settings,
+    pub settings: Settings,
 
     #[command(flatten)]
     kubebuilder: Kubebuilder,

@@ -50,8 +50,9 @@ pub struct Init {
     #[arg(long, value_name = "FOLDER", conflicts_with = "domain")]
     from: Option<PathBuf>,
 
+    /// The settings of the project.
     #[command(flatten)]
-    settings: Settings,
+    pub settings: Settings,
 
     #[command(flatten)]
     kubebuilder: Kubebuilder,
@@ -303,7 +304,9 @@ fn new(settings: &Settings, root: &Path) -> Result<Project> {
 fn in_workspace(mut project: Project, workspace: Option<&Workspace>) -> Project {
     if let Some(workspace) = workspace {
         project.workspace = Some(workspace.root.clone());
-        project.runtime = workspace.runtime.clone().unwrap_or_default();
+        if let Some(runtime) = &workspace.runtime {
+            project.runtime = runtime.clone();
+        }
         // Tools read the files of these features only at the top of a repository.
         project.features.remove(&Feature::Devcontainer);
         project.features.remove(&Feature::Github);

@@ -48,7 +48,7 @@ pub struct Settings {
     /// Source of the crate `kube-manager`, which runs the operator: `vendored` is a folder of this project, `registry`
     /// is crates.io, and a path leads to the crate in another project of the workspace
     #[arg(long, value_name = "SOURCE")]
-    runtime: Option<Runtime>,
+    pub runtime: Option<Runtime>,
 
     /// Feature to add to the project; repeat the flag or separate features by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]

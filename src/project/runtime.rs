@@ -26,6 +26,28 @@ impl Runtime {
     /// The folder of the crate in a project with a vendored crate.
     pub const FOLDER: &str = "crates/kube-manager";
 
+    /// The default for a new project of rscaffold `version`: the registry has the runtime of each release, and only of
+    /// releases.
+    pub fn of_version(version: &str) -> Self {
+        if is_release(version) {
+            Self::Registry
+        } else {
+            Self::Vendored
+        }
+    }
+
+    /// Refuses a runtime that rscaffold `version` cannot take.
+    ///
+    /// # Errors
+    /// When the crate is to come from the registry, but `version` is not a release.
+    pub fn ensure_available(&self, version: &str) -> Result<()> {
+        ensure!(
+            *self != Self::Registry || is_release(version),
+            "the registry has no `kube-manager` {version}, because this rscaffold is not a release"
+        );
+        Ok(())
+    }
+
     /// The folder of the crate; `None` if it is in the registry.
     pub fn folder(&self) -> Option<&str> {
         match self {
@@ -34,6 +56,11 @@ impl Runtime {
             Self::Shared(folder) => Some(folder),
         }
     }
+}
+
+/// Whether `version` is a release, not a version under development such as `0.4.0-dev`.
+pub fn is_release(version: &str) -> bool {
+    !version.contains('-')
 }
 
 impl Display for Runtime {
@@ -101,6 +128,24 @@ mod tests {
                 (text, folder)
             );
         }
+    }
+
+    #[test]
+    fn a_release_takes_the_runtime_from_the_registry_and_another_version_vendors_it() {
+        assert_eq!(Runtime::of_version("0.4.0"), Runtime::Registry);
+        assert_eq!(Runtime::of_version("0.4.0-dev"), Runtime::Vendored);
+        for (runtime, version) in [
+            (Runtime::Registry, "0.4.0"),
+            (Runtime::Vendored, "0.4.0"),
+            (Runtime::Vendored, "0.4.0-dev"),
+        ] {
+            runtime.ensure_available(version).unwrap();
+        }
+        let error = Runtime::Registry.ensure_available("0.4.0-dev").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the registry has no `kube-manager` 0.4.0-dev, because this rscaffold is not a release"
+        );
     }
 
     #[test]
