@@ -410,6 +410,7 @@ mod tests {
         let (domain, name, repo) = (domain.parse(), name.parse(), repo.parse());
         Project {
             cli_version: "0.3.0-rc.1".to_owned(),
+            runtime: Runtime::Vendored,
             ..Project::new(domain.unwrap(), name.unwrap(), repo.unwrap())
         }
     }

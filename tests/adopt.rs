@@ -7,7 +7,7 @@ use crate::{
     scaffold::{by_hand, run},
 };
 
-const INIT: &str = "init --domain com";
+const INIT: &str = "init --domain com --runtime vendored";
 const GUESTBOOK: &str = "create api --group webapp --version v1 --kind Guestbook";
 
 /// Creates a folder with the files of `cargo init`.

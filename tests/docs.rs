@@ -183,7 +183,7 @@ fn commands_flags_and_defaults() {
 /// adds no file, and removes files of `certmanager`.
 fn files_without(without: Option<Feature>, commands: &[String]) -> BTreeSet<String> {
     let project = TempDir::new().unwrap();
-    let mut init = "init --domain com --project-name guestbook".to_owned();
+    let mut init = "init --domain com --project-name guestbook --runtime vendored".to_owned();
     for feature in Feature::all() {
         let is_without = without == Some(*feature) || *feature == Feature::WebhookFiles;
         let flag = if is_without { "disable" } else { "enable" };

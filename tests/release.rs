@@ -336,6 +336,11 @@ impl Repository {
             .args(["CHANGELOG.md", "release", "tests/update"])
             .env("RSCAFFOLD", program())
             .current_dir(root()));
+        let changelog = repository.0.path().join("CHANGELOG.md");
+        let text = repository.read("CHANGELOG.md");
+        let heading = "## [Unreleased]\n";
+        let text = text.replacen(heading, &format!("{heading}\n- A change.\n"), 1);
+        fs::write(changelog, text).expect("a writable file");
         repository.git(&["init", "--quiet"]);
         repository.commit();
         repository

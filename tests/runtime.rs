@@ -7,7 +7,7 @@ use rscaffold::render::CONVENTIONS;
 use crate::project::{Project, assert_same};
 
 const COMMANDS: [&str; 2] = [
-    "init --domain com --repo guestbook",
+    "init --domain com --repo guestbook --runtime vendored",
     "create api --group webapp --version v1 --kind Guestbook",
 ];
 const RECORD: &str = ".rscaffold/last-applied.jsonl";

@@ -6,16 +6,17 @@ use std::{
     process::Command,
 };
 
+use kube_manager::source::VERSION;
 use tempfile::TempDir;
 
 use crate::{
-    compile::{host, release},
+    compile::{self, host, pin, release},
     project::{Project, assert_same},
     scaffold::{by_hand, root, run},
 };
 
 const COMMANDS: [&str; 2] = [
-    "init --domain com --repo guestbook",
+    "init --domain com --repo guestbook --runtime vendored",
     "create api --group webapp --version v1 --kind Guestbook",
 ];
 
@@ -73,9 +74,11 @@ fn the_program_of_a_release_is_static_and_the_same_wherever_it_is_built() {
 #[ignore = "compiles what cargo packs: `make test-release`"]
 fn what_cargo_packs_compiles_is_installed_and_scaffolds() {
     let packages = root().join("target/packages");
+    let work_tree = copy("packages");
+    let version = release_version(&work_tree);
     let cargo = || {
         let mut cargo = Command::new(env!("CARGO"));
-        by_hand(&mut cargo).current_dir(root());
+        by_hand(&mut cargo).current_dir(&work_tree);
         cargo
     };
     // cargo compiles each package from its archive.
@@ -91,8 +94,6 @@ fn what_cargo_packs_compiles_is_installed_and_scaffolds() {
 
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path();
-    // Both packages have the same version.
-    let version = kube_manager::source::VERSION;
     let [runtime, scaffolder] =
         ["kube-manager", "rscaffold"].map(|name| format!("{name}-{version}"));
     for name in [&runtime, &scaffolder] {
@@ -117,5 +118,33 @@ fn what_cargo_packs_compiles_is_installed_and_scaffolds() {
         .arg(path.join("installed"))
         .arg("--target-dir")
         .arg(&packages));
-    assert_scaffolds(&path.join("installed/bin/rscaffold"));
+    let program = path.join("installed/bin/rscaffold");
+    let project = path.join("guestbook");
+    fs::create_dir(&project).expect("a folder");
+    for command in COMMANDS {
+        run(Command::new(&program)
+            .args(command.replace(" --runtime vendored", "").split(' '))
+            .env_clear()
+            .current_dir(&project));
+    }
+    let text = fs::read_to_string(project.join("PROJECT")).expect("a project");
+    assert!(text.contains("\nruntime: registry\n"), "{text}");
+    pin(&project).expect("a copy of the lock file");
+    run(compile::cargo(&project).args(["check", "--quiet", "--all-targets", "--config", &config]));
+}
+
+/// Sets the version of the packages in `work_tree` to the release that follows, and returns that release.
+fn release_version(work_tree: &Path) -> String {
+    let (release, _) = (VERSION.split_once('-')).unwrap_or((VERSION, ""));
+    for manifest in [
+        "Cargo.toml",
+        "crates/kube-manager/Cargo.toml",
+        "crates/kube-manager/vendored/manifest.toml",
+    ] {
+        let path = work_tree.join(manifest);
+        let text = fs::read_to_string(&path).expect("a manifest");
+        let [before, after] = [VERSION, release].map(|version| format!("version = \"{version}\""));
+        fs::write(path, text.replace(&before, &after)).expect("a writable file");
+    }
+    release.to_owned()
 }
