@@ -31,7 +31,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
     (
         "guestbook",
         &[
-            "init --domain com --repo guestbook",
+            "init --domain com --repo guestbook --runtime vendored",
             "create api --group webapp --version v1 --kind Guestbook --short-name gb",
         ],
     ),
