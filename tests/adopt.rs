@@ -44,7 +44,7 @@ fn files_of_an_existing_package_are_conflicts() {
     // The dry run prints the files that `init` would add, and the conflicts.
     let told = project.refused(&format!("{INIT} --dry-run"));
     for line in [
-        " files: config/ (14), crates/ (",
+        " files: config/ (14), src/ (",
         "  merge   .gitignore",
         "error: 2 files conflict with the new text; nothing was written\n",
         "  Cargo.toml:7  existed before rscaffold\n      ours   | semver = \"1\"\n",

@@ -308,8 +308,9 @@ fn only_the_merge_and_the_writer_look_into_a_rendered_text() {
     let expected = [
         // The types of two versions, of which a conversion is made.
         "src/render.rs",
-        // The user's texts: `PROJECT` on a branch, and the files on disk in a patch.
+        // The user's texts: `PROJECT` on a branch, the files on disk in a patch, and the number of their lines.
         "src/command/turn/branches.rs",
+        "src/command/report/plan.rs",
         "src/command/report/diff.rs",
         // The merge.
         "src/engine/digest.rs",

@@ -726,6 +726,7 @@ fn story(
     Ok(Story {
         unchanged: format!("{resource} exists and is up to date"),
         remarks: BTreeMap::from([(types, types_remark), (reconciler, remark)]),
+        runtime: Some(project.runtime.clone()),
         notes,
         next,
         ..Story::default()

@@ -160,6 +160,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     let story = Story {
         done: Some(format!("{} is ready", project.project_name)),
         folded: true,
+        runtime: Some(project.runtime.clone()),
         notes,
         next: match &port {
             Some(_) => vec![

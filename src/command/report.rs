@@ -22,7 +22,7 @@ pub use self::{
     conflicts::{show as show_conflict, text as conflicts},
     diff::text as diff,
     outcome::{Outcome, UsageError},
-    plan::{NextStep, Story, text as plan},
+    plan::{NextStep, Size, Story, text as plan},
 };
 
 /// Writes `bytes` to stdout. A reader that closes the pipe early causes no error.

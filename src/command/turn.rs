@@ -12,7 +12,7 @@ use anyhow::{Result, anyhow, ensure};
 
 use super::{
     Mode, ask,
-    report::{self, Outcome, Story},
+    report::{self, Outcome, Size, Story},
 };
 use crate::{
     engine::{
@@ -161,11 +161,13 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
             ..Outcome::default()
         });
     }
+    let runtime = story.runtime.clone();
+    let size = runtime.map(|runtime| Size::after(&plan, files.sides(), runtime));
     if !mode.dry_run {
         tree.apply(&plan, &files.into_record(&plan))?;
     }
     Ok(Outcome {
-        stderr: report::plan(&plan, mode.dry_run, story, start.elapsed()),
+        stderr: report::plan(&plan, mode.dry_run, story, size.as_ref(), start.elapsed()),
         ..Outcome::default()
     })
 }

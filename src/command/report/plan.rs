@@ -6,7 +6,12 @@ use console::Style;
 
 use super::aside;
 use crate::{
-    engine::reconcile::{Change, Kept, Plan},
+    engine::{
+        Attribute, Text,
+        reconcile::{Change, Kept, Plan, Sides},
+    },
+    project::Runtime,
+    render::CONVENTIONS,
     visible::visible,
 };
 
@@ -31,12 +36,56 @@ pub struct Story {
     pub kept: &'static [Kept],
     /// Whether many new files may be listed by their folders.
     pub folded: bool,
+    /// The runtime of a project of which the size is told.
+    pub runtime: Option<Runtime>,
     /// The purpose of a new file, by its path.
     pub remarks: BTreeMap<String, &'static str>,
     /// Notes for the user.
     pub notes: Vec<String>,
     /// Commands for the user to run next.
     pub next: Vec<NextStep>,
+}
+
+/// How much of a project is the user's to read.
+#[derive(Debug)]
+pub struct Size {
+    runtime: Runtime,
+    files: usize,
+    lines: usize,
+}
+
+impl Size {
+    /// The size of a project with this runtime after `plan`, which was made from `sides`.
+    pub fn after(plan: &Plan, sides: &Sides, runtime: Runtime) -> Self {
+        let mut size = Self {
+            runtime,
+            files: 0,
+            lines: 0,
+        };
+        for (path, change) in plan.changes.iter().filter(|(path, _)| !is_vendored(path)) {
+            let disk = sides.get(path).disk.as_ref().map(Text::content);
+            if let Some(text) = change.after(disk) {
+                size.files += 1;
+                size.lines += text.lines().count();
+            }
+        }
+        size
+    }
+
+    fn text(&self) -> String {
+        let runtime = match &self.runtime {
+            Runtime::Registry => "comes from crates.io".to_owned(),
+            Runtime::Vendored => format!("is in {}", Runtime::FOLDER),
+            Runtime::Shared(folder) => format!("is in {folder}"),
+        };
+        let Self { files, lines, .. } = self;
+        format!("{files} files with {lines} lines are yours; the runtime {runtime}")
+    }
+}
+
+/// Whether the file at `path` belongs to the vendored runtime, which a user need not read.
+fn is_vendored(path: &str) -> bool {
+    (CONVENTIONS.has)(path, Attribute::Vendored)
 }
 
 /// A command to copy.
@@ -100,7 +149,13 @@ impl Verb {
 }
 
 /// The whole message.
-pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> String {
+pub fn text(
+    plan: &Plan,
+    dry_run: bool,
+    story: &Story,
+    size: Option<&Size>,
+    elapsed: Duration,
+) -> String {
     let mut text = list(plan, story);
     if plan.is_noop() && !story.unchanged.is_empty() {
         let _ = writeln!(text, "nothing to do: {}", visible(&story.unchanged));
@@ -113,6 +168,9 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
         let done = story.done.as_ref().unwrap_or(&counts);
         let (done, millis) = (visible(done), elapsed.as_millis().max(1));
         let _ = writeln!(text, "{done} ({millis} ms)");
+        if let Some(size) = size {
+            let _ = writeln!(text, "{}", visible(&size.text()));
+        }
     }
     for note in &story.notes {
         text += &aside("note", note);
@@ -129,9 +187,10 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
     text
 }
 
-/// A line for each file that changes or has a remark.
+/// A line for each file that changes or has a remark. The files of the runtime that change in the same way share a line.
 pub(super) fn list(plan: &Plan, story: &Story) -> String {
-    let mut lines: Vec<(Verb, Cow<str>, &str)> = Vec::new();
+    let mut lines: Vec<(Verb, Cow<str>, Cow<str>)> = Vec::new();
+    let mut vendored: BTreeMap<Verb, usize> = BTreeMap::new();
     for (path, change) in &plan.changes {
         let remark = match change {
             Change::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
@@ -145,7 +204,14 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
             Change::Keep(kept @ Kept::Removed) if story.kept.contains(kept) => DELETED,
             Change::Keep(_) | Change::Unchanged | Change::Conflict(_) => continue,
         };
-        lines.extend(Verb::of(change).map(|verb| (verb, visible(path), remark)));
+        let Some(verb) = Verb::of(change) else {
+            continue;
+        };
+        if is_vendored(path) && remark.is_empty() {
+            *vendored.entry(verb).or_default() += 1;
+        } else {
+            lines.push((verb, visible(path), remark.into()));
+        }
     }
     lines.sort_by_key(|(verb, ..)| *verb);
 
@@ -155,6 +221,12 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
         let paths: Vec<_> = lines.drain(..new).map(|(_, path, _)| path).collect();
         text += &folded(&paths);
     }
+    for (verb, count) in vendored {
+        let files = if count == 1 { "file" } else { "files" };
+        let remark = format!("{count} {files} of the runtime");
+        lines.push((verb, Runtime::FOLDER.into(), remark.into()));
+    }
+    lines.sort_by_key(|(verb, ..)| *verb);
     let remarked = lines.iter().filter(|(.., remark)| !remark.is_empty());
     let width = remarked.map(|(_, path, _)| path.len()).max();
     let width = width.unwrap_or_default();
@@ -200,11 +272,13 @@ fn folded(paths: &[Cow<str>]) -> String {
     format!("  {}  {line}\n", style.apply_to(name))
 }
 
-/// The counts of files, as in "8 created, 3 updated, 30 unchanged".
+/// The counts of the user's files, as in "8 created, 3 updated, 30 unchanged".
 fn counts(plan: &Plan, dry_run: bool) -> String {
     let mut counts: BTreeMap<Verb, usize> = BTreeMap::new();
-    for verb in plan.changes.values().filter_map(Verb::of) {
-        *counts.entry(verb).or_default() += 1;
+    for (_, change) in plan.changes.iter().filter(|(path, _)| !is_vendored(path)) {
+        if let Some(verb) = Verb::of(change) {
+            *counts.entry(verb).or_default() += 1;
+        }
     }
     let counts = counts.into_iter().map(|(verb, count)| {
         let (name, past, _) = verb.words();
@@ -242,7 +316,7 @@ fn next(steps: &[&NextStep]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Text;
+    use crate::engine::Texts;
 
     fn plan(changes: &[(&str, Change)]) -> Plan {
         let changes = changes
@@ -260,7 +334,7 @@ mod tests {
 
     fn text_of(plan: &Plan, dry_run: bool, story: &Story) -> String {
         console::set_colors_enabled_stderr(false);
-        text(plan, dry_run, story, Duration::from_millis(9))
+        text(plan, dry_run, story, None, Duration::from_millis(9))
     }
 
     #[test]
@@ -351,6 +425,57 @@ mod tests {
             text_of(&plan, false, &story),
             "nothing to do: a is up to date\n"
         );
+    }
+
+    #[test]
+    fn files_of_the_runtime_share_a_line_and_do_not_count() {
+        let file = |name: &str| format!("{}/{name}", Runtime::FOLDER);
+        let plan = plan(&[
+            (&file("a.rs"), create()),
+            (&file("b.rs"), create()),
+            (&file("c.rs"), Change::Delete),
+            (&file("d.rs"), Change::Merge(Text::default())),
+            (&file("e.rs"), Change::Unchanged),
+            ("src/lib.rs", Change::Update(Text::default())),
+            ("src/main.rs", Change::Unchanged),
+        ]);
+        let expected = [
+            "  create  crates/kube-manager       2 files of the runtime",
+            "  update  src/lib.rs",
+            "  merge   crates/kube-manager/d.rs  with your changes",
+            "  delete  crates/kube-manager       1 file of the runtime",
+            "1 updated, 1 unchanged (9 ms)",
+            "",
+        ];
+        assert_eq!(
+            text_of(&plan, false, &Story::default()),
+            expected.join("\n")
+        );
+    }
+
+    #[test]
+    fn the_size_of_a_project_is_without_its_runtime_and_what_is_deleted() {
+        let vendored = format!("{}/a.rs", Runtime::FOLDER);
+        let plan = plan(&[
+            (&vendored, Change::Create("1\n".into())),
+            ("deleted", Change::Delete),
+            ("new", Change::Create("1\n2\n".into())),
+            ("old", Change::Keep(Kept::Edited)),
+        ]);
+        let disk = [("deleted", "1\n"), ("old", "1\n2\n3\n")];
+        let disk = disk.map(|(path, text)| (path.to_owned(), text.into()));
+        let sides = Sides::new(&CONVENTIONS, Texts::new(), disk.into(), Texts::new());
+        let shared = Runtime::Shared("../books/crates/kube-manager".to_owned());
+        for (runtime, place) in [
+            (Runtime::Registry, "comes from crates.io"),
+            (Runtime::Vendored, "is in crates/kube-manager"),
+            (shared, "is in ../books/crates/kube-manager"),
+        ] {
+            assert_eq!(
+                Size::after(&plan, &sides, runtime).text(),
+                format!("2 files with 5 lines are yours; the runtime {place}")
+            );
+        }
     }
 
     #[test]
