@@ -404,12 +404,16 @@ mod tests {
         project::builtin,
     };
 
-    /// A new project, as `init` creates it.
+    /// A new project, as `init --enable devcontainer` creates it.
     pub(super) fn empty() -> Project {
         let [domain, name, repo] = ["com", "guestbook", "guestbook"];
         let (domain, name, repo) = (domain.parse(), name.parse(), repo.parse());
         Project {
             cli_version: "0.3.0-rc.1".to_owned(),
+            features: Feature::usual()
+                .into_iter()
+                .chain([Feature::Devcontainer])
+                .collect(),
             runtime: Runtime::Vendored,
             ..Project::new(domain.unwrap(), name.unwrap(), repo.unwrap())
         }

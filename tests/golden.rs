@@ -40,7 +40,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "empty",
         &[
             "init --runtime registry --domain example.com --license none \
-             --disable agents,devcontainer,github,leader-election,metrics-secure",
+             --disable agents,github,leader-election,metrics-secure",
         ],
     ),
     // Groups with dots and dashes, kinds that share a name or are Rust keywords, irregular plurals,
@@ -49,7 +49,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "fleet",
         &[
             "init --runtime registry --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example \
-             --enable autoupdate,certmanager,grafana,helm,network-policy,prometheus",
+             --enable autoupdate,certmanager,devcontainer,grafana,helm,network-policy,prometheus,release,user-roles",
             "create api --group sea --version v1beta1 --kind Ship --finalizer",
             "create api --group sea --version v1 --kind Ship",
             "create api --group sea --version v2 --kind Ship",

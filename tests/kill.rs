@@ -300,10 +300,10 @@ fn edited_project() -> Project {
         let mode = fs::Permissions::from_mode(mode);
         fs::set_permissions(folder.join(path), mode).expect("a file of ours");
     }
-    let link = "config/rbac/webapp_guestbook_admin_role.yaml";
-    project.write("ours/role.yaml", &project.read(link));
+    let link = "config/samples/webapp_v1_guestbook.yaml";
+    project.write("ours/sample.yaml", &project.read(link));
     fs::remove_file(folder.join(link)).expect("a writable folder");
-    symlink("../../ours/role.yaml", folder.join(link)).expect("a writable folder");
+    symlink("../../ours/sample.yaml", folder.join(link)).expect("a writable folder");
     project
 }
 

@@ -15,11 +15,13 @@ const APIS: [&str; 3] = [
 ];
 
 /// Each change of settings, and the change that undoes it.
-const CHANGES: [(&str, &str); 19] = [
+const CHANGES: [(&str, &str); 21] = [
     ("--disable agents", "--enable agents"),
     ("--enable autoupdate", "--disable autoupdate"),
     ("--enable certmanager", "--disable certmanager"),
-    ("--disable devcontainer", "--enable devcontainer"),
+    ("--enable devcontainer", "--disable devcontainer"),
+    ("--enable release", "--disable release"),
+    ("--enable user-roles", "--disable user-roles"),
     ("--disable github", "--enable github"),
     ("--enable grafana", "--disable grafana"),
     ("--enable helm", "--disable helm"),

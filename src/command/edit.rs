@@ -44,7 +44,7 @@ Examples:
   rscaffold edit --enable prometheus,network-policy
 
   # Remove the files for GitHub and dev containers
-  rscaffold edit --disable github,devcontainer
+  rscaffold edit --disable github,agents
 
   # Rename all deployed objects
   rscaffold edit --project-name library";

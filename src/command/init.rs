@@ -149,6 +149,13 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     drop(templates);
     let mut notes = notes(&project, &enabled);
     notes.extend(told);
+    if project.workspace.is_none() {
+        notes.push(
+            "commit `Cargo.lock`, which the first build writes: then every build has the same \
+             dependencies"
+                .to_owned(),
+        );
+    }
     notes.extend(kubebuilder.note());
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
@@ -308,8 +315,7 @@ fn in_workspace(mut project: Project, workspace: Option<&Workspace>) -> Project 
         if let Some(runtime) = &workspace.runtime {
             project.runtime = runtime.clone();
         }
-        // Tools read the files of these features only at the top of a repository.
-        project.features.remove(&Feature::Devcontainer);
+        // GitHub reads the files of this feature only at the top of a repository.
         project.features.remove(&Feature::Github);
     }
     project

@@ -130,7 +130,7 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
     let mut notes = Vec::new();
     for feature in enabled {
         let reason = match feature {
-            Feature::Autoupdate | Feature::Devcontainer | Feature::Github
+            Feature::Autoupdate | Feature::Devcontainer | Feature::Github | Feature::Release
                 if project.workspace.is_some() =>
             {
                 "its files belong at the top of a repository, but the project is a member of a \
@@ -185,11 +185,11 @@ mod tests {
     use super::*;
 
     /// A change of settings, and its inverse.
-    const CHANGES: [(&str, &str); 20] = [
+    const CHANGES: [(&str, &str); 22] = [
         ("--disable=agents", "--enable=agents"),
         ("--enable=autoupdate", "--disable=autoupdate"),
         ("--enable=certmanager", "--disable=certmanager"),
-        ("--disable=devcontainer", "--enable=devcontainer"),
+        ("--enable=devcontainer", "--disable=devcontainer"),
         ("--disable=github", "--enable=github"),
         ("--enable=grafana", "--disable=grafana"),
         ("--enable=helm", "--disable=helm"),
@@ -198,6 +198,8 @@ mod tests {
         ("--disable=metrics-secure", "--enable=metrics-secure"),
         ("--enable=network-policy", "--disable=network-policy"),
         ("--enable=prometheus", "--disable=prometheus"),
+        ("--enable=release", "--disable=release"),
+        ("--enable=user-roles", "--disable=user-roles"),
         ("--enable=webhook-files", "--disable=webhook-files"),
         ("--namespaced", "--namespaced=false"),
         ("--license=mit", "--license=apache2"),

@@ -18,7 +18,7 @@ pub enum Feature {
     Certmanager,
     /// .devcontainer defines a development container
     Devcontainer,
-    /// .github has workflows that lint, test and build
+    /// .github has workflows that lint and test
     Github,
     /// A Grafana dashboard shows the metrics
     Grafana,
@@ -34,6 +34,10 @@ pub enum Feature {
     NetworkPolicy,
     /// A service monitor makes the Prometheus operator scrape the metrics
     Prometheus,
+    /// Workflows publish the image of a tag, and check and update the dependencies
+    Release,
+    /// Users get roles for each kind: admin, editor and viewer
+    UserRoles,
     /// Webhooks use your own certificate, from files
     WebhookFiles,
 }
@@ -48,7 +52,6 @@ impl Feature {
     pub fn usual() -> BTreeSet<Self> {
         BTreeSet::from([
             Self::Agents,
-            Self::Devcontainer,
             Self::Github,
             Self::LeaderElection,
             Self::MetricsSecure,

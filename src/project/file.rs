@@ -566,6 +566,7 @@ mod tests {
         },
         *,
     };
+    use crate::project::Feature;
 
     const TEXT: &str = "\
 # The desired state of this project. rscaffold writes this file, and renders the other files from it.
@@ -1109,6 +1110,7 @@ version: '3'
             let text = format!("{before}{features}layout:{after}");
             Project::parse(&text).unwrap()
         };
+        project.features = Feature::usual();
         assert_eq!(parse(""), project);
         project.features.clear();
         for none in ["features: []\n", "features:\n"] {

@@ -118,7 +118,7 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
     let modules = TempDir::new().expect("a temporary folder");
     rscaffold(
         &folder,
-        "init --runtime registry --domain example.com --repo crds --disable agents,devcontainer,github",
+        "init --runtime registry --domain example.com --repo crds --disable agents,github",
     );
     let mut given = Vec::new();
     let mut table = Vec::new();

@@ -33,7 +33,7 @@ const CHART: &str = "charts/guestbook";
 const EVERYTHING: &str = "--enable=certmanager,network-policy,prometheus";
 
 fn guestbook(settings: &str) -> Project {
-    let init = format!("init --domain com --repo guestbook --enable helm {settings}");
+    let init = format!("init --domain com --repo guestbook --enable helm,user-roles {settings}");
     Project::new(&[&[init.as_str()], APIS.as_slice()].concat())
 }
 
@@ -883,7 +883,7 @@ fn an_api_server_accepts_the_objects_of_the_chart() {
 #[test]
 fn make_installs_the_chart_and_removes_it() {
     let project = Project::new(&[
-        "init --domain example.com --project-name charted --enable helm",
+        "init --domain example.com --project-name charted --enable helm,user-roles",
         "create api --group charted --version v1 --kind Chart",
         "create webhook --group charted --version v1 --kind Chart --defaulting",
     ]);
@@ -983,7 +983,7 @@ fn many_values() -> Value {
 #[test]
 fn a_release_can_set_many_values_and_be_upgraded_without_them() {
     let project = Project::new(&[
-        "init --domain example.com --project-name valued --enable helm",
+        "init --domain example.com --project-name valued --enable helm,user-roles",
         "create api --group valued --version v1 --kind Ledger",
         "create webhook --group valued --version v1 --kind Ledger --defaulting",
     ]);
