@@ -7,6 +7,7 @@ use console::Style;
 use super::aside;
 use crate::{
     engine::reconcile::{Change, Kept, Plan},
+    project::Runtime,
     visible::visible,
 };
 
@@ -129,9 +130,12 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
     text
 }
 
+/// What happens to a file, its path, and a remark, which may be empty.
+type Line<'a> = (Verb, Cow<'a, str>, Cow<'a, str>);
+
 /// A line for each file that changes or has a remark.
 pub(super) fn list(plan: &Plan, story: &Story) -> String {
-    let mut lines: Vec<(Verb, Cow<str>, &str)> = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
     for (path, change) in &plan.changes {
         let remark = match change {
             Change::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
@@ -145,7 +149,7 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
             Change::Keep(kept @ Kept::Removed) if story.kept.contains(kept) => DELETED,
             Change::Keep(_) | Change::Unchanged | Change::Conflict(_) => continue,
         };
-        lines.extend(Verb::of(change).map(|verb| (verb, visible(path), remark)));
+        lines.extend(Verb::of(change).map(|verb| (verb, visible(path), remark.into())));
     }
     lines.sort_by_key(|(verb, ..)| *verb);
 
@@ -155,6 +159,7 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
         let paths: Vec<_> = lines.drain(..new).map(|(_, path, _)| path).collect();
         text += &folded(&paths);
     }
+    let lines = with_runtime_as_one(lines);
     let remarked = lines.iter().filter(|(.., remark)| !remark.is_empty());
     let width = remarked.map(|(_, path, _)| path.len()).max();
     let width = width.unwrap_or_default();
@@ -169,6 +174,34 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
         }
     }
     text
+}
+
+/// Replaces the files of the runtime, to which the same happens, by one line for their folder. `lines` are in the order
+/// of their verbs.
+fn with_runtime_as_one(lines: Vec<Line>) -> Vec<Line> {
+    let folder = format!("{}/", Runtime::FOLDER);
+    let mut counts = BTreeMap::<Verb, usize>::new();
+    let mut shown = Vec::new();
+    for (verb, path, remark) in lines {
+        if path.starts_with(&folder) && remark.is_empty() {
+            let count = counts.entry(verb).or_default();
+            *count += 1;
+            if *count > 1 {
+                continue;
+            }
+        }
+        shown.push((verb, path, remark));
+    }
+    for (verb, path, remark) in &mut shown {
+        if let Some(count @ 2..) = counts.get(verb)
+            && path.starts_with(&folder)
+            && remark.is_empty()
+        {
+            *path = folder.clone().into();
+            *remark = format!("{count} files of the runtime").into();
+        }
+    }
+    shown
 }
 
 /// One line for many new files: folders with their counts, then files, as many as fit in the line.
@@ -297,6 +330,31 @@ mod tests {
             "",
         ];
         assert_eq!(text_of(&plan, false, &story), expected.join("\n"));
+    }
+
+    #[test]
+    fn the_files_of_the_runtime_are_one_line() {
+        let file = |name: &str| format!("{}/{name}", Runtime::FOLDER);
+        let [a, b, c, d] = ["a.rs", "b.rs", "c.rs", "d.rs"].map(file);
+        let plan = plan(&[
+            (&a, create()),
+            (&b, create()),
+            (&c, Change::Update(Text::default())),
+            (&d, Change::Merge(Text::default())),
+            ("src/main.rs", Change::Update(Text::default())),
+        ]);
+        let expected = [
+            "  create  crates/kube-manager/      2 files of the runtime",
+            "  update  crates/kube-manager/c.rs",
+            "  update  src/main.rs",
+            "  merge   crates/kube-manager/d.rs  with your changes",
+            "2 created, 2 updated, 1 merged (9 ms)",
+            "",
+        ];
+        assert_eq!(
+            text_of(&plan, false, &Story::default()),
+            expected.join("\n")
+        );
     }
 
     #[test]
