@@ -24,7 +24,7 @@ newest=$(printf '%s\n%s\n' "$before" "$version" | sort -V | tail -n 1)
 release/notes.sh Unreleased >/dev/null
 
 echo "== versions: $before -> $version" >&2
-for file in Cargo.toml crates/kube-manager/Cargo.toml crates/kube-manager/vendored/manifest.toml; do
+for file in Cargo.toml crates/kube-manager/Cargo.toml; do
   sed -e "s/^version = \"$before\"$/version = \"$version\"/" \
     -e "s/^\(kube-manager = { version = \"\)$before\"/\1$version\"/" "$file" > "$file.new"
   mv "$file.new" "$file"
