@@ -1,9 +1,9 @@
 //! Collects what is known when rscaffold is compiled. A changed, new or removed template must rebuild the crate, because
-//! the crate embeds the templates. The digests of the vendored files are computed here, not in each command.
+//! the crate embeds the templates. The vendored files are measured here, not in each command.
 
 use std::{env, error::Error, fs, path::PathBuf};
 
-use kube_manager::source::FILES;
+use kube_manager::source::{files, without_tests};
 
 #[path = "src/engine/digest/sha256.rs"]
 mod sha256;
@@ -13,9 +13,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=src/engine/digest/sha256.rs");
     println!("cargo:rerun-if-changed=templates");
 
-    let digests: Vec<_> = FILES.iter().map(|(_, text)| sha256::digest(text)).collect();
+    let measured: Vec<_> = files()
+        .map(|(_, text)| {
+            let vendored = without_tests(text);
+            (vendored.len(), sha256::digest(vendored))
+        })
+        .collect();
     let folder = env::var_os("OUT_DIR").map(PathBuf::from);
-    let file = folder.ok_or("no OUT_DIR")?.join("digests.rs");
-    fs::write(file, format!("{digests:?}"))?;
+    let file = folder.ok_or("no OUT_DIR")?.join("vendored.rs");
+    fs::write(file, format!("&{measured:?}"))?;
     Ok(())
 }

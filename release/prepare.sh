@@ -29,7 +29,7 @@ case $version in
 esac
 
 echo "== versions: $before -> $version" >&2
-for file in Cargo.toml crates/kube-manager/Cargo.toml crates/kube-manager/vendored/manifest.toml; do
+for file in Cargo.toml crates/kube-manager/Cargo.toml; do
   sed -e "s/^version = \"$before\"$/version = \"$version\"/" \
     -e "s/^\(kube-manager = { version = \"\)$before\"/\1$version\"/" "$file" > "$file.new"
   mv "$file.new" "$file"

@@ -10,8 +10,8 @@ set -eu
 
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
-manifests="Cargo.toml crates/*/Cargo.toml crates/kube-manager/vendored/manifest.toml templates/project/Cargo.toml.tera
-  tests/cluster/Cargo.toml tests/fuzz/Cargo.toml tests/operators/Cargo.toml"
+manifests="Cargo.toml crates/*/Cargo.toml templates/project/Cargo.toml.tera
+  templates/vendored/crates/kube-manager/Cargo.toml.tera tests/cluster/Cargo.toml tests/fuzz/Cargo.toml tests/operators/Cargo.toml"
 
 for dependency; do
   name=${dependency%%=*}

@@ -8,6 +8,7 @@ mod conventions;
 pub mod convert;
 mod rules;
 mod templates;
+mod vendored;
 mod view;
 
 pub use self::{conventions::CONVENTIONS, view::ReplacedRules};
@@ -470,10 +471,9 @@ impl<'a> Templates<'a> {
         })?;
         rendered.convert(self.project)?;
         if self.project.runtime == Runtime::Vendored {
-            for (template, text) in kube_manager::source::FILES {
-                let folder = Runtime::FOLDER;
-                let (item, path) = (Item::new("", "", folder), format!("{folder}/{template}"));
-                rendered.insert(path, Text::from(*text), Origin { template, item })?;
+            for (template, path, text) in vendored::files(self.project) {
+                let item = Item::new("", "", Runtime::FOLDER);
+                rendered.insert(path, text.into(), Origin { template, item })?;
             }
         }
         Ok(rendered)
@@ -497,6 +497,9 @@ impl<'a> Templates<'a> {
         for feature in Feature::all() {
             let folder = format!("{FEATURE}/{feature}");
             visitor.scope(&folder, "project", (), &Item::default())?;
+        }
+        if view.vendored {
+            visitor.scope("vendored", "project", (), &Item::default())?;
         }
         if view.serves_webhooks {
             visitor.scope("webhooks", "project", (), &Item::default())?;
@@ -610,6 +613,7 @@ fn unused(project: &Project, view: &view::Project) -> Vec<String> {
             &["controller", "part/controller", "owned"],
         ),
         (view.externals.is_empty(), &["external", "external-version"]),
+        (!view.vendored, &["vendored"]),
         (view.webhooks.is_empty(), &["webhook"]),
         (!view.serves_webhooks, &["webhooks", "part/webhook"]),
     ] {

@@ -26,12 +26,12 @@ use crate::{
 
 /// Each project with the commands that make it.
 const PROJECTS: &[(&str, &[&str])] = &[
-    // What the README shows. Its runtime is the one of all other projects as well, which have it from
-    // the registry: the workspace of the golden projects puts this one in its place.
+    // What the README shows. All projects have the runtime from the registry, except fleet, whose copy is complete: the
+    // workspace of the golden projects puts the copy in its place.
     (
         "guestbook",
         &[
-            "init --domain com --repo guestbook --runtime vendored",
+            "init --runtime registry --domain com --repo guestbook",
             "create api --group webapp --version v1 --kind Guestbook --short-name gb",
         ],
     ),
@@ -48,7 +48,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
     (
         "fleet",
         &[
-            "init --runtime registry --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example \
+            "init --runtime vendored --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example \
              --enable autoupdate,certmanager,devcontainer,grafana,helm,network-policy,prometheus,release,user-roles",
             "create api --group sea --version v1beta1 --kind Ship --finalizer",
             "create api --group sea --version v1 --kind Ship",
@@ -284,13 +284,19 @@ fn is_beside(path: &str) -> bool {
     ["Cargo.toml", "Cargo.lock"].contains(&path) || path.starts_with("widgets/")
 }
 
+/// Whether the file at `path` is a file of the crate kube-manager, as it is in this repository.
+fn is_copied(path: &str) -> bool {
+    let path = path.strip_prefix(RUNTIME);
+    path.is_some_and(|path| path != "/Cargo.toml")
+}
+
 /// Returns the files that tests/golden has of projects with the texts `rendered`.
 fn stored(rendered: &Texts) -> Texts {
     let mut stored = Texts::new();
     for (name, _) in PROJECTS {
         if WHOLE.contains(name) {
             let own = of_project(rendered, name);
-            let own = own.filter(|(path, _)| !path.starts_with(RUNTIME));
+            let own = own.filter(|(path, _)| !is_copied(path));
             stored.extend(own.map(|(path, text)| (path.clone(), text.clone())));
         } else {
             stored.extend(shortened(name, rendered));
@@ -305,7 +311,7 @@ fn shortened(name: &str, rendered: &Texts) -> Texts {
     let mut originals = BTreeMap::<String, Vec<&String>>::new();
     for (path, _) in WHOLE.iter().flat_map(|base| of_project(rendered, base)) {
         let own = path_in(name, path);
-        if path.starts_with(BASE) && !path.starts_with(RUNTIME) && !rendered.contains_key(&own) {
+        if path.starts_with(BASE) && !rendered.contains_key(&own) {
             let entry = format!("diff --git {path} {own}\ndeleted file mode 100644\n");
             entries.insert(own, entry);
         } else {

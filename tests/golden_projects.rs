@@ -13,7 +13,7 @@ use std::{
 };
 
 use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
-use kube_manager::source::FILES;
+use kube_manager::source::{self, without_tests};
 use walkdir::WalkDir;
 
 /// Texts by their paths, which begin with the name of the project: `guestbook/src/main.rs`.
@@ -25,8 +25,8 @@ pub const BASE: &str = "guestbook";
 /// The file with the differences of a project, in the format of `git diff --no-prefix`.
 pub const DIFFERENCES: &str = "project.diff";
 
-/// The folder of the runtime in the project that vendors it.
-pub const RUNTIME: &str = "guestbook/crates/kube-manager";
+/// The folder of the runtime in the project that vendors it. The project uses all parts of it.
+pub const RUNTIME: &str = "fleet/crates/kube-manager";
 
 /// What helps if a file in tests/golden is wrong.
 const HINT: &str = "`make golden` writes tests/golden anew";
@@ -152,8 +152,8 @@ pub fn expected(stored: &Texts) -> Texts {
             apply(name, differences, &mut all);
         }
     }
-    for (path, text) in FILES {
-        all.insert(format!("{RUNTIME}/{path}"), (*text).to_owned());
+    for (path, text) in source::files() {
+        all.insert(format!("{RUNTIME}/{path}"), without_tests(text).to_owned());
     }
     all
 }

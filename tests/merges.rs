@@ -11,7 +11,7 @@ use std::{
     thread::{self, ScopedJoinHandle},
 };
 
-use kube_manager::source::FILES;
+use kube_manager::source::{self, without_tests};
 use proptest::{
     prelude::*,
     sample::Index,
@@ -158,7 +158,7 @@ fn files(project: &Project) -> Files {
 }
 
 /// Returns the texts that rscaffold wrote last. For a file of the runtime, the record has only a digest, so the text
-/// comes from `FILES`.
+/// comes from the runtime.
 fn record(files: &Files) -> Files {
     let mut texts = Files::new();
     let lines = files[RECORD].lines().filter(|line| line.starts_with('['));
@@ -166,9 +166,10 @@ fn record(files: &Files) -> Files {
         let [path, line]: [String; 2] = serde_json::from_str(line).expect("a line of the record");
         texts.entry(path).or_default().push_str(&line);
     }
-    for (path, text) in FILES {
+    for (path, text) in source::files() {
         let path = format!("crates/kube-manager/{path}");
-        texts.entry(path).and_modify(|it| (*text).clone_into(it));
+        let text = without_tests(text);
+        texts.entry(path).and_modify(|it| text.clone_into(it));
     }
     texts
 }

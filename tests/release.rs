@@ -319,11 +319,7 @@ fn the_changelog_has_a_section_and_a_link_for_each_version() {
 struct Repository(TempDir);
 
 impl Repository {
-    const MANIFESTS: [&str; 3] = [
-        "Cargo.toml",
-        "crates/kube-manager/Cargo.toml",
-        "crates/kube-manager/vendored/manifest.toml",
-    ];
+    const MANIFESTS: [&str; 2] = ["Cargo.toml", "crates/kube-manager/Cargo.toml"];
 
     fn new() -> Self {
         let repository = Self(TempDir::new().expect("a temporary folder"));

@@ -1,8 +1,13 @@
 //! Tests the crate of the runtime in a project: a copy in the project, or the crate from the registry.
 
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
+use kube_manager::source::{self, CORE, LICENSE, Part, without_tests};
 use rscaffold::render::CONVENTIONS;
+use toml::{Table, Value};
 
 use crate::project::{Project, assert_same};
 
@@ -11,6 +16,8 @@ const COMMANDS: [&str; 2] = [
     "create api --group webapp --version v1 --kind Guestbook",
 ];
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
+/// The most lines that a first project may have of the runtime.
+const LINES: usize = 10_300;
 const VENDORED: &str = "crates/kube-manager/src/runtime/operator.rs";
 
 /// Changes the record as if an older rscaffold had written `text` to the vendored file.
@@ -33,8 +40,9 @@ fn the_record_has_no_second_copy_of_it() {
     let lines = record
         .lines()
         .filter(|line| line.starts_with("[\"crates/kube-manager/"));
-    let files = kube_manager::source::FILES.len();
-    assert_eq!(lines.count(), files, "one line a file");
+    let manifest = project.read("crates/kube-manager/Cargo.toml");
+    let expected = CORE.len() + manifest.lines().count();
+    assert_eq!(lines.count(), expected, "one line a file, and the manifest");
 }
 
 #[test]
@@ -114,6 +122,207 @@ fn an_edited_one_does_not_go_to_the_registry_unasked() {
     assert!(!project.folder().join("crates").exists());
 }
 
+/// The files in the project's copy of the crate, with their texts.
+fn copy(project: &Project) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    for (path, text) in project.tree() {
+        // A folder has no text.
+        if let (Ok(path), Some(text)) = (path.strip_prefix("crates/kube-manager"), text) {
+            texts.insert(path.to_str().expect("a path in UTF-8").to_owned(), text);
+        }
+    }
+    texts
+}
+
+/// The paths of the files that a copy with `parts` has.
+fn paths<'a>(parts: &[Part]) -> BTreeSet<&'a str> {
+    let of_parts = parts.iter().copied().flat_map(Part::files);
+    let files = CORE.iter().chain(of_parts).map(|(path, _)| *path);
+    files.chain(["Cargo.toml"]).collect()
+}
+
+#[test]
+fn a_first_project_has_no_more_of_it_than_it_uses() {
+    let project = Project::new(&COMMANDS);
+    let copy = copy(&project);
+    assert!(copy.keys().map(String::as_str).eq(paths(&[])), "{copy:?}");
+    let lines = copy.values().map(|text| text.lines().count());
+    assert!(lines.sum::<usize>() <= LINES);
+    for (path, text) in &copy {
+        for test in ["cfg(test)", "#[test]", "[dev-dependencies]", "proptest"] {
+            assert!(!text.contains(test), "{path} has `{test}`");
+        }
+    }
+    let manifest = &copy["Cargo.toml"];
+    for name in [
+        "[features]",
+        "json-patch",
+        "optional",
+        "serde_path_to_error",
+    ] {
+        assert!(!manifest.contains(name), "{name}: {manifest}");
+    }
+}
+
+#[test]
+fn what_only_some_projects_use_of_it_comes_and_goes() {
+    let (webhook, conversion) = (
+        "create webhook --group webapp --version v1 --kind Guestbook --defaulting",
+        "create webhook --group webapp --version v1 --kind Guestbook --conversion",
+    );
+    let version = "create api --group webapp --version v2 --kind Guestbook";
+    let unserve = format!("{version} --served=false --force");
+    let delete_webhook = "delete webhook --group webapp --version v1 --kind Guestbook";
+    let delete_version = "delete api --group webapp --version v2 --kind Guestbook";
+    for (commands, parts, features, back) in [
+        (
+            &[webhook][..],
+            &[Part::Webhook][..],
+            "\"webhook\"",
+            &[delete_webhook][..],
+        ),
+        (
+            &[version],
+            &[Part::Versions],
+            "\"versions\"",
+            &[delete_version],
+        ),
+        (
+            &[version, conversion],
+            &Part::ALL,
+            "\"versions\", \"webhook\"",
+            &[&unserve, delete_webhook, delete_version],
+        ),
+    ] {
+        let project = Project::new(&COMMANDS);
+        let before = project.copy();
+        project.all(commands);
+        let copy = copy(&project);
+        assert!(
+            copy.keys().map(String::as_str).eq(paths(parts)),
+            "{commands:?}: {copy:?}"
+        );
+        let dependency = format!("optional = true, features = [{features}] }}\n");
+        assert!(
+            project.read("Cargo.toml").contains(&dependency),
+            "{commands:?}"
+        );
+        project.all(back);
+        assert_same(&project, &before, "there and back");
+    }
+}
+
+#[test]
+fn an_edited_file_of_it_that_goes_is_a_conflict() {
+    let project = Project::new(&COMMANDS);
+    project.rscaffold("create webhook --group webapp --version v1 --kind Guestbook --defaulting");
+    let file = "crates/kube-manager/src/runtime/webhook/room.rs";
+    project.replace(file, "//! Limits", "// Mine.\n//! Limits");
+    let before = project.tree();
+    let error = project.refused("delete webhook --group webapp --version v1 --kind Guestbook");
+    assert!(
+        error.contains("room.rs:1  you changed this file, rscaffold deletes it"),
+        "{error}"
+    );
+    assert_eq!(project.tree(), before);
+}
+
+/// Each file has the license of the project, or comes with its own.
+#[test]
+fn it_has_a_license_if_the_project_has_another() {
+    let (path, license) = LICENSE;
+    for (flag, expected) in [
+        ("apache2", None),
+        ("mit", Some(license)),
+        ("none", Some(license)),
+    ] {
+        let project = Project::new(&[&format!("init --domain com --license {flag}")]);
+        let text = copy(&project).remove(path);
+        assert_eq!(text.as_deref(), expected, "{flag}");
+    }
+}
+
+/// Each copy is the published crate with fewer files, so its manifest has the same dependencies, as far as it needs them.
+#[test]
+fn the_manifest_of_a_complete_copy_is_that_of_the_published_crate() {
+    let project = Project::new(&COMMANDS);
+    project.all(&[
+        "create api --group webapp --version v2 --kind Guestbook",
+        "create webhook --group webapp --version v1 --kind Guestbook --conversion",
+    ]);
+    let copied = project.read("crates/kube-manager/Cargo.toml");
+    let mut copied: Table = copied.parse().expect("TOML");
+    let published = include_str!("../crates/kube-manager/Cargo.toml");
+    let published: Table = published.parse().expect("TOML");
+    for field in [
+        "name",
+        "version",
+        "edition",
+        "rust-version",
+        "description",
+        "license",
+    ] {
+        assert_eq!(copied["package"][field], published["package"][field]);
+    }
+    assert_eq!(copied["package"]["publish"], Value::Boolean(false));
+    let optional = optional_of_features(&copied);
+    assert_eq!(
+        dependencies(&copied, &optional),
+        dependencies(&published, &optional)
+    );
+    for (name, switched) in table(&copied, "features") {
+        let mut published = published["features"][name].clone();
+        let switches = published.as_array_mut().expect("a list");
+        switches.retain(|switch| switch.as_str() != Some("runtime"));
+        assert_eq!(*switched, published, "{name}");
+    }
+    let features = table(&copied, "features").keys().map(String::as_str);
+    assert!(features.eq(Part::ALL.map(Part::feature)), "{copied:?}");
+    let lints = copied["lints"]["rust"].as_table_mut().expect("a table");
+    let unexpected = lints.remove("unexpected_cfgs").expect("a lint");
+    let names = Part::ALL.map(|part| format!("\"{}\"", part.feature()));
+    let expected = format!("cfg(feature, values({}))", names.join(", "));
+    assert_eq!(unexpected["check-cfg"][0].as_str(), Some(&*expected));
+    assert_eq!(copied["lints"], published["lints"]);
+}
+
+fn table<'a>(manifest: &'a Table, name: &str) -> &'a Table {
+    manifest[name].as_table().expect("a table")
+}
+
+/// The dependencies that the features of a manifest enable.
+fn optional_of_features(manifest: &Table) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for switches in table(manifest, "features").values() {
+        for switch in switches.as_array().expect("a list") {
+            if let Some(name) = switch
+                .as_str()
+                .and_then(|switch| switch.strip_prefix("dep:"))
+            {
+                names.insert(name.to_owned());
+            }
+        }
+    }
+    names
+}
+
+/// The dependencies in a manifest, as tables. All are required in a copy, except for those of its features, which are
+/// `optional`.
+fn dependencies(manifest: &Table, optional: &BTreeSet<String>) -> Table {
+    let mut dependencies = Table::new();
+    for (name, value) in table(manifest, "dependencies") {
+        let mut dependency = match value {
+            Value::Table(table) => table.clone(),
+            version => Table::from_iter([("version".to_owned(), version.clone())]),
+        };
+        if !optional.contains(name) {
+            dependency.remove("optional");
+        }
+        dependencies.insert(name.clone(), Value::Table(dependency));
+    }
+    dependencies
+}
+
 /// A cargo workspace can contain only one package with the same name.
 #[test]
 fn the_projects_of_a_workspace_share_it() {
@@ -124,6 +333,12 @@ fn the_projects_of_a_workspace_share_it() {
     );
     first.all(&COMMANDS);
     assert!(first.read("PROJECT").contains("runtime: vendored\n"));
+    // The other projects may use what the first one does not use.
+    let complete = copy(&first);
+    assert!(
+        complete.keys().map(String::as_str).eq(paths(&Part::ALL)),
+        "{complete:?}"
+    );
     first.write("../library/.keep", "");
     let library = first
         .folder()
@@ -147,12 +362,9 @@ fn the_projects_of_a_workspace_share_it() {
 /// kube's errors show Rust values in each other form, and their text alone lacks the causes.
 #[test]
 fn it_shows_errors_by_one_function_alone() {
-    let is_core = |path: &&str| path.starts_with("src/runtime/") && !path.contains("/webhook/");
-    for (path, text) in kube_manager::source::FILES {
-        if !is_core(path) {
-            continue;
-        }
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let is_core = |path: &str| path.starts_with("src/runtime/") && !path.contains("/webhook/");
+    for (path, text) in source::files().filter(|(path, _)| is_core(path)) {
+        let code = without_tests(text);
         let statement = |line: &&str| !line.trim_start().starts_with("//");
         let code: Vec<_> = code.lines().filter(statement).collect();
         let code = code.join("\n");

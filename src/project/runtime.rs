@@ -1,12 +1,16 @@
 //! The source of the crate that runs the operator of a project.
 
 use std::{
+    collections::BTreeSet,
     fmt::{self, Display},
     str::FromStr,
 };
 
 use anyhow::{Error, Result, ensure};
+use kube_manager::source::Part;
 use serde::{Deserialize, Serialize};
+
+use super::Project;
 
 /// The source of the crate `kube-manager`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +65,34 @@ impl Runtime {
 /// Whether `version` is a release, not a version under development such as `0.4.0-dev`.
 pub fn is_release(version: &str) -> bool {
     !version.contains('-')
+}
+
+impl Project {
+    /// The parts of the runtime that the code of the project uses.
+    pub fn used_parts(&self) -> BTreeSet<Part> {
+        let mut parts = BTreeSet::new();
+        if self.hubs().next().is_some() {
+            parts.insert(Part::Testing);
+        }
+        let mut kinds = self.resources.iter().filter(|resource| resource.has_api());
+        if kinds.any(|kind| self.versions(kind).count() > 1) {
+            parts.insert(Part::Versions);
+        }
+        if self.webhook_certificates().is_some() {
+            parts.insert(Part::Webhook);
+        }
+        parts
+    }
+
+    /// The parts in the project's copy of the runtime. Other projects of a cargo workspace share the copy, so it has all
+    /// parts there.
+    pub fn copied_parts(&self) -> BTreeSet<Part> {
+        match (&self.runtime, &self.workspace) {
+            (Runtime::Vendored, None) => self.used_parts(),
+            (Runtime::Vendored, Some(_)) => BTreeSet::from(Part::ALL),
+            (Runtime::Registry | Runtime::Shared(_), _) => BTreeSet::new(),
+        }
+    }
 }
 
 impl Display for Runtime {

@@ -1,13 +1,9 @@
 //! What the engine knows of the files of a project.
 
-use std::{collections::BTreeMap, sync::LazyLock};
-
-use kube_manager::source::FILES;
-
-use super::templates;
+use super::{templates, vendored};
 use crate::{
-    engine::{Attribute, Conventions, Vendored},
-    project::{Project, Runtime},
+    engine::{Attribute, Conventions},
+    project::Project,
 };
 
 /// The files of a project.
@@ -16,7 +12,7 @@ pub static CONVENTIONS: Conventions = Conventions {
     mark: Project::LAYOUT,
     normalized: |text| Project::parse(text)?.to_text(),
     has,
-    vendored: |path| VENDORED.get(path).copied(),
+    vendored: vendored::file,
 };
 
 fn has(path: &str, attribute: Attribute) -> bool {
@@ -27,41 +23,4 @@ fn has(path: &str, attribute: Attribute) -> bool {
         Attribute::Vendored => "vendored",
     };
     templates::has(path, name)
-}
-
-/// The digests of the vendored files of this version, from the build script.
-const DIGESTS: [&str; FILES.len()] = include!(concat!(env!("OUT_DIR"), "/digests.rs"));
-
-/// The vendored files of this version, by their path in the project.
-static VENDORED: LazyLock<BTreeMap<String, Vendored>> = LazyLock::new(|| {
-    let files = FILES.iter().zip(DIGESTS);
-    let files = files.map(|((path, text), digest)| {
-        let path = format!("{}/{path}", Runtime::FOLDER);
-        (path, Vendored { text, digest })
-    });
-    files.collect()
-});
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_digest_of_a_vendored_file_of_this_version_stands_for_its_text() {
-        // Without the digests of the build script, each digest is computed from the text.
-        let computing = Conventions {
-            vendored: |_| None,
-            ..CONVENTIONS
-        };
-        let texts = VENDORED
-            .iter()
-            .map(|(path, file)| (path.clone(), file.text.into()));
-        let computed = computing.recorded(texts.clone().collect());
-        for (path, recorded) in CONVENTIONS.recorded(texts.collect()) {
-            let text = VENDORED[&path].text;
-            assert_eq!(recorded, computed[&path], "{path}");
-            let resolved = CONVENTIONS.resolve(&path, &recorded, Some("edited\n"));
-            assert_eq!(resolved, text, "{path}");
-        }
-    }
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use heck::ToUpperCamelCase;
+use kube_manager::source::Part;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -54,8 +55,12 @@ pub struct Project {
     runtime: Option<String>,
     /// The version of the runtime crate.
     runtime_version: &'static str,
+    /// The features of the runtime crate that the operator uses.
+    runtime_features: Vec<&'static str>,
     /// Whether the runtime crate is in the folder of the project.
-    vendored: bool,
+    pub vendored: bool,
+    /// Whether the runtime crate in the folder of the project has each part, by the name of its feature.
+    runtime_parts: BTreeMap<&'static str, bool>,
     /// Whether each feature is enabled, by its name with `_`.
     features: BTreeMap<String, bool>,
     /// The result of [`project::Project::has_secure_metrics`].
@@ -409,6 +414,7 @@ impl Project {
             }
         }
         let converting = project.hubs().next().is_some();
+        let copied_parts = project.copied_parts();
         Ok(Self {
             project_name: project.project_name.to_string(),
             crate_name: crate_name.to_string(),
@@ -432,7 +438,15 @@ impl Project {
             workspace: project.workspace.as_ref().map(ToString::to_string),
             runtime: project.runtime.folder().map(str::to_owned),
             runtime_version: kube_manager::source::VERSION,
+            // The feature for tests belongs to the dependencies of tests.
+            runtime_features: (project.used_parts().into_iter())
+                .filter(|part| *part != Part::Testing)
+                .map(Part::feature)
+                .collect(),
             vendored: project.runtime == Runtime::Vendored,
+            runtime_parts: Part::ALL
+                .map(|part| (part.feature(), copied_parts.contains(&part)))
+                .into(),
             features: Feature::all().iter().map(switch).collect(),
             metrics_secure,
             metrics_certificate,

@@ -89,14 +89,13 @@ pub fn cargo_by_state() -> PathBuf {
 }
 
 /// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs on the project in `folder`.
-pub fn build_environment(folder: &Path) -> [(&'static str, String); 5] {
+pub fn build_environment(folder: &Path) -> [(&'static str, String); 4] {
     environment(&build_folder(folder))
 }
 
-fn environment(build_folder: &Path) -> [(&'static str, String); 5] {
+fn environment(build_folder: &Path) -> [(&'static str, String); 4] {
     [
         ("CARGO_OF_TESTS", env!("CARGO").to_owned()),
-        ("RUNTIME_OF_TESTS", runtime().display().to_string()),
         ("CARGO_BUILD_BUILD_DIR", build_folder.display().to_string()),
         (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
         // Incremental builds do not help, because nothing changes between two builds of one state.
@@ -130,7 +129,7 @@ pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Returns the folder of the runtime that projects share, so that it is built once.
-fn runtime() -> PathBuf {
+pub fn runtime() -> PathBuf {
     golden_projects::folder().join(RUNTIME)
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::{
-    compile::{cargo, pin, scaffolded},
+    compile::{cargo, pin, runtime, scaffolded},
     document::{read, section},
     golden_projects,
     scaffold::run,
@@ -63,7 +63,9 @@ fn a_crate_can_use_the_types_without_the_operator() {
     pin(reader).expect("a copy of the lock file");
     fs::create_dir(reader.join("src")).expect("a folder");
     let check = |dependencies: &str, code: &str| {
-        let manifest = format!("{READER}\n{dependencies}");
+        let runtime = runtime().display().to_string();
+        let patch = format!("[patch.crates-io]\nkube-manager = {{ path = {runtime:?} }}\n");
+        let manifest = format!("{READER}\n{dependencies}\n{patch}");
         fs::write(reader.join("Cargo.toml"), manifest).expect("a writable file");
         fs::write(reader.join("src/lib.rs"), code).expect("a writable file");
         run(cargo(reader).args(["check", "--quiet"]));

@@ -136,11 +136,7 @@ fn what_cargo_packs_compiles_is_installed_and_scaffolds() {
 /// Sets the version of the packages in `work_tree` to the release that follows, and returns that release.
 fn release_version(work_tree: &Path) -> String {
     let (release, _) = (VERSION.split_once('-')).unwrap_or((VERSION, ""));
-    for manifest in [
-        "Cargo.toml",
-        "crates/kube-manager/Cargo.toml",
-        "crates/kube-manager/vendored/manifest.toml",
-    ] {
+    for manifest in ["Cargo.toml", "crates/kube-manager/Cargo.toml"] {
         let path = work_tree.join(manifest);
         let text = fs::read_to_string(&path).expect("a manifest");
         let [before, after] = [VERSION, release].map(|version| format!("version = \"{version}\""));

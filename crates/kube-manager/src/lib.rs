@@ -2,6 +2,7 @@
 //! # Features
 //!
 //! - `runtime`, enabled by default: everything but `source`.
+//! - `versions`: several versions of a kind, with a check of their schemas and the migration of stored objects.
 //! - `webhook`: admission and conversion, in the module `webhook`.
 //! - `testing`: helpers for the tests of users' webhooks, such as `Hub::assert_lossless`.
 //! - `source`: the text of the crate's own files, for tools that write them into projects.
@@ -17,3 +18,24 @@ pub mod source;
 
 #[cfg(feature = "runtime")]
 pub use runtime::*;
+
+// The modules that rustfmt skips where they are declared, because a copy of the crate may lack them. Here, rustfmt finds
+// them, and rustc does not.
+#[cfg(any())]
+#[path = "runtime/webhook/conversion/arbitrary.rs"]
+mod arbitrary;
+#[cfg(any())]
+#[path = "runtime/webhook/conversion/check.rs"]
+mod check;
+#[cfg(any())]
+#[path = "runtime/manager/webhooks.rs"]
+mod manager_webhooks;
+#[cfg(any())]
+#[path = "runtime/storage.rs"]
+mod storage;
+#[cfg(any())]
+#[path = "runtime/versions.rs"]
+mod versions;
+#[cfg(any())]
+#[path = "runtime/webhook/mod.rs"]
+mod webhook;

@@ -7,11 +7,10 @@ use console::Style;
 use super::aside;
 use crate::{
     engine::{
-        Attribute, Text,
+        Text,
         reconcile::{Change, Kept, Plan, Sides},
     },
     project::Runtime,
-    render::CONVENTIONS,
     visible::visible,
 };
 
@@ -85,7 +84,8 @@ impl Size {
 
 /// Whether the file at `path` belongs to the vendored runtime, which a user need not read.
 fn is_vendored(path: &str) -> bool {
-    (CONVENTIONS.has)(path, Attribute::Vendored)
+    let below = path.strip_prefix(Runtime::FOLDER);
+    below.is_some_and(|below| below.starts_with('/'))
 }
 
 /// A command to copy.
@@ -316,7 +316,7 @@ fn next(steps: &[&NextStep]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Texts;
+    use crate::{engine::Texts, render::CONVENTIONS};
 
     fn plan(changes: &[(&str, Change)]) -> Plan {
         let changes = changes

@@ -31,8 +31,6 @@ use super::{
 };
 
 pub(super) mod error;
-#[cfg(test)]
-mod races;
 
 pub use error::Error;
 
@@ -906,6 +904,9 @@ fn fields(value: &Value) -> Value {
 fn describe<C: Resource>(kind: &Kind<C::DynamicType>, child: &C) -> String {
     format!("{} {}", C::kind(&kind.dyntype), child.name_any())
 }
+
+#[cfg(test)]
+mod races;
 
 #[cfg(test)]
 mod tests {

@@ -69,19 +69,6 @@ impl Context {
         }
     }
 
-    /// A context without a manager.
-    #[cfg(test)]
-    pub(super) fn for_test(client: Client, watcher: Watcher, written: Written) -> Self {
-        Self {
-            recorder: Recorder::new(client.clone(), watcher.controller.to_owned()),
-            client,
-            operator: "test",
-            watcher,
-            written,
-            status: Shared::default(),
-        }
-    }
-
     /// Makes the controller apply its part of the status of its own kind from now on.
     pub(super) fn share_status(&self) {
         self.status.is_shared.store(true, Ordering::Relaxed);
@@ -255,4 +242,19 @@ pub(super) fn digest(text: &str) -> String {
     let mut hasher = FnvHasher::default();
     hasher.write(text.as_bytes());
     format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+impl Context {
+    /// A context without a manager.
+    pub(super) fn for_test(client: Client, watcher: Watcher, written: Written) -> Self {
+        Self {
+            recorder: Recorder::new(client.clone(), watcher.controller.to_owned()),
+            client,
+            operator: "test",
+            watcher,
+            written,
+            status: Shared::default(),
+        }
+    }
 }

@@ -174,13 +174,6 @@ pub struct Difference {
     pub desired: Value,
 }
 
-/// The path of the first field in which `live` differs from `desired`.
-#[cfg(test)]
-pub fn difference(live: &Value, desired: &Value) -> Option<String> {
-    let first = differences(live, desired).into_iter().next()?;
-    Some(first.field)
-}
-
 /// All fields in which `live` differs from `desired`. Fields that `desired` does not set may have any value, and a list
 /// with keys may have other elements. The metadata is last, because other fields are more helpful in a log.
 pub fn differences(live: &Value, desired: &Value) -> Vec<Difference> {
@@ -602,6 +595,13 @@ fn is_same_time(live: &str, desired: &str) -> Option<bool> {
     let sent: Timestamp = desired.parse().ok()?;
     let is_same_fraction = stored.as_microsecond() == sent.as_microsecond();
     Some(is_same_fraction || is_in_seconds && stored.as_second() == sent.as_second())
+}
+
+#[cfg(test)]
+/// The path of the first field in which `live` differs from `desired`.
+pub fn difference(live: &Value, desired: &Value) -> Option<String> {
+    let first = differences(live, desired).into_iter().next()?;
+    Some(first.field)
 }
 
 #[cfg(test)]

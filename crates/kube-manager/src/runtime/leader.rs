@@ -134,12 +134,6 @@ enum Term {
 }
 
 impl Leadership {
-    /// For a process without other replicas.
-    #[cfg(test)]
-    pub fn always() -> Self {
-        Self::with(Term::Always)
-    }
-
     fn with(term: Term) -> Self {
         Self {
             term: Arc::new(watch::Sender::new(term)),
@@ -487,6 +481,14 @@ impl Candidate {
             ),
             ..old
         }
+    }
+}
+
+#[cfg(test)]
+impl Leadership {
+    /// For a process without other replicas.
+    pub fn always() -> Self {
+        Self::with(Term::Always)
     }
 }
 

@@ -24,19 +24,19 @@ use super::{
     manifests,
     metrics::Metrics,
     operator::Operator,
-    options::{self, Options, Webhooks},
+    options::{self, Options, Versions, Webhooks},
     rbac::{Grant, Rule},
     reconciler::Reconciler,
     requests::{self, Requests},
     serve::{self, Certificate},
     services::Services,
-    storage,
     task::{self, Pending, Replicas, Task},
-    versions,
     workers::Workers,
 };
 
+// rustfmt refuses a missing file, and a copy of the crate without the feature lacks it.
 #[cfg(feature = "webhook")]
+#[rustfmt::skip]
 mod webhooks;
 
 /// How long a second signal counts as the first one. For example, `kill %1` of `make run` reaches this process twice.
@@ -58,6 +58,7 @@ pub struct Manager {
     crds: Vec<CustomResourceDefinition>,
     tasks: Vec<Pending>,
     webhooks: Webhooks,
+    versions: Versions,
     registry: Registry,
 }
 
@@ -72,6 +73,7 @@ impl Manager {
             crds: Vec::new(),
             tasks: Vec::new(),
             webhooks: Webhooks::default(),
+            versions: Versions::default(),
             registry: Registry::new(),
         }
     }
@@ -133,15 +135,17 @@ impl Manager {
     pub fn write_manifests(&self, out: &Path) -> Result<()> {
         let mut crds = self.crds.clone();
         self.webhooks.complete(&mut crds)?;
-        for crd in &crds {
-            versions::check(crd)?;
-        }
+        self.versions.complete(&mut crds)?;
         self.webhooks.write_manifests(&self.operator, out)?;
-        let rules = self.rules.iter().copied().chain(self.webhooks.rules());
-        let mut grants: Vec<_> = rules.flatten().map(Grant::from).collect();
-        if !self.operator.namespaced {
-            grants.extend(storage::grants(&crds));
-        }
+        let mut grants: Vec<_> = self
+            .rules
+            .iter()
+            .copied()
+            .flatten()
+            .map(Grant::from)
+            .collect();
+        grants.extend(self.webhooks.grants(&self.operator, &crds));
+        grants.extend(self.versions.grants(&self.operator, &crds));
         manifests::write(&self.operator, out, &crds, grants)
     }
 
@@ -276,11 +280,8 @@ impl Manager {
         let mut background = JoinSet::new();
         let mut all_tasks = self.tasks;
         if options.storage_migration && !host.operator.namespaced {
-            all_tasks.extend(storage::tasks(
-                &self.crds,
-                options.storage_migration_delay,
-                &metrics,
-            ));
+            let delay = options.storage_migration_delay;
+            all_tasks.extend(self.versions.tasks(&host, &self.crds, delay)?);
         }
         {
             let _workers = workers.enter();

@@ -44,10 +44,6 @@ pub struct Metrics {
     pub request_seconds: HistogramVec,
     /// `name`: the lease
     pub leads: IntGaugeVec,
-    /// `crd`
-    pub migrations: IntGaugeVec,
-    /// `crd`, `result`
-    pub migrated: IntCounterVec,
     /// Set each time the metrics are collected.
     tasks: IntGauge,
     /// The runtime of the controllers, whose tasks are counted, too.
@@ -192,8 +188,6 @@ impl Metrics {
             requests: counter!("rest_client_requests_total", "Requests to the API server", &["code", "method"], to)?,
             request_seconds: histogram!("rest_client_request_duration_seconds", "How long the API server takes to answer", &["method"], buckets, to)?,
             leads: gauge!("leader_election_master_status", "1 in the replica that holds the lease", &["name"], to)?,
-            migrations: gauge!("storage_migration_pending", "1 while objects may be stored in an old version", &["crd"], to)?,
-            migrated: counter!("storage_migration_objects_total", "Objects that a storage migration has tried to write", &["crd", "result"], to)?,
             tasks: single_gauge!("tokio_alive_tasks", "Tasks of the Tokio runtimes that have not ended", to)?,
             workers: Arc::default(),
             registry: to,

@@ -3,8 +3,11 @@
 //! The files form three layers, and a file imports nothing from a layer above its own:
 //!
 //! - top: this file, `manager.rs`, `manager/` and `options.rs`
-//! - webhooks: `webhook/`, and `storage.rs`
+//! - extensions: `webhook/`, and `storage.rs` and `versions.rs` for several versions of a kind
 //! - core: all other files
+//!
+//! Each extension is a feature. A copy of the crate in a project lacks the files of features that the project does not
+//! use. rustfmt refuses a module without a file, so it skips these modules.
 
 mod action;
 mod backoff;
@@ -48,15 +51,21 @@ mod serve;
 mod services;
 mod settled;
 mod status;
+#[cfg(feature = "versions")]
+#[rustfmt::skip]
 mod storage;
 mod task;
 mod tie;
 mod trigger;
+#[cfg(any(feature = "versions", feature = "webhook"))]
 mod trouble;
+#[cfg(feature = "versions")]
+#[rustfmt::skip]
 mod versions;
 mod watch;
 mod watched;
 #[cfg(feature = "webhook")]
+#[rustfmt::skip]
 pub mod webhook;
 mod workers;
 mod written;

@@ -12,8 +12,12 @@ use kube::{
 };
 
 /// What the features of the crate add to the controllers.
+#[cfg(not(feature = "versions"))]
+pub(super) use super::extension::Nothing as Versions;
 #[cfg(not(feature = "webhook"))]
 pub(super) use super::extension::Nothing as Webhooks;
+#[cfg(feature = "versions")]
+pub(super) use super::storage::Versions;
 #[cfg(feature = "webhook")]
 pub(super) use super::webhook::Webhooks;
 

@@ -24,13 +24,19 @@ use kube::{
     api::{DynamicObject, ListParams, Patch, PatchParams},
     core::{ApiResource, GroupVersionKind, ObjectList, PartialObjectMeta},
 };
+use prometheus::{
+    IntCounterVec, IntGaugeVec, Registry, register_int_counter_vec_with_registry as counter,
+    register_int_gauge_vec_with_registry as gauge,
+};
 use serde_json::json;
 use tokio::time::sleep;
 
 use super::{
     backoff::growing,
+    extension::Extension,
     failure,
-    metrics::Metrics,
+    host::Host,
+    operator::Operator,
     rbac::{Grant, Verb},
     task::{Pending, Replicas, Task},
     trouble::Trouble,
@@ -75,46 +81,87 @@ mod reason {
 /// The most names of refused objects in the condition.
 const NAMES: usize = 5;
 
-/// The permissions that the migration of `crds` needs: to read each of these CRDs and to write its status, and to list
-/// and to patch its objects.
-pub(super) fn grants(crds: &[CustomResourceDefinition]) -> Vec<Grant> {
-    let with_versions = crds.iter().filter(|crd| has_versions(crd));
-    let grants = with_versions.flat_map(|crd| {
-        let (group, plural) = (&crd.spec.group, &crd.spec.names.plural);
-        let name = format!("{plural}.{group}");
-        [
-            Grant::new(CRD_GROUP, "customresourcedefinitions", &[Verb::Get]).named([name.clone()]),
-            Grant::new(
-                CRD_GROUP,
-                "customresourcedefinitions/status",
-                &[Verb::Patch],
-            )
-            .named([name]),
-            Grant::new(group, plural, &[Verb::List, Verb::Patch]),
-        ]
-    });
-    grants.collect()
+/// Several versions of a kind: served only if no field is lost, and with a migration of stored objects.
+#[derive(Default)]
+pub(super) struct Versions {}
+
+impl Extension for Versions {
+    type Options = ();
+
+    /// Refuses versions that the API server cannot convert without a loss.
+    fn complete(&self, crds: &mut [CustomResourceDefinition]) -> Result<()> {
+        crds.iter().try_for_each(versions::check)
+    }
+
+    /// To read each CRD with several versions and to write its status, and to list and to patch its objects. Only a
+    /// `ClusterRole` can grant this.
+    fn grants(&self, operator: &Operator, crds: &[CustomResourceDefinition]) -> Vec<Grant> {
+        if operator.namespaced {
+            return Vec::new();
+        }
+        crds.iter()
+            .filter(|crd| has_versions(crd))
+            .flat_map(grants)
+            .collect()
+    }
+
+    /// The tasks that migrate the stored objects. Each starts `delay` after the last change of its CRD.
+    fn tasks(
+        &self,
+        host: &Host,
+        crds: &[CustomResourceDefinition],
+        delay: Duration,
+    ) -> Result<Vec<Pending>> {
+        let metrics = Metrics::new(&host.registry)?;
+        let with_versions = crds.iter().filter(|crd| has_versions(crd));
+        let tasks = with_versions.map(|crd| {
+            let migration = Migration::new(crd, delay, metrics.clone());
+            Pending::new("storage migration", Replicas::Leader, |task| {
+                migration.run(task)
+            })
+        });
+        Ok(tasks.collect())
+    }
 }
 
-/// The tasks that migrate the stored objects of `crds`. Each starts `delay` after the last change of its CRD.
-pub(super) fn tasks(
-    crds: &[CustomResourceDefinition],
-    delay: Duration,
-    metrics: &Metrics,
-) -> Vec<Pending> {
-    let with_versions = crds.iter().filter(|crd| has_versions(crd));
-    let tasks = with_versions.map(|crd| {
-        let migration = Migration::new(crd, delay, metrics.clone());
-        Pending::new("storage migration", Replicas::Leader, |task| {
-            migration.run(task)
-        })
-    });
-    tasks.collect()
+/// The permissions that the migration of `crd` needs.
+fn grants(crd: &CustomResourceDefinition) -> [Grant; 3] {
+    let (group, plural) = (&crd.spec.group, &crd.spec.names.plural);
+    let name = format!("{plural}.{group}");
+    [
+        Grant::new(CRD_GROUP, "customresourcedefinitions", &[Verb::Get]).named([name.clone()]),
+        Grant::new(
+            CRD_GROUP,
+            "customresourcedefinitions/status",
+            &[Verb::Patch],
+        )
+        .named([name]),
+        Grant::new(group, plural, &[Verb::List, Verb::Patch]),
+    ]
 }
 
 /// Whether objects of the kind can be stored in several versions.
 fn has_versions(crd: &CustomResourceDefinition) -> bool {
     crd.spec.versions.len() > 1
+}
+
+/// The metrics of migrations. Each comment names the labels.
+#[derive(Clone)]
+struct Metrics {
+    /// `crd`
+    pending: IntGaugeVec,
+    /// `crd`, `result`
+    objects: IntCounterVec,
+}
+
+impl Metrics {
+    #[rustfmt::skip] // A table reads better.
+    fn new(to: &Registry) -> Result<Self> {
+        Ok(Self {
+            pending: gauge!("storage_migration_pending", "1 while objects may be stored in an old version", &["crd"], to)?,
+            objects: counter!("storage_migration_objects_total", "Objects that a storage migration has tried to write", &["crd", "result"], to)?,
+        })
+    }
 }
 
 /// The migration of one kind.
@@ -205,7 +252,7 @@ impl Migration {
             name: &self.crd,
             api: Api::all(client.clone()),
         };
-        let pending = self.metrics.migrations.with_label_values(&[&self.crd]);
+        let pending = self.metrics.pending.with_label_values(&[&self.crd]);
         let crd = crds.get().await?;
         let Some((crd, target)) = crd.and_then(|crd| target(&crd).map(|target| (crd, target)))
         else {
@@ -305,7 +352,7 @@ impl Migration {
                 };
                 count += 1;
                 let labels = [self.crd.as_str(), result];
-                self.metrics.migrated.with_label_values(&labels).inc();
+                self.metrics.objects.with_label_values(&labels).inc();
                 // Pauses as long as the write took, to leave capacity for other clients.
                 sleep(began.elapsed()).await;
             }
@@ -649,8 +696,10 @@ mod tests {
         let several = crd(json!([]), json!([]));
         let mut single = several.clone();
         single.spec.versions.truncate(1);
-        assert_eq!(grants(&[single]).len(), 0);
-        let rules = rbac::by_namespace(grants(&[several])).remove(&None);
+        let (operator, versions) = (Operator::new("shop", "example.com"), Versions::default());
+        assert_eq!(versions.grants(&operator, &[single]).len(), 0);
+        let grants = versions.grants(&operator, &[several]);
+        let rules = rbac::by_namespace(grants).remove(&None);
         let names = json!(["books.shop.example.com"]);
         let expected = json!([
             {"apiGroups": ["apiextensions.k8s.io"], "resourceNames": names,

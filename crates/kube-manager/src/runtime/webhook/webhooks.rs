@@ -35,7 +35,7 @@ use crate::runtime::{
     host::Host,
     manifests,
     operator::Operator,
-    rbac::Rule,
+    rbac::{Grant, Rule},
     serve::{self, Certificate},
 };
 
@@ -134,8 +134,9 @@ impl Webhooks {
 impl Extension for Webhooks {
     type Options = Options;
 
-    fn rules(&self) -> Vec<&'static [Rule]> {
-        self.admission.iter().map(|pending| pending.rules).collect()
+    fn grants(&self, _: &Operator, _: &[CustomResourceDefinition]) -> Vec<Grant> {
+        let rules = self.admission.iter().flat_map(|pending| pending.rules);
+        rules.map(Grant::from).collect()
     }
 
     /// Adds the conversions.

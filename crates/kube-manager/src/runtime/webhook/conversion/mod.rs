@@ -4,10 +4,12 @@
 
 mod annotations;
 #[cfg(any(test, feature = "testing"))]
+#[rustfmt::skip]
 mod arbitrary;
 mod bound;
 mod change;
 #[cfg(any(test, feature = "testing"))]
+#[rustfmt::skip]
 mod check;
 pub(super) mod conversions;
 mod header;
