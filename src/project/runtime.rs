@@ -72,6 +72,9 @@ impl Project {
     pub fn used_parts(&self) -> BTreeSet<Part> {
         let mut parts = BTreeSet::new();
         if self.hubs().next().is_some() {
+            parts.insert(Part::Arbitrary);
+        }
+        if self.controllers().next().is_some() {
             parts.insert(Part::Testing);
         }
         let mut kinds = self.resources.iter().filter(|resource| resource.has_api());

@@ -57,6 +57,8 @@ pub struct Project {
     runtime_version: &'static str,
     /// The features of the runtime crate that the operator uses.
     runtime_features: Vec<&'static str>,
+    /// The features of the runtime that only tests enable.
+    test_features: Vec<&'static str>,
     /// Whether the runtime crate is in the folder of the project.
     pub vendored: bool,
     /// Whether the runtime crate in the folder of the project has each part, by the name of its feature.
@@ -101,8 +103,6 @@ pub struct Project {
     webhook_certificates: Option<WebhookCertificates>,
     /// Whether a controller has a test against an API server.
     tested: bool,
-    /// Whether such a test needs completed Jobs.
-    tests_jobs: bool,
     /// Whether a controller reconciles a kind that another project defines.
     needs_others: bool,
 }
@@ -438,11 +438,8 @@ impl Project {
             workspace: project.workspace.as_ref().map(ToString::to_string),
             runtime: project.runtime.folder().map(str::to_owned),
             runtime_version: kube_manager::source::VERSION,
-            // The feature for tests belongs to the dependencies of tests.
-            runtime_features: (project.used_parts().into_iter())
-                .filter(|part| *part != Part::Testing)
-                .map(Part::feature)
-                .collect(),
+            runtime_features: features_of(project, false),
+            test_features: features_of(project, true),
             vendored: project.runtime == Runtime::Vendored,
             runtime_parts: Part::ALL
                 .map(|part| (part.feature(), copied_parts.contains(&part)))
@@ -461,9 +458,6 @@ impl Project {
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
             role_kind: role_kind(project),
             tested: controllers.iter().any(|controller| controller.tested),
-            tests_jobs: controllers
-                .iter()
-                .any(|controller| controller.tested && controller.owns_jobs),
             needs_others: controllers
                 .iter()
                 .any(|controller| controller.kind.is_external()),
@@ -781,6 +775,13 @@ impl Owned {
             kind,
         }
     }
+}
+
+/// The features of the runtime that a project enables, for tests only or for the operator.
+fn features_of(project: &project::Project, for_tests: bool) -> Vec<&'static str> {
+    let parts = project.used_parts().into_iter();
+    let parts = parts.filter(|part| part.is_for_tests() == for_tests);
+    parts.map(Part::feature).collect()
 }
 
 /// The CRDs: the kinds of `apis`, each with all of its versions.

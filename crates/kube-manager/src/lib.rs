@@ -4,7 +4,8 @@
 //! - `runtime`, enabled by default: everything but `source`.
 //! - `versions`: several versions of a kind, with a check of their schemas and the migration of stored objects.
 //! - `webhook`: admission and conversion, in the module `webhook`.
-//! - `testing`: helpers for the tests of users' webhooks, such as `Hub::assert_lossless`.
+//! - `testing`: an API server for the tests of users' controllers, in the module `testing`.
+//! - `arbitrary`: arbitrary objects for the tests of users' conversions: `Hub::assert_lossless`.
 //! - `source`: the text of the crate's own files, for tools that write them into projects.
 #![cfg_attr(
     not(feature = "runtime"),
@@ -33,6 +34,9 @@ mod manager_webhooks;
 #[cfg(any())]
 #[path = "runtime/storage.rs"]
 mod storage;
+#[cfg(any())]
+#[path = "runtime/testing.rs"]
+mod testing;
 #[cfg(any())]
 #[path = "runtime/versions.rs"]
 mod versions;

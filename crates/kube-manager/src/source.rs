@@ -9,7 +9,9 @@ pub type File = (&'static str, &'static str);
 /// A part of the runtime that only some operators use. A project that does not use it has none of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Helpers for tests of conversions.
+    /// Arbitrary objects for tests of conversions.
+    Arbitrary,
+    /// An API server for tests of controllers.
     Testing,
     /// Several versions of a kind: checks of their schemas, and the storage migration.
     Versions,
@@ -19,20 +21,32 @@ pub enum Part {
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 3] = [Self::Testing, Self::Versions, Self::Webhook];
+    pub const ALL: [Self; 4] = [
+        Self::Arbitrary,
+        Self::Testing,
+        Self::Versions,
+        Self::Webhook,
+    ];
 
     /// The feature of the crate that compiles the part.
     pub const fn feature(self) -> &'static str {
         match self {
+            Self::Arbitrary => "arbitrary",
             Self::Testing => "testing",
             Self::Versions => "versions",
             Self::Webhook => "webhook",
         }
     }
 
+    /// Whether only tests use the part, so that the feature belongs to the dependencies of tests.
+    pub const fn is_for_tests(self) -> bool {
+        matches!(self, Self::Arbitrary | Self::Testing)
+    }
+
     /// The files of the part.
     pub const fn files(self) -> &'static [File] {
         match self {
+            Self::Arbitrary => ARBITRARY,
             Self::Testing => TESTING,
             Self::Versions => VERSIONS,
             Self::Webhook => WEBHOOK,
@@ -123,10 +137,12 @@ pub const CORE: &[File] = &[
     runtime!("written.rs"),
 ];
 
-const TESTING: &[File] = &[
+const ARBITRARY: &[File] = &[
     runtime!("webhook/conversion/arbitrary.rs"),
     runtime!("webhook/conversion/check.rs"),
 ];
+
+const TESTING: &[File] = &[runtime!("testing.rs")];
 
 const VERSIONS: &[File] = &[runtime!("storage.rs"), runtime!("versions.rs")];
 

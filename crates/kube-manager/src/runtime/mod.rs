@@ -4,7 +4,7 @@
 //!
 //! - top: this file, `manager.rs`, `manager/` and `options.rs`
 //! - extensions: `webhook/`, and `storage.rs` and `versions.rs` for several versions of a kind
-//! - core: all other files
+//! - core: all other files, and `testing.rs`, which tests of controllers use
 //!
 //! Each extension is a feature. A copy of the crate in a project lacks the files of features that the project does not
 //! use. rustfmt refuses a module without a file, so it skips these modules.
@@ -55,6 +55,9 @@ mod status;
 #[rustfmt::skip]
 mod storage;
 mod task;
+#[cfg(feature = "testing")]
+#[rustfmt::skip]
+pub mod testing;
 mod tie;
 mod trigger;
 #[cfg(any(feature = "versions", feature = "webhook"))]

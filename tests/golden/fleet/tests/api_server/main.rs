@@ -6,7 +6,9 @@
 
 #![cfg(feature = "operator")]
 
-mod control_plane;
+use std::sync::LazyLock;
+
+use kube_manager::testing::ControlPlane;
 
 mod controller {
     // One module for each group, and in it one for each of its controllers.
@@ -25,3 +27,18 @@ mod controller {
     }
     // End of the groups.
 }
+
+/// An API server with the operator on it. The first test starts both, and all tests share them.
+static CONTROL_PLANE: LazyLock<ControlPlane> = LazyLock::new(|| {
+    ControlPlane::start(env!("CARGO_TARGET_TMPDIR"))
+        .deploy(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/config/default"),
+            "fleet-system",
+        )
+        .run(
+            // As the Deployment runs it, but for what needs a Pod.
+            env!("CARGO_BIN_EXE_fleet-operator"),
+            "fleet-controller-manager",
+            &["--webhooks=false"],
+        )
+});

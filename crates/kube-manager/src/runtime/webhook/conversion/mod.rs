@@ -3,12 +3,12 @@
 //! hold.
 
 mod annotations;
-#[cfg(any(test, feature = "testing"))]
+#[cfg(any(test, feature = "arbitrary"))]
 #[rustfmt::skip]
 mod arbitrary;
 mod bound;
 mod change;
-#[cfg(any(test, feature = "testing"))]
+#[cfg(any(test, feature = "arbitrary"))]
 #[rustfmt::skip]
 mod check;
 pub(super) mod conversions;

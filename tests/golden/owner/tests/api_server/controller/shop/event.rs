@@ -7,7 +7,7 @@ use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
 
 use owner::api::shop::v1::Event;
 
-use crate::control_plane::{client, complete_jobs, wait};
+use crate::CONTROL_PLANE;
 
 fn sample() -> Event {
     let text = include_str!(
@@ -30,8 +30,8 @@ fn is_reconciled(object: Option<&Event>) -> bool {
 #[tokio::test]
 #[ignore = "needs an API server: `make setup-envtest` fetches one"]
 async fn a_sample_is_reconciled() {
-    let client = client().await;
-    tokio::spawn(complete_jobs(client.clone()));
+    let client = CONTROL_PLANE.client().await;
+    tokio::spawn(kube_manager::testing::complete_jobs(client.clone()));
     let objects: api::Api<Event> = api::Api::default_namespaced(client);
     // A unique name, because other tests may use the same sample.
     let name = "test-shop-event";
@@ -40,9 +40,13 @@ async fn a_sample_is_reconciled() {
     let created = objects.create(&api::PostParams::default(), &object).await;
     let uid = created.expect("an object that fits").uid().expect("a UID");
 
-    wait(&objects, name, "is reconciled", is_reconciled).await;
+    CONTROL_PLANE
+        .wait(&objects, name, "is reconciled", is_reconciled)
+        .await;
 
     let deleted = objects.delete(name, &api::DeleteParams::default()).await;
     deleted.expect("an API server that deletes it");
-    wait(&objects, name, "is deleted", is_deleted(&uid)).await;
+    CONTROL_PLANE
+        .wait(&objects, name, "is deleted", is_deleted(&uid))
+        .await;
 }

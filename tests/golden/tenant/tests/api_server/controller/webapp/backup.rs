@@ -7,7 +7,7 @@ use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
 
 use tenant::api::webapp::v1::Guestbook;
 
-use crate::control_plane::{client, wait};
+use crate::CONTROL_PLANE;
 
 fn sample() -> Guestbook {
     let text = include_str!(
@@ -29,7 +29,7 @@ fn is_reconciled(object: Option<&Guestbook>) -> bool {
 #[tokio::test]
 #[ignore = "needs an API server: `make setup-envtest` fetches one"]
 async fn a_sample_is_reconciled() {
-    let client = client().await;
+    let client = CONTROL_PLANE.client().await;
     let objects: api::Api<Guestbook> = api::Api::default_namespaced(client);
     // A unique name, because other tests may use the same sample.
     let name = "test-webapp-backup";
@@ -38,9 +38,13 @@ async fn a_sample_is_reconciled() {
     let created = objects.create(&api::PostParams::default(), &object).await;
     let uid = created.expect("an object that fits").uid().expect("a UID");
 
-    wait(&objects, name, "is reconciled", is_reconciled).await;
+    CONTROL_PLANE
+        .wait(&objects, name, "is reconciled", is_reconciled)
+        .await;
 
     let deleted = objects.delete(name, &api::DeleteParams::default()).await;
     deleted.expect("an API server that deletes it");
-    wait(&objects, name, "is deleted", is_deleted(&uid)).await;
+    CONTROL_PLANE
+        .wait(&objects, name, "is deleted", is_deleted(&uid))
+        .await;
 }

@@ -1,0 +1,324 @@
+//! An API server for tests: etcd and kube-apiserver, and an operator that runs on them as it is deployed.
+//!
+//! A test program starts one control plane, which ends with the program, even if the program is killed:
+//!
+//! ```no_run
+//! use std::sync::LazyLock;
+//!
+//! use kube_manager::testing::ControlPlane;
+//!
+//! static CONTROL_PLANE: LazyLock<ControlPlane> = LazyLock::new(|| {
+//!     ControlPlane::start("target/tmp")
+//!         .deploy("config/default", "guestbook-system")
+//!         .run("target/debug/guestbook", "guestbook-controller-manager", &[])
+//! });
+//! ```
+
+use std::{
+    env,
+    fmt::Debug,
+    fs::{self, File},
+    io::Read,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{self, Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::{api::batch::v1::Job, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use kube::{
+    Api, Client, Config, Resource, ResourceExt,
+    api::{ListParams, Patch, PatchParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    runtime::wait::{Condition, await_condition},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+/// Time limit for each step.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The time between two looks at something that no watch tells.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs a program until its stdin is closed, then kills it and removes the folder. After SIGTERM, an API server would
+/// wait for its etcd, which may have ended already.
+const SCRIPT: &str = r#""$0" "$@" & read -r _; kill -9 $!; wait; rm -rf "$PWD""#;
+
+/// Parts of manifests that this control plane cannot take: it does not know kinds of other projects, such as
+/// ServiceMonitor, and its API server cannot reach the Service of a webhook.
+const LEFT_OUT: [&str; 3] = [
+    "cert-manager.io/",
+    "monitoring.coreos.com/",
+    "WebhookConfiguration\n",
+];
+
+/// etcd and kube-apiserver from the folder `KUBEBUILDER_ASSETS`, and an operator on them.
+///
+/// Each step panics if it fails, with the reason.
+#[derive(Debug)]
+pub struct ControlPlane {
+    folder: PathBuf,
+    programs: PathBuf,
+    server: String,
+    /// The namespace of the operator.
+    namespace: String,
+    /// The default namespace of clients.
+    default_namespace: String,
+    log: PathBuf,
+    /// These processes end when this program ends, even if it is killed.
+    children: Vec<Child>,
+}
+
+impl ControlPlane {
+    /// Starts etcd and kube-apiserver, in a new folder in `parent`.
+    #[must_use]
+    pub fn start(parent: impl AsRef<Path>) -> Self {
+        let programs = env::var("KUBEBUILDER_ASSETS").unwrap_or_default();
+        assert!(
+            Path::new(&programs).join("kube-apiserver").exists(),
+            "KUBEBUILDER_ASSETS must name a folder with etcd, kube-apiserver and kubectl"
+        );
+        let folder = parent
+            .as_ref()
+            .join(format!("api_server-{}", process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let port = free_port();
+        let mut control_plane = Self {
+            log: folder.join("operator.log"),
+            folder,
+            programs: programs.into(),
+            server: format!("https://127.0.0.1:{port}"),
+            namespace: "default".to_owned(),
+            default_namespace: "default".to_owned(),
+            children: Vec::new(),
+        };
+        let token = random();
+        let users = format!("{token},admin,admin,system:masters\n");
+        control_plane.write("tokens.csv", &users);
+        control_plane.write_kubeconfig("admin", &token);
+        control_plane.start_api_server(port);
+        control_plane
+    }
+
+    /// Sets the default namespace of [`ControlPlane::client`], which is `default` otherwise. An operator that watches one
+    /// namespace needs this.
+    #[must_use]
+    pub fn in_namespace(mut self, namespace: &str) -> Self {
+        namespace.clone_into(&mut self.default_namespace);
+        self
+    }
+
+    /// Applies what `kubectl kustomize` makes from the folder `kustomization`, of an operator in `namespace`: without
+    /// kinds of cert-manager and of the Prometheus operator, and without the configurations of webhooks.
+    #[must_use]
+    pub fn deploy(mut self, kustomization: impl AsRef<Path>, namespace: &str) -> Self {
+        namespace.clone_into(&mut self.namespace);
+        let kustomization = kustomization.as_ref().to_string_lossy();
+        let built = self.kubectl(&["kustomize", &*kustomization]);
+        let built = built.expect("manifests");
+        let known = built
+            .split("---\n")
+            .filter(|manifest| !LEFT_OUT.iter().any(|other| manifest.contains(other)));
+        let manifests = self.write("manifests.yaml", &known.collect::<Vec<_>>().join("---\n"));
+        let manifests = manifests.to_string_lossy();
+        self.kubectl(&["apply", "--server-side", "-f", &*manifests])
+            .expect("an API server that takes the manifests");
+        self
+    }
+
+    /// Runs the operator `program` with these arguments, under its own ServiceAccount.
+    #[must_use]
+    pub fn run(mut self, program: impl AsRef<Path>, account: &str, arguments: &[&str]) -> Self {
+        let token = self.kubectl(&["create", "token", account, "--namespace", &*self.namespace]);
+        let kubeconfig = self.write_kubeconfig("operator", token.expect("a token").trim());
+        let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+        let own = [kubeconfig.as_str(), "--health-probe-bind-address=0"];
+        self.spawn(program.as_ref(), &[&own, arguments].concat(), "operator");
+        self
+    }
+
+    /// A client with all permissions.
+    pub async fn client(&self) -> Client {
+        let kubeconfig = Kubeconfig::read_from(self.kubeconfig("admin")).expect("a file");
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        let mut config = config.expect("a cluster");
+        self.default_namespace
+            .clone_into(&mut config.default_namespace);
+        Client::try_from(config).expect("a client")
+    }
+
+    /// Waits until `condition` holds for the object `name`. If it does not hold within [`PATIENCE`], panics with `what`
+    /// should hold, the object with its conditions, and the end of the operator's log.
+    pub async fn wait<K>(
+        &self,
+        objects: &Api<K>,
+        name: &str,
+        what: &str,
+        condition: impl Condition<K>,
+    ) where
+        K: Resource + Clone + Debug + Serialize + DeserializeOwned + Send + 'static,
+    {
+        let holds = await_condition(objects.clone(), name, condition);
+        if let Ok(watched) = timeout(PATIENCE, holds).await {
+            watched.expect("a watch");
+            return;
+        }
+        let mut object = objects.get_opt(name).await.expect("an answer");
+        if let Some(object) = &mut object {
+            object.meta_mut().managed_fields = None;
+        }
+        let object = serde_json::to_string_pretty(&object).expect("JSON");
+        let log = self.operator_log();
+        panic!("not within {PATIENCE:?}: {name} {what}\n{object}\nThe operator's log:\n{log}");
+    }
+
+    fn start_api_server(&mut self, port: u16) {
+        let etcd = format!("http://127.0.0.1:{}", free_port());
+        self.spawn(
+            &self.programs.join("etcd"),
+            &[
+                "--data-dir=etcd",
+                "--unsafe-no-fsync",
+                &format!("--listen-client-urls={etcd}"),
+                &format!("--advertise-client-urls={etcd}"),
+                "--listen-peer-urls=http://127.0.0.1:0",
+            ],
+            "etcd",
+        );
+        self.spawn(
+            &self.programs.join("kube-apiserver"),
+            &[
+                &format!("--etcd-servers={etcd}"),
+                "--bind-address=127.0.0.1",
+                &format!("--secure-port={port}"),
+                "--cert-dir=certs",
+                "--authorization-mode=RBAC",
+                "--token-auth-file=tokens.csv",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                "--service-account-signing-key-file=certs/apiserver.key",
+                "--service-account-key-file=certs/apiserver.key",
+                "--service-cluster-ip-range=10.0.0.0/24",
+                // The API server listens on loopback, an address that Endpoints cannot have.
+                "--endpoint-reconciler-type=none",
+            ],
+            "kube-apiserver",
+        );
+        let deadline = Instant::now() + PATIENCE;
+        while self.kubectl(&["get", "--raw=/readyz"]).is_err() {
+            let log = fs::read_to_string(self.folder.join("kube-apiserver.log"));
+            assert!(Instant::now() < deadline, "it is not ready: {log:?}");
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Runs `program` until this test program ends. Its log is in the file `<name>.log`.
+    fn spawn(&mut self, program: &Path, arguments: &[&str], name: &str) {
+        let log = File::create(self.folder.join(format!("{name}.log"))).expect("a file");
+        let child = Command::new("sh")
+            .args(["-c", SCRIPT])
+            .arg(program)
+            .args(arguments)
+            .current_dir(&self.folder)
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone().expect("a file"))
+            .stderr(log)
+            .spawn();
+        self.children.push(child.expect("sh"));
+    }
+
+    /// The last lines of the operator's log.
+    fn operator_log(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(50)..].join("\n")
+    }
+
+    fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
+        let output = Command::new(self.programs.join("kubectl"))
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig("admin"))
+            .args(arguments)
+            .output()
+            .expect("kubectl");
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
+    }
+
+    fn kubeconfig(&self, user: &str) -> PathBuf {
+        self.folder.join(format!("{user}.kubeconfig"))
+    }
+
+    fn write_kubeconfig(&self, user: &str, token: &str) -> PathBuf {
+        let certificate = self.folder.join("certs/apiserver.crt");
+        let cluster = json!({"server": self.server, "certificate-authority": certificate});
+        let kubeconfig = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "local", "cluster": cluster}],
+            "users": [{"name": user, "user": {"token": token}}],
+            "contexts": [{"name": "local", "context": {
+                "cluster": "local", "user": user, "namespace": self.default_namespace,
+            }}],
+            "current-context": "local",
+        });
+        self.write(&format!("{user}.kubeconfig"), &kubeconfig.to_string())
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.join(name);
+        fs::write(&path, text).expect("a file");
+        path
+    }
+}
+
+/// Completes each Job, because an API server alone has no Job controller and runs no Pods. Never returns.
+pub async fn complete_jobs(client: Client) {
+    let jobs: Api<Job> = Api::all(client.clone());
+    loop {
+        for job in jobs.list(&ListParams::default()).await.expect("a list") {
+            let ended = job.status.as_ref().map(|status| &status.completion_time);
+            if ended.is_some_and(Option::is_some) {
+                continue;
+            }
+            let now = Time(Timestamp::now());
+            let conditions = ["SuccessCriteriaMet", "Complete"]
+                .map(|type_| json!({"type": type_, "status": "True", "lastTransitionTime": now}));
+            let status = json!({
+                "startTime": now, "completionTime": now, "succeeded": 1, "conditions": conditions,
+            });
+            let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
+            let jobs: Api<Job> = Api::namespaced(client.clone(), &namespace);
+            let patch = Patch::Merge(json!({"status": status}));
+            match jobs
+                .patch_status(&name, &PatchParams::default(), &patch)
+                .await
+            {
+                // It was deleted meanwhile.
+                Err(kube::Error::Api(answer)) if answer.is_not_found() => {}
+                completed => drop(completed.expect("a Job that can be completed")),
+            }
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// A free port.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// A secret that other users of this machine cannot guess.
+fn random() -> String {
+    let mut bytes = [0; 16];
+    let mut source = File::open("/dev/urandom").expect("a source of random numbers");
+    source.read_exact(&mut bytes).expect("random numbers");
+    bytes.map(|byte| format!("{byte:02x}")).concat()
+}
