@@ -47,14 +47,14 @@ pub struct Rendered {
     /// The origin of each file.
     pub origins: BTreeMap<String, Origin>,
     /// The files that convert between two versions of a kind.
-    pub conversions: Vec<Conversion>,
+    pub conversions: Vec<ConversionFile>,
     /// The size of all texts together.
     total: Total,
 }
 
 /// A file that converts between two versions of a kind. Its code depends on the types of both versions.
 #[derive(Debug)]
-pub struct Conversion {
+pub struct ConversionFile {
     /// The path of the file.
     pub path: String,
     /// The path of the file that lists the versions that are converted.
@@ -70,7 +70,7 @@ pub struct Conversion {
     head: Text,
 }
 
-impl Conversion {
+impl ConversionFile {
     /// Whether `path` is one of the two files with the types.
     pub fn is_of(&self, path: &str) -> bool {
         path == self.spoke || path == self.hub
@@ -293,27 +293,27 @@ impl Rendered {
 
     /// Adds the code to the files that convert between two versions, of which the templates have the head.
     fn convert(&mut self, project: &Project) -> Result<()> {
-        for hub in project.hubs() {
-            for spoke in project.versions(hub) {
-                let path = project.conversion_file(hub, &spoke.version);
-                let is_spoke = (hub.spokes()).is_some_and(|spokes| spokes.contains(&spoke.version));
-                let Some(head) = self.texts.get(&path).filter(|_| is_spoke) else {
-                    continue;
-                };
-                let conversion = Conversion {
-                    list: project.hub_file(hub),
-                    version: spoke.version.to_string(),
-                    kind: hub.kind.to_string(),
-                    spoke: project.types_file(spoke),
-                    hub: project.types_file(hub),
-                    head: head.clone(),
-                    path,
-                };
-                let (text, _) = conversion.text(|types| self.texts.get(types).cloned());
-                self.total.add(text.len())?;
-                self.texts.insert(conversion.path.clone(), text);
-                self.conversions.push(conversion);
-            }
+        for spoke in project.resources.iter() {
+            let Some(hub) = project.hub_of_spoke(spoke) else {
+                continue;
+            };
+            let path = project.conversion_file(hub, &spoke.version);
+            let Some(head) = self.texts.get(&path).cloned() else {
+                continue;
+            };
+            let conversion = ConversionFile {
+                list: project.hub_file(hub),
+                version: spoke.version.to_string(),
+                kind: hub.kind.to_string(),
+                spoke: project.types_file(spoke),
+                hub: project.types_file(hub),
+                head,
+                path,
+            };
+            let (text, _) = conversion.text(|types| self.texts.get(types).cloned());
+            self.total.add(text.len())?;
+            self.texts.insert(conversion.path.clone(), text);
+            self.conversions.push(conversion);
         }
         Ok(())
     }
@@ -504,11 +504,11 @@ impl<'a> Templates<'a> {
         for group in &view.groups {
             let name = group.names.key.as_str();
             visitor.scope("group", "group", group, &Item::new(name, "", ""))?;
-            for version in &group.versions {
+            for version in group.versions.values() {
                 let item = Item::new(name, &version.name, "");
                 visitor.scope("version", "version", version, &item)?;
             }
-            for version in &group.external_versions {
+            for version in group.external_versions.values() {
                 let item = Item::new(name, &version.name, "");
                 visitor.scope("external-version", "version", version, &item)?;
             }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::traits;
+use super::check::traits;
 use crate::visible::is_hidden;
 
 /// The lines of a header, without comment markers.

@@ -4,7 +4,12 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail, ensure};
 
-use super::{Conversion, Error, Project, Resource, Stage};
+use super::{
+    definition::{Conversion, Stage},
+    error::Error,
+    model::Project,
+    resource::Resource,
+};
 use crate::names::{GroupVersionKind, Version};
 
 impl Project {
@@ -19,6 +24,13 @@ impl Project {
     pub fn hub_of(&self, resource: &Resource) -> Option<&Resource> {
         self.versions(resource)
             .find(|version| version.spokes().is_some())
+    }
+
+    /// The hub to which a webhook converts `resource` and back, if `resource` is a spoke.
+    pub fn hub_of_spoke(&self, resource: &Resource) -> Option<&Resource> {
+        let hub = self.hub_of(resource)?;
+        let is_spoke = hub.spokes()?.contains(&resource.version);
+        is_spoke.then_some(hub)
     }
 
     /// Whether objects of the other versions can be converted to this version.
@@ -51,7 +63,7 @@ impl Project {
         ensure!(
             hub.has_api(),
             "{hub} is a kind of {}, but only versions of this project's kinds can be converted",
-            hub.definer()
+            hub.definition.definer()
         );
         let others = self.versions(hub).map(|other| &other.version);
         let others: BTreeSet<_> = others
@@ -242,7 +254,7 @@ fn names(versions: &BTreeSet<Version>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, at_stage, core, empty, error, unserved, without_controller},
+        super::for_tests::{api, at_stage, core, empty, error, unserved, without_controller},
         *,
     };
 

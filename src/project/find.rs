@@ -1,12 +1,9 @@
-//! Finds resources and groups by the names that users give.
+//! Finds resources and groups by their names, and the versions of a kind.
 
 use anyhow::{Result, anyhow, bail};
 
-use super::{Definition, Project, Resource};
-use crate::{
-    names::{Domain, Group, GroupVersionKind},
-    project::builtin,
-};
+use super::{builtin, definition::Definition, model::Project, resource::Resource};
+use crate::names::{Domain, Group, GroupVersionKind};
 
 impl Project {
     /// The resource that `id` names. Its group may be short, as in `PROJECT`, or in full.
@@ -69,23 +66,20 @@ impl Project {
         Ok((there.group.clone(), there.domain.clone()))
     }
 
-    /// `id` in the spelling of `PROJECT`. Groups of Kubernetes are given in full.
-    pub(super) fn canonical_name(&self, id: &GroupVersionKind) -> GroupVersionKind {
-        let Ok(Some(kind)) = self.find_kind(id) else {
-            return id.clone();
-        };
-        let names = if let Definition::Builtin(builtin) = &kind.definition {
-            [builtin.id().parse().ok(), Some(in_core(id))]
-        } else {
-            let full = self.full_group(&kind).parse();
-            [Some(kind.id()), full.ok().map(|group| kind.id_in(group))]
-        };
-        let is_it = |name: &GroupVersionKind| {
-            self.find_kind(name)
-                .is_ok_and(|there| there.as_ref() == Some(&kind))
-        };
-        let mut names = names.into_iter().flatten();
-        names.find(is_it).unwrap_or_else(|| id.clone())
+    /// The versions that the project defines of the kind of `resource`, including `resource`.
+    pub fn versions(&self, resource: &Resource) -> impl Iterator<Item = &Resource> {
+        let called = self.resources.of_kind(&resource.kind);
+        called.filter(move |other| self.is_one_kind(other, resource))
+    }
+
+    /// Whether both are versions of one kind that the project defines.
+    pub fn is_one_kind(&self, a: &Resource, b: &Resource) -> bool {
+        a.has_api() && b.has_api() && self.is_same_kind(a, b)
+    }
+
+    /// Whether both are versions of one kind, which the project, Kubernetes or another project defines.
+    pub fn is_same_kind(&self, a: &Resource, b: &Resource) -> bool {
+        a.kind == b.kind && self.is_same_group(a, b)
     }
 
     /// The index of the resource with the group, version and kind of this resource.
@@ -114,16 +108,12 @@ impl Project {
     }
 }
 
-/// The name of the same kind in the group `core`.
-fn in_core(id: &GroupVersionKind) -> GroupVersionKind {
-    let (version, kind) = (id.version().clone(), id.kind().clone());
-    GroupVersionKind::new(Group::core(), version, kind)
-}
-
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, external, in_domain, with_domain, without_controller},
+        super::for_tests::{
+            api, core, empty, external, in_domain, with_domain, without_controller,
+        },
         *,
     };
 
@@ -176,35 +166,6 @@ mod tests {
         let expected = without_controller(core("apps", "v1", "Deployment"));
         assert_eq!(deployment.as_ref(), Some(&expected));
         assert_eq!(project.find_kind(&id("apps/v9/Deployment")).unwrap(), None);
-    }
-
-    #[test]
-    fn a_name_in_project_has_the_shortest_group() {
-        let mut project = empty();
-        *project.resources = vec![
-            api("webapp", "v1", "Guestbook"),
-            api("apps", "v1", "Deployment"),
-        ];
-        let cases = [
-            ("webapp.com/v1/Guestbook", "webapp/v1/Guestbook"),
-            ("networking/v1/Ingress", "networking.k8s.io/v1/Ingress"),
-            ("core/v1/Pod", "v1/Pod"),
-            ("nowhere/v1/Guestbook", "nowhere/v1/Guestbook"),
-            // Without the domain, the name would also match a kind of Kubernetes.
-            ("apps.com/v1/Deployment", "apps.com/v1/Deployment"),
-            ("apps/v1/Deployment", "apps/v1/Deployment"),
-        ];
-        for (name, expected) in cases {
-            assert_eq!(project.canonical_name(&id(name)).as_str(), expected);
-        }
-        assert_eq!(
-            project
-                .find_kind(&id("apps/v1/Deployment"))
-                .unwrap_err()
-                .to_string(),
-            "`apps/v1/Deployment` names two kinds: `apps/v1/Deployment` of the group `apps.com`, \
-             and Kubernetes' `apps/v1/Deployment`"
-        );
     }
 
     /// A project whose domain has the kinds `Guestbook` and `Pod`.

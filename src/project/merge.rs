@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use super::{Definition, Feature, Project, Resource, Resources};
+use super::{
+    definition::Definition, feature::Feature, model::Project, resource::Resource,
+    resources::Resources,
+};
 use crate::names::Version;
 
 impl Project {
@@ -173,11 +176,13 @@ mod tests {
 
     use super::{
         super::{
-            Controller, Conversion, License, Own, Stage,
-            tests::{
+            controller::Controller,
+            definition::{Conversion, Own, Stage},
+            for_tests::{
                 api, at_stage, empty, unserved, with_controller, with_short_name,
                 without_controller,
             },
+            model::License,
         },
         *,
     };

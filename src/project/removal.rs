@@ -2,7 +2,9 @@
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::{Error, Project, Resource, Stage, Webhooks};
+use super::{
+    definition::Stage, error::Error, model::Project, resource::Resource, webhook::Webhooks,
+};
 use crate::names::{ControllerName, GroupVersionKind};
 
 impl Project {
@@ -138,7 +140,7 @@ fn one_of(names: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, unserved, with_controller, without_controller},
+        super::for_tests::{api, core, empty, unserved, with_controller, without_controller},
         *,
     };
 

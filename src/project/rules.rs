@@ -4,7 +4,12 @@ use std::{collections::BTreeSet, fmt};
 
 use serde::Serialize;
 
-use super::{Controller, Project, RelatedKind, Relation, Resource};
+use super::{
+    controller::Controller,
+    model::Project,
+    related::{RelatedKind, Relation},
+    resource::Resource,
+};
 
 /// A verb of RBAC, named as in the runtime. A role lists verbs in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -7,8 +7,11 @@ use std::{
 
 use anyhow::{Result, bail, ensure};
 
-use super::{Conversion, Error, Project, Resource, Runtime};
-use crate::{limits::RESOURCES, project::builtin, visible::is_hidden};
+use super::{
+    builtin, definition::Conversion, error::Error, model::Project, resource::Resource,
+    runtime::Runtime,
+};
+use crate::{limits::RESOURCES, visible::is_hidden};
 
 impl Project {
     /// Checks that the parts of the project are consistent.
@@ -215,10 +218,10 @@ impl Project {
             modules.entry(module).or_insert(resource);
         }
         for resource in self.resources.iter().filter(|resource| resource.has_api()) {
-            let spokes = self.hub_of(resource).and_then(Resource::spokes);
-            let is_spoke = spokes.is_some_and(|spokes| spokes.contains(&resource.version));
             let module = (&resource.group, resource.conversion_module());
-            if let Some(other) = modules.get(&module).filter(|_| is_spoke) {
+            if let Some(other) = modules.get(&module)
+                && self.hub_of_spoke(resource).is_some()
+            {
                 bail!(
                     "{other} and the conversion of {resource} would both be the Rust module `{}`",
                     module.1
@@ -255,14 +258,14 @@ pub fn is_line(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{
+        super::for_tests::{
             api, at_stage, cluster, core, empty, error, error_in, in_domain, unserved,
             with_controller, with_domain, with_plural, with_short_name, without_controller,
         },
         *,
     };
 
-    use crate::project::Stage;
+    use crate::project::definition::Stage;
 
     #[track_caller]
     fn assert_valid(resources: impl IntoIterator<Item = Resource>) {

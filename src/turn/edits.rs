@@ -12,7 +12,7 @@ use crate::{
         Text, Texts,
         reconcile::{File, Start, adapted},
     },
-    render::{CONVENTIONS, Conversion, Templates},
+    render::{CONVENTIONS, ConversionFile, Templates},
 };
 
 /// What the record contains about such texts after a turn.
@@ -128,7 +128,7 @@ impl Turn<'_> {
     }
 
     /// Whether types that the conversion is made from come with the command.
-    fn has_types_of(&self, conversion: &Conversion) -> bool {
+    fn has_types_of(&self, conversion: &ConversionFile) -> bool {
         (self.edits.texts.keys()).any(|path| conversion.is_of(path))
     }
 

@@ -3,11 +3,8 @@
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-use super::{Controller, Project, Resource};
-use crate::{
-    names::{GroupVersionKind, Identifiers, Kind},
-    project::builtin,
-};
+use super::{builtin, controller::Controller, model::Project, resource::Resource};
+use crate::names::{GroupVersionKind, Identifiers, Kind};
 
 /// Names of functions and variables that a controller's file already uses. A function for an owned kind cannot have
 /// them.
@@ -78,16 +75,6 @@ impl RelatedKind {
 }
 
 impl Project {
-    /// The path after `use` that imports the type of `resource` under the name `name`.
-    pub fn import(&self, resource: &Resource, name: &str) -> String {
-        let path = self.type_path(resource);
-        if path.rsplit("::").next() == Some(name) {
-            path
-        } else {
-            format!("{path} as {name}")
-        }
-    }
-
     /// The kinds that a controller of `owner` owns, followed by the kinds that it watches.
     ///
     /// # Errors
@@ -227,7 +214,7 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{
+        super::for_tests::{
             api, cluster, core, empty, external, unserved, with_domain, without_controller,
         },
         *,
