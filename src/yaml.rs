@@ -140,12 +140,8 @@ pub fn write_manifest(value: impl Serialize) -> Result<String> {
     write_as(value, false)
 }
 
-/// `text` as a scalar in a rendered file, quoted if YAML would read it as something else, such as `on` or `1.5`.
-pub fn scalar(text: &str) -> Result<String> {
-    as_in_manifest(text)
-}
-
-/// `value` as in the manifests that the rendered operator writes with the same library.
+/// `value` as in the manifests that the rendered operator writes with the same library. A text is quoted if YAML would
+/// read it as something else, such as `on` or `1.5`.
 pub fn as_in_manifest<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     let mut options = serde_yaml::SerializerOptions::default();
     // Never wrap a long text.

@@ -48,9 +48,8 @@ fn check_part(text: &str) -> Result<()> {
     let hint = ", only letters, digits, `-`, `_` and `.`";
     allow_only(text, is_inner, hint)?;
     limit(text, MAX)?;
-    let is_outer = |c: char| c.is_ascii_alphanumeric();
     ensure!(
-        text.starts_with(is_outer) && text.ends_with(is_outer),
+        text.starts_with(char::is_alphanumeric) && text.ends_with(char::is_alphanumeric),
         "it must begin and end with a letter or a digit"
     );
     Ok(())

@@ -20,12 +20,13 @@ impl Form {
     pub fn check(self, text: &str, max: usize) -> Result<()> {
         ensure!(!text.is_empty(), "it must not be empty");
         let has_dots = self == Form::Subdomain;
-        let ok = |c: char| {
-            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (has_dots && c == '.')
-        };
         let dot = if has_dots { ", `.`" } else { "" };
         let hint = format!(", only lower-case letters, digits{dot} and `-`");
-        allow_only(text, ok, &hint)?;
+        allow_only(
+            text,
+            |c| matches!(c, 'a'..='z' | '0'..='9' | '-') || has_dots && c == '.',
+            &hint,
+        )?;
         limit(text, max)?;
         text.split('.')
             .try_for_each(|label| self.check_label(label))

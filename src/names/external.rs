@@ -16,7 +16,7 @@ names! {
 impl TypePath {
     /// The crate of the path: `cert_manager`, or `crate` for the project's own.
     pub fn crate_ident(&self) -> &str {
-        self.0.split("::").next().unwrap_or_default()
+        self.0.split("::").next().unwrap_or(&self.0)
     }
 }
 
@@ -58,7 +58,7 @@ pub struct Dependency {
 impl Dependency {
     /// The name of the crate: `cert-manager`.
     pub fn name(&self) -> &str {
-        self.text.split('@').next().unwrap_or_default()
+        self.text.split('@').next().unwrap_or(&self.text)
     }
 
     /// The crate in Rust code: `cert_manager`.
@@ -82,14 +82,17 @@ impl Dependency {
         let (name, source) = text
             .split_once('@')
             .context("the name of the crate must be followed by `@` and its version")?;
-        let ok = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         ensure!(
-            name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(ok),
+            name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && (name.chars()).all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'),
             "`{name}` is not the name of a crate"
         );
         // These characters need no escape in TOML.
-        let ok = |c: char| c == ' ' || (c.is_ascii_graphic() && !"\"\\`".contains(c));
-        allow_only(source, ok, "")?;
+        allow_only(
+            source,
+            |c| c == ' ' || c.is_ascii_graphic() && !"\"\\`".contains(c),
+            "",
+        )?;
         let toml = if source.contains("://") {
             match source.split_once('?') {
                 None => format!("{{ git = \"{source}\" }}"),
@@ -112,8 +115,10 @@ impl Dependency {
             );
             format!("\"{source}\"")
         };
-        let text = text.to_owned();
-        Ok(Self { text, toml })
+        Ok(Self {
+            text: text.to_owned(),
+            toml,
+        })
     }
 }
 

@@ -19,17 +19,15 @@ names! {
 fn check_image(text: &str) -> Result<()> {
     // A repository has at most 255 characters, a tag at most 128, and a digest at most 135.
     const MAX: usize = 400;
-    let allowed =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@');
+    let hint = ", only letters, digits, `.`, `_`, `-`, `/`, `:` and `@`";
     allow_only(
         text,
-        allowed,
-        ", only letters, digits, `.`, `_`, `-`, `/`, `:` and `@`",
+        |c| c.is_ascii_alphanumeric() || "._-/:@".contains(c),
+        hint,
     )?;
     limit(text, MAX)?;
-    let is_good = |c: char| c.is_ascii_alphanumeric();
     ensure!(
-        text.starts_with(is_good) && text.ends_with(is_good),
+        text.starts_with(char::is_alphanumeric) && text.ends_with(char::is_alphanumeric),
         "it must begin and end with a letter or a digit"
     );
     Ok(())
@@ -37,8 +35,8 @@ fn check_image(text: &str) -> Result<()> {
 
 fn check_word(text: &str) -> Result<()> {
     ensure!(!text.is_empty(), "it is empty");
-    let allowed = |c: char| !is_hidden(c) && c != '\t';
-    allow_only(text, allowed, ", only printable characters")
+    let hint = ", only printable characters";
+    allow_only(text, |c| !is_hidden(c) && c != '\t', hint)
 }
 
 /// The port of a container.
@@ -92,14 +90,13 @@ macro_rules! number {
             type Err = anyhow::Error;
 
             fn from_str(text: &str) -> Result<Self> {
-                let number = text.parse::<i64>().ok();
-                let number = number.with_context(|| {
+                let number = text.parse::<i64>().ok().with_context(|| {
                     format!(
                         concat!("`{}` is not ", $what, ", as in `", $example, "`"),
                         text
                     )
-                })?;
-                Self::try_from(number)
+                });
+                Self::try_from(number?)
             }
         }
     };

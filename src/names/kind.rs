@@ -260,9 +260,12 @@ mod tests {
         assert!(error(&"A".repeat(64)).ends_with(long));
     }
 
+    fn kind(text: &str) -> Kind {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn types_from_a_crd_and_webhooks_take_more_names() {
-        let kind = |text: &str| text.parse::<Kind>().unwrap();
         assert!(kind("Option").is_taken(false) && kind("S").is_taken(false));
         assert!(kind("Time").is_taken(true) && !kind("Time").is_taken(false));
         assert!(kind("Validator").is_taken_by_webhooks() && !kind("Validator").is_taken(true));

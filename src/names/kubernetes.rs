@@ -71,9 +71,10 @@ fn check_project(text: &str) -> Result<()> {
 impl Group {
     /// The group without `domain`, if it ends with `domain`: `webapp` of `webapp.com`.
     pub fn without(&self, domain: &Domain) -> Self {
-        let short = self.0.strip_suffix(domain.as_str());
-        let short = short.and_then(|short| short.strip_suffix('.'));
-        Self(short.unwrap_or(&self.0).to_owned())
+        match self.0.strip_suffix(&format!(".{domain}")) {
+            Some(short) => Self(short.to_owned()),
+            None => self.clone(),
+        }
     }
 
     /// `name` with the group as prefix, as kubebuilder names files and roles.
@@ -161,11 +162,10 @@ fn priority(version: &str) -> Option<(&str, [(usize, &str); 2])> {
         Some((stability, [major, minor]))
     });
     let (stability, numbers) = unstable.unwrap_or(("stable", [rest, "1"]));
-    let is_number = |number: &str| {
+    let are_numbers = numbers.into_iter().all(|number| {
         number.starts_with(|c: char| c != '0') && number.bytes().all(|b| b.is_ascii_digit())
-    };
-    let numbers_are_good = numbers.into_iter().all(is_number);
-    numbers_are_good.then(|| (stability, numbers.map(|number| (number.len(), number))))
+    });
+    are_numbers.then(|| (stability, numbers.map(|number| (number.len(), number))))
 }
 
 impl Ord for Version {
@@ -184,10 +184,12 @@ impl Version {
     fn read(text: &str) -> Result<Self> {
         if priority(text).is_none() {
             let near = format!("v{}", text.to_ascii_lowercase().trim_start_matches('v'));
-            let meant = priority(&near).map(|_| format!("; did you mean `{near}`?"));
+            let meant = match priority(&near) {
+                Some(_) => format!("; did you mean `{near}`?"),
+                None => String::new(),
+            };
             bail!(
-                "`{text}` is not an API version: it must look like `v1`, `v1beta2` or `v2alpha1`{}",
-                meant.unwrap_or_default()
+                "`{text}` is not an API version: it must look like `v1`, `v1beta2` or `v2alpha1`{meant}"
             );
         }
         limit(text, LABEL).map_err(|reason| anyhow!("`{text}` is not an API version: {reason}"))?;

@@ -90,9 +90,13 @@ fn check_crate(text: &str) -> Result<()> {
     // The limit of crates.io.
     const MAX: usize = 64;
     let ident = text.replace('-', "_");
-    let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     ensure!(!text.is_empty(), "it must not be empty");
-    allow_only(text, ok, ", only lower-case letters, digits, `-` and `_`")?;
+    let hint = ", only lower-case letters, digits, `-` and `_`";
+    allow_only(
+        text,
+        |c| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_'),
+        hint,
+    )?;
     ensure!(
         text.starts_with(|c: char| c.is_ascii_lowercase()),
         "it must begin with a letter"
@@ -131,8 +135,8 @@ impl Repo {
     fn read(text: &str) -> Result<Self> {
         let words = ("a repository", "github.com/me/guestbook");
         let (host, path) = read_or(text, words, text, host_and_path)?;
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let name = name.to_ascii_lowercase().replace('.', "-");
+        let last = path.rsplit('/').next().unwrap_or(path);
+        let name = last.to_ascii_lowercase().replace('.', "-");
         check_crate(&name).map_err(|reason| {
             anyhow!("`{text}` ends in `{name}`, which cannot be the name of the crate: {reason}")
         })?;
@@ -175,11 +179,14 @@ fn host_and_path(text: &str) -> Result<(Option<&str>, &str)> {
     if let Some(bad) = text.chars().find(|c| is_hidden(*c)) {
         bail!("`{}` is not allowed", bad.escape_unicode());
     }
-    let (host, path) = split(text)?;
-    let path = path.strip_suffix('/').unwrap_or(path);
-    let path = path.strip_suffix(".git").unwrap_or(path);
-    let ok = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);
-    allow_only(path, ok, "")?;
+    let (host, mut path) = split(text)?;
+    path = path.strip_suffix('/').unwrap_or(path);
+    path = path.strip_suffix(".git").unwrap_or(path);
+    allow_only(
+        path,
+        |c| c.is_ascii_alphanumeric() || "-._~+/".contains(c),
+        "",
+    )?;
     ensure!(
         path.split('/').all(|part| !matches!(part, "" | "." | "..")),
         "each part between slashes must be a name"

@@ -19,10 +19,12 @@ fn check(text: &str) -> Result<()> {
         "it has {} bytes, at most {MAX} are allowed",
         text.len()
     );
-    let is_blank =
-        |c: char| c.is_whitespace() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}');
-    let allowed = |c: char| c == ' ' || !is_blank(c) && !is_hidden(c);
-    allow_only(text, allowed, ", only printable characters")
+    let hint = ", only printable characters";
+    allow_only(text, |c| c == ' ' || !is_blank(c) && !is_hidden(c), hint)
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}')
 }
 
 #[cfg(test)]

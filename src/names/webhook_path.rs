@@ -15,17 +15,16 @@ fn near(text: &str) -> String {
 
 fn check(text: &str) -> Result<()> {
     ensure!(text.starts_with('/'), "it must begin with `/`");
-    let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '.' | '/');
+    let hint = ", only lower-case letters, digits, `-`, `.` and `/`";
     allow_only(
         text,
-        allowed,
-        ", only lower-case letters, digits, `-`, `.` and `/`",
+        |c| matches!(c, 'a'..='z' | '0'..='9' | '-' | '.' | '/'),
+        hint,
     )?;
     // The API server checks each part of the path.
     for part in text[1..].split('/') {
-        let is_good = |c: char| c.is_ascii_alphanumeric();
         ensure!(
-            part.starts_with(is_good) && part.ends_with(is_good),
+            part.starts_with(char::is_alphanumeric) && part.ends_with(char::is_alphanumeric),
             "each of its parts must begin and end with a letter or a digit"
         );
     }

@@ -33,7 +33,7 @@ impl Project {
                 let changes = before.changes(&resource);
                 let id = before.id();
                 ensure!(changes.is_empty(), Error::Changes { id, changes });
-                resource.keep_related(before);
+                resource.add_related_of(before);
             }
             for other in project.resources.iter_mut() {
                 if self.is_one_kind(other, &resource) {
@@ -109,22 +109,25 @@ impl Resource {
     }
 
     /// Adds the names, images, owned kinds and watched kinds that the controllers of `before` have.
-    fn keep_related(&mut self, before: &Self) {
+    fn add_related_of(&mut self, before: &Self) {
         for controller in &mut self.controllers {
             if let Some(before) = before.controller(&controller.name) {
                 controller.field_manager.clone_from(&before.field_manager);
                 controller.finalizer_name.clone_from(&before.finalizer_name);
                 controller.image = controller.image.take().or_else(|| before.image.clone());
-                keep(&mut controller.owns, &before.owns);
-                keep(&mut controller.watches, &before.watches);
+                add_missing(&mut controller.owns, &before.owns);
+                add_missing(&mut controller.watches, &before.watches);
             }
         }
     }
 }
 
-fn keep(kinds: &mut Vec<GroupVersionKind>, before: &[GroupVersionKind]) {
-    let kept = before.iter().filter(|kind| !kinds.contains(kind));
-    kinds.extend(kept.cloned().collect::<Vec<_>>());
+fn add_missing(kinds: &mut Vec<GroupVersionKind>, before: &[GroupVersionKind]) {
+    for kind in before {
+        if !kinds.contains(kind) {
+            kinds.push(kind.clone());
+        }
+    }
 }
 
 #[cfg(test)]

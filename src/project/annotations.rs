@@ -18,7 +18,6 @@ pub struct Annotation {
 impl Project {
     /// The annotations of a kind's CRD.
     pub fn annotations(&self, resource: &Resource) -> Vec<Annotation> {
-        let conversion = resource.own().map(|own| own.conversion);
         let annotations = [
             (
                 self.is_protected(resource),
@@ -30,7 +29,7 @@ impl Project {
                 },
             ),
             (
-                conversion == Some(Conversion::Lossy),
+                resource.conversion() == Conversion::Lossy,
                 Annotation {
                     name: "kube-manager/conversion",
                     value: "lossy",
@@ -39,7 +38,7 @@ impl Project {
                 },
             ),
         ];
-        let annotations = annotations.into_iter().filter(|(is_there, _)| *is_there);
-        annotations.map(|(_, annotation)| annotation).collect()
+        let there = annotations.into_iter().filter(|(is_there, _)| *is_there);
+        there.map(|(_, annotation)| annotation).collect()
     }
 }

@@ -44,12 +44,9 @@ impl Project {
     pub(super) fn store_what_is_served(&mut self) {
         let project = self.clone();
         for resource in self.resources.iter_mut() {
-            let versions = || project.versions(resource);
-            let is_only = versions().filter(|version| version.is_served()).count() == 1;
-            let is_stored = versions().any(Resource::is_stored);
             if resource.is_served()
-                && is_only
-                && !is_stored
+                && project.served_versions(resource).count() == 1
+                && !project.versions(resource).any(Resource::is_stored)
                 && let Some(own) = resource.own_mut()
             {
                 own.stage = Stage::Stored;
@@ -63,24 +60,20 @@ impl Project {
             return id.clone();
         };
         let names = if let Definition::Builtin(builtin) = &kind.definition {
-            [builtin.id().parse().ok(), Some(in_core(id))]
+            let (version, name) = (id.version().clone(), id.kind().clone());
+            let in_core = GroupVersionKind::new(Group::core(), version, name);
+            [builtin.id().parse().ok(), Some(in_core)]
         } else {
             let full = self.full_group(&kind).parse();
             [Some(kind.id()), full.ok().map(|group| kind.id_in(group))]
         };
-        let is_it = |name: &GroupVersionKind| {
-            self.find_kind(name)
-                .is_ok_and(|there| there.as_ref() == Some(&kind))
-        };
-        let mut names = names.into_iter().flatten();
-        names.find(is_it).unwrap_or_else(|| id.clone())
+        for name in names.into_iter().flatten() {
+            if matches!(self.find_kind(&name), Ok(Some(found)) if found == kind) {
+                return name;
+            }
+        }
+        id.clone()
     }
-}
-
-/// The name of the same kind in the group `core`.
-fn in_core(id: &GroupVersionKind) -> GroupVersionKind {
-    let (version, kind) = (id.version().clone(), id.kind().clone());
-    GroupVersionKind::new(Group::core(), version, kind)
 }
 
 #[cfg(test)]

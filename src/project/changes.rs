@@ -14,12 +14,11 @@ impl Resource {
             changes.extend(change("type", before.as_str(), after.as_str()));
         }
         if let Some(before) = self.dependency() {
-            let after = after.dependency().map_or("none", Dependency::as_str);
-            changes.extend(change("crate", before.as_str(), after));
+            let other = after.dependency().map_or("none", Dependency::as_str);
+            changes.extend(change("crate", before.as_str(), other));
         }
-        if self.is_served() && after.has_api() {
-            let served = |side: &Self| if side.is_served() { "yes" } else { "no" };
-            changes.extend(change("served", served(self), served(after)));
+        if self.is_served() && after.has_api() && !after.is_served() {
+            changes.extend(change("served", "yes", "no"));
         }
         changes.extend(self.changes_of_controllers(after));
         changes.extend(self.webhooks.changes(&after.webhooks));
@@ -27,24 +26,30 @@ impl Resource {
     }
 
     /// The differences between the CRDs of two versions. All versions of a kind share one CRD.
-    pub(super) fn changes_of_crd(&self, after: &Self) -> Vec<String> {
-        let scope = |side: &Self| {
-            if side.namespaced {
-                "Namespaced"
-            } else {
-                "Cluster"
-            }
-        };
-        let short_names = |side: &Self| match side.short_names.as_slice() {
-            [] => "none".to_owned(),
-            names => (names.iter().map(ShortName::as_str).collect::<Vec<_>>()).join(", "),
-        };
+    fn changes_of_crd(&self, after: &Self) -> Vec<String> {
         let changes = [
             change("plural", self.plural.as_str(), after.plural.as_str()),
-            change("scope", scope(self), scope(after)),
-            change("short names", &short_names(self), &short_names(after)),
+            change("scope", self.scope(), after.scope()),
+            change("short names", &self.short_names(), &after.short_names()),
         ];
         changes.into_iter().flatten().collect()
+    }
+
+    fn scope(&self) -> &'static str {
+        if self.namespaced {
+            "Namespaced"
+        } else {
+            "Cluster"
+        }
+    }
+
+    fn short_names(&self) -> String {
+        let names: Vec<_> = self.short_names.iter().map(ShortName::as_str).collect();
+        if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        }
     }
 
     /// The controllers and settings that would be lost or changed if the controllers of `after` replaced these.
@@ -69,44 +74,36 @@ impl Resource {
 
     /// The first difference between this version and another one that must not exist within a kind.
     pub(super) fn contradiction(&self, other: &Self) -> Option<String> {
-        let conversion = |side: &Self| {
-            side.own()
-                .map(|own| own.conversion)
-                .unwrap_or_default()
-                .name()
-        };
-        let changes = self.changes_of_crd(other).into_iter();
-        let conversion = change("conversion", conversion(self), conversion(other));
-        changes.chain(conversion).next()
+        let of_crd = self.changes_of_crd(other).into_iter();
+        let (before, after) = (self.conversion().name(), other.conversion().name());
+        of_crd.chain(change("conversion", before, after)).next()
     }
 }
 
 impl Webhooks {
     /// The webhooks and paths that would be lost or changed if `after` replaced these webhooks.
     pub(super) fn changes(&self, after: &Self) -> Vec<String> {
-        let pairs = [
+        let mut changes = Vec::new();
+        for (name, before, after) in [
             ("defaulting", &self.defaulting, &after.defaulting),
             ("validating", &self.validation, &after.validation),
-        ];
-        let changes = pairs.into_iter().filter_map(|(name, before, after)| {
-            let path = |webhook: &Webhook| {
-                webhook
-                    .path
-                    .as_ref()
-                    .map_or("default", WebhookPath::as_str)
-                    .to_owned()
-            };
-            match (before, after) {
+        ] {
+            changes.extend(match (before, after) {
                 (Some(_), None) => change(&format!("{name} webhook"), "yes", "no"),
-                (Some(before), Some(after)) => change(
-                    &format!("path of the {name} webhook"),
-                    &path(before),
-                    &path(after),
-                ),
+                (Some(before), Some(after)) => {
+                    let what = format!("path of the {name} webhook");
+                    change(&what, before.path_or_default(), after.path_or_default())
+                }
                 (None, _) => None,
-            }
-        });
-        changes.collect()
+            });
+        }
+        changes
+    }
+}
+
+impl Webhook {
+    fn path_or_default(&self) -> &str {
+        self.path.as_ref().map_or("default", WebhookPath::as_str)
     }
 }
 

@@ -101,20 +101,17 @@ impl Project {
                 controller.finalizer || controller.finalizer_name.is_none(),
                 "the controller `{name}` of {resource} has a `finalizerName`, but no finalizer: add `finalizer: true`"
             );
-            let count = resource
-                .controllers
-                .iter()
-                .filter(|controller| controller.name == *name);
+            let others = resource.controllers.iter();
             ensure!(
-                count.count() == 1,
+                others.filter(|other| other.name == *name).count() == 1,
                 "{resource} has the controller `{name}` twice"
             );
             if resource.is_own(controller) {
                 continue;
             }
             let module = name.module();
-            let of_kind = |name: &str| of_kinds.get(&(group.clone(), name.to_owned()));
-            let like = of_kind(name.as_str()).or_else(|| of_kind(&module));
+            let mut like = of_kinds.get(&(group.clone(), name.to_string()));
+            like = like.or_else(|| of_kinds.get(&(group.clone(), module.clone())));
             let before = named.insert((group.clone(), module), (resource, name));
             let reason = if let Some(kind) = like {
                 format!("the controller of `{kind}` has this name, so add a word")

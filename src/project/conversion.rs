@@ -40,13 +40,13 @@ impl Project {
 
     /// Whether objects of `resource` can be converted to `other`, another version of the kind, and back.
     pub(super) fn converts(&self, resource: &Resource, other: &Resource) -> bool {
-        let by_webhook = |version: &Resource| {
-            let is_member = |hub: &Resource| members(hub).any(|member| *member == version.version);
-            self.hub_of(version).is_some_and(is_member)
-        };
-        let own = resource.own();
-        own.is_some_and(|own| own.conversion == Conversion::None)
-            || by_webhook(resource) && by_webhook(other)
+        resource.conversion() == Conversion::None
+            || self.is_member(resource) && self.is_member(other)
+    }
+
+    /// Whether a webhook converts other versions of the kind to this one.
+    fn is_member(&self, resource: &Resource) -> bool {
+        resource.spokes().is_some() || self.hub_of_spoke(resource).is_some()
     }
 
     /// Makes `hub` the hub of its kind, and adds `spokes`, or all other versions of the kind if `spokes` is empty.
@@ -65,11 +65,13 @@ impl Project {
             "{hub} is a kind of {}, but only versions of this project's kinds can be converted",
             hub.definition.definer()
         );
-        let others = self.versions(hub).map(|other| &other.version);
-        let others: BTreeSet<_> = others
-            .filter(|other| **other != hub.version)
-            .cloned()
-            .collect();
+        let mut others = BTreeSet::new();
+        for other in self
+            .versions(hub)
+            .filter(|other| other.version != hub.version)
+        {
+            others.insert(other.version.clone());
+        }
         if others.is_empty() {
             bail!(Error::OnlyVersion { id: hub.id() });
         }
@@ -94,16 +96,13 @@ impl Project {
             );
         }
         let added = if spokes.is_empty() { &others } else { spokes };
-        let before = self.hub_of(hub).map(|hub| members(hub).cloned().collect());
-        let before: BTreeSet<Version> = before.unwrap_or_default();
         let mut served = Vec::new();
         for version in project.resources.iter_mut() {
             if !self.is_one_kind(version, hub) {
                 continue;
             }
             let is_hub = version.version == hub.version;
-            let is_new =
-                !before.contains(&version.version) && (is_hub || added.contains(&version.version));
+            let is_new = !self.is_member(version) && (is_hub || added.contains(&version.version));
             let id = version.id();
             let Some(own) = version.own_mut() else {
                 continue;
@@ -133,15 +132,14 @@ impl Project {
         let index = project.index(id)?;
         let before = project.resources[index].clone();
         if before.spokes().is_none() {
-            let hub = self.hub_of(&before);
-            let hub = hub.map(|hub| format!(": {hub} is the hub, which has it"));
-            bail!(
-                "{before} has no webhook that converts{}",
-                hub.unwrap_or_default()
-            );
+            let other = match self.hub_of(&before) {
+                Some(hub) => format!(": {hub} is the hub, which has it"),
+                None => String::new(),
+            };
+            bail!("{before} has no webhook that converts{other}");
         }
-        let served = self.versions(&before).filter(|version| version.is_served());
-        let (stored, served): (Vec<_>, Vec<_>) = served.partition(|version| version.is_stored());
+        let (stored, served): (Vec<_>, Vec<_>) =
+            (self.served_versions(&before)).partition(|version| version.is_stored());
         if let (Some(stored), Some(other)) = (stored.first(), served.first()) {
             bail!(Error::ServedVersions {
                 other: other.id(),
@@ -214,7 +212,7 @@ impl Project {
                     "{hub} has the spoke `{spoke}`, which is not a version of `{kind}` in `{group}`"
                 );
             }
-            let conversion = hub.own().map(|own| own.conversion).unwrap_or_default();
+            let conversion = hub.conversion();
             ensure!(
                 conversion.is_missing(),
                 Error::TwoConversions {
@@ -234,12 +232,6 @@ impl Project {
         }
         Ok(())
     }
-}
-
-/// The versions that take part in the conversion: `hub` and its spokes.
-fn members(hub: &Resource) -> impl Iterator<Item = &Version> {
-    let spokes = hub.spokes().into_iter().flatten();
-    [&hub.version].into_iter().chain(spokes)
 }
 
 /// A list of versions for a message.

@@ -139,10 +139,7 @@ impl Own {
     pub fn first() -> Self {
         Self {
             stage: Stage::Stored,
-            deprecation: Deprecation::No,
-            conversion: Conversion::Missing,
-            spokes: None,
-            types: Types::Example,
+            ..Self::further(Conversion::Missing)
         }
     }
 

@@ -148,19 +148,20 @@ mod tests {
     fn a_crate_changes_in_all_kinds_with_force() {
         let mut project = empty();
         let issuer = external("cert-manager", "v1", "Issuer", "cert_manager::v1::Issuer");
-        let old = |resource| with_dependency(resource, "cert-manager@0.1");
-        let new = |resource| with_dependency(resource, "cert-manager@0.2");
-        project.add(old(certificate()), false).unwrap();
-        project.add(old(issuer.clone()), false).unwrap();
+        let (old, new) = ("cert-manager@0.1", "cert-manager@0.2");
+        for resource in [certificate(), issuer.clone()] {
+            project.add(with_dependency(resource, old), false).unwrap();
+        }
+        let changed = with_dependency(issuer, new);
         assert_eq!(
-            project
-                .add(new(issuer.clone()), false)
-                .unwrap_err()
-                .to_string(),
+            project.add(changed.clone(), false).unwrap_err().to_string(),
             "`cert-manager/v1/Issuer` exists with other settings: crate `cert-manager@0.1` -> \
              `cert-manager@0.2`"
         );
-        project.add(new(issuer.clone()), true).unwrap();
-        assert_eq!(project.resources, [new(certificate()), new(issuer)]);
+        project.add(changed.clone(), true).unwrap();
+        assert_eq!(
+            project.resources,
+            [with_dependency(certificate(), new), changed]
+        );
     }
 }

@@ -300,8 +300,6 @@ struct ApiEntry {
 
 impl ApiEntry {
     fn new(project: &Project, resource: &Resource, own: &Own) -> Self {
-        let versions = project.versions(resource);
-        let served = versions.filter(|version| version.is_served());
         Self {
             conversion: own.conversion,
             crd_version: FormatVersion::V1,
@@ -313,7 +311,7 @@ impl ApiEntry {
             namespaced: resource.namespaced,
             served: own.stage != Stage::Unserved,
             // If one version is served, it is the stored one, so the field is not needed.
-            storage: own.stage == Stage::Stored && served.count() != 1,
+            storage: own.stage == Stage::Stored && project.served_versions(resource).count() != 1,
             types: own.types,
         }
     }
@@ -388,17 +386,9 @@ impl WebhooksEntry {
 
     /// The webhooks of a version, and its spokes if it is the hub of its kind.
     fn read(self) -> Result<(Webhooks, Option<BTreeSet<Version>>)> {
-        let webhook = |is_there: bool, path: Option<WebhookPath>, name: &str| {
-            ensure!(
-                is_there || path.is_none(),
-                "`{name}Path` is the path of the webhook `{name}`, which is missing: add `{name}: \
-                 true`"
-            );
-            Ok(is_there.then_some(Webhook { path }))
-        };
         let webhooks = Webhooks {
-            defaulting: webhook(self.defaulting, self.defaulting_path, "defaulting")?,
-            validation: webhook(self.validation, self.validation_path, "validation")?,
+            defaulting: read_webhook(self.defaulting, self.defaulting_path, "defaulting")?,
+            validation: read_webhook(self.validation, self.validation_path, "validation")?,
         };
         ensure!(
             self.conversion || self.spoke.is_empty(),
@@ -416,6 +406,14 @@ impl WebhooksEntry {
         );
         Ok((webhooks, self.conversion.then_some(self.spoke)))
     }
+}
+
+fn read_webhook(is_there: bool, path: Option<WebhookPath>, name: &str) -> Result<Option<Webhook>> {
+    ensure!(
+        is_there || path.is_none(),
+        "`{name}Path` is the path of the webhook `{name}`, which is missing: add `{name}: true`"
+    );
+    Ok(is_there.then_some(Webhook { path }))
 }
 
 /// The version of the format of CRDs and webhooks.
@@ -502,15 +500,6 @@ mod tests {
     #[test]
     fn the_stage_of_each_version_is_written_and_read() {
         let none = Conversion::None;
-        let old = |stage, warning: Option<&str>| Own {
-            stage,
-            deprecation: warning.map_or(Deprecation::Yes, |warning| {
-                Deprecation::Warning(warning.parse().unwrap())
-            }),
-            conversion: none,
-            spokes: None,
-            types: Types::Example,
-        };
         let stored = Own {
             stage: Stage::Stored,
             ..Own::further(none)
@@ -540,7 +529,10 @@ mod tests {
                 &["conversion: lossy", "storage: true", "conversion: lossy"],
             ),
             (
-                old(Stage::Served, Some("use: v2")),
+                Own {
+                    deprecation: "use: v2".parse().unwrap(),
+                    ..Own::further(none)
+                },
                 stored.clone(),
                 &[
                     "conversion: none",
@@ -551,7 +543,10 @@ mod tests {
                 ],
             ),
             (
-                old(Stage::Stored, None),
+                Own {
+                    deprecation: Deprecation::Yes,
+                    ..stored.clone()
+                },
                 Own::further(none),
                 &[
                     "conversion: none",
@@ -575,13 +570,15 @@ mod tests {
         assert_eq!(Project::parse(&said).unwrap(), written());
     }
 
+    /// The error of `api` with these lines.
+    fn error_of_api(lines: &str) -> String {
+        let api = "    crdVersion: v1\n    namespaced: true\n";
+        let error = Project::parse(&with(api, &format!("{api}    {lines}\n"))).unwrap_err();
+        format!("{error:#}").split_once(": ").unwrap().1.to_owned()
+    }
+
     #[test]
     fn invalid_versions_are_refused() {
-        let error = |lines: &str| {
-            let api = "    crdVersion: v1\n    namespaced: true\n";
-            let error = Project::parse(&with(api, &format!("{api}    {lines}\n"))).unwrap_err();
-            format!("{error:#}").split_once(": ").unwrap().1.to_owned()
-        };
         let id = "`webapp/v1/Guestbook`";
         for (lines, expected) in [
             (
@@ -609,7 +606,7 @@ mod tests {
                 .to_owned(),
             ),
         ] {
-            assert_eq!(error(lines), expected, "{lines}");
+            assert_eq!(error_of_api(lines), expected, "{lines}");
         }
     }
 
@@ -650,10 +647,16 @@ mod tests {
         );
     }
 
+    /// The text of a project that has only this entry of `resources`.
+    fn with_entry(lines: &str) -> String {
+        let (before, _) = TEXT.split_once("- controller: true").unwrap();
+        format!("{before}{lines}runtime: vendored\nversion: '3'\n")
+    }
+
     #[test]
     fn an_external_kind_needs_the_path_of_its_type() {
         let lines = "\
-\x20 controller: true
+- controller: true
   domain: io
   external: true
   group: cert-manager
@@ -664,16 +667,12 @@ mod tests {
   plural: certificates
   version: v1
 ";
-        let text = |lines: &str| {
-            let (before, _) = TEXT.split_once("- controller: true").unwrap();
-            format!("{before}-{}runtime: vendored\nversion: '3'\n", &lines[1..])
-        };
         let path = "cert_manager::v1::Certificate";
         let certificate = external("cert-manager", "v1", "Certificate", path);
         let certificate = with_dependency(with_domain(certificate, "io"), "cert-manager@0.1");
-        let project = Project::parse(&text(lines)).unwrap();
+        let project = Project::parse(&with_entry(lines)).unwrap();
         assert_eq!(project.resources, [certificate]);
-        assert_eq!(project.to_text().unwrap(), text(lines));
+        assert_eq!(project.to_text().unwrap(), with_entry(lines));
 
         let resource = "`PROJECT` line 20, `resources[0]`";
         let id = "`cert-manager/v1/Certificate`";
@@ -697,7 +696,7 @@ mod tests {
             ),
         ] {
             assert_error(
-                &text(&lines.replace(from, to)),
+                &with_entry(&lines.replace(from, to)),
                 &format!("{resource}: {expected}"),
             );
         }
@@ -717,15 +716,13 @@ mod tests {
   types: given
   version: v1
 ";
-        let (before, _) = TEXT.split_once("- controller: true").unwrap();
-        let text = |lines: &str| format!("{before}{lines}runtime: vendored\nversion: '3'\n");
         let certificate = Resource {
             definition: Definition::External(External::Given),
             ..with_domain(api("cert-manager", "v1", "Certificate"), "io")
         };
-        let project = Project::parse(&text(lines)).unwrap();
+        let project = Project::parse(&with_entry(lines)).unwrap();
         assert_eq!(project.resources, [certificate]);
-        assert_eq!(project.to_text().unwrap(), text(lines));
+        assert_eq!(project.to_text().unwrap(), with_entry(lines));
         assert_eq!(
             project.types_file(&project.resources[0]),
             "src/external/cert_manager/v1/certificate.rs"
@@ -733,25 +730,25 @@ mod tests {
         // The path is only for readers, so it may be missing or wrong.
         let path = "  path: guestbook::external::cert_manager::v1::Certificate\n";
         for other in ["", "  path: here\n"] {
-            let other = Project::parse(&text(&lines.replace(path, other))).unwrap();
+            let other = Project::parse(&with_entry(&lines.replace(path, other))).unwrap();
             assert_eq!(other, project);
         }
     }
 
+    /// The error of an entry with these fields.
+    fn error_of_entry(fields: &str) -> String {
+        let entry = format!("- {{{fields}, controller: true, version: v1}}\n");
+        let error = Project::parse(&with_entry(&entry)).unwrap_err().to_string();
+        let (place, error) = error.split_once(": ").unwrap();
+        assert!(
+            place.starts_with("`PROJECT` line 20, `resources[0]"),
+            "{place}"
+        );
+        error.to_owned()
+    }
+
     #[test]
     fn a_kind_is_the_projects_or_built_in_or_external() {
-        let error = |fields: &str| {
-            let (before, _) = TEXT.split_once("- controller: true").unwrap();
-            let entry = format!("- {{{fields}, controller: true, version: v1}}");
-            let text = format!("{before}{entry}\nversion: '3'\n");
-            let error = Project::parse(&text).unwrap_err().to_string();
-            let (place, error) = error.split_once(": ").unwrap();
-            assert!(
-                place.starts_with("`PROJECT` line 20, `resources[0]"),
-                "{place}"
-            );
-            error.to_owned()
-        };
         let api = "api: {crdVersion: v1}";
         let external = "external: true, path: 'a::A', group: apps, kind: Deployment";
         let core = "core: true, group: apps, kind: Deployment";
@@ -821,7 +818,7 @@ mod tests {
                 "`v1beta1` must be one of `v1`".to_owned(),
             ),
         ] {
-            assert_eq!(error(&fields), expected, "{fields}");
+            assert_eq!(error_of_entry(&fields), expected, "{fields}");
         }
         assert_error(
             &with("multigroup: true", "multigroup: false"),
@@ -829,27 +826,29 @@ mod tests {
         );
     }
 
+    /// The error of a resource with these lines about its controllers.
+    fn error_of_controllers(lines: &str) -> String {
+        let error = Project::parse(&controlled(lines)).unwrap_err().to_string();
+        let (_, error) = error.split_once("`resources[2]`: ").unwrap();
+        error.to_owned()
+    }
+
     #[test]
     fn settings_of_a_controller_need_a_controller() {
-        let error = |lines: &str| {
-            let error = Project::parse(&controlled(lines)).unwrap_err().to_string();
-            let (_, error) = error.split_once("`resources[2]`: ").unwrap();
-            error.to_owned()
-        };
         assert_eq!(
-            error("  finalizer: true\n"),
+            error_of_controllers("  finalizer: true\n"),
             "`webapp/v1/Guestbook` has a finalizer, which needs a controller to remove it"
         );
         assert_eq!(
-            error("  image:\n    name: web\n"),
+            error_of_controllers("  image:\n    name: web\n"),
             "`webapp/v1/Guestbook` has the image `web`, which needs a controller to run it"
         );
         assert_eq!(
-            error("  owns:\n  - v1/Pod\n"),
+            error_of_controllers("  owns:\n  - v1/Pod\n"),
             "`webapp/v1/Guestbook` owns `v1/Pod`, which needs a controller to make it"
         );
         assert_eq!(
-            error("  fieldManager: shop\n"),
+            error_of_controllers("  fieldManager: shop\n"),
             "`webapp/v1/Guestbook` has the field manager `shop`, which needs a controller"
         );
         for beside in [
@@ -860,7 +859,7 @@ mod tests {
             "owns: [v1/Pod]",
         ] {
             assert_eq!(
-                error(&format!("  controllers:\n  - name: backup\n  {beside}\n")),
+                error_of_controllers(&format!("  controllers:\n  - name: backup\n  {beside}\n")),
                 "`webapp/v1/Guestbook` has `controllers`, so remove `controller`, `fieldManager`, \
                  `finalizer`, `finalizerName`, `image`, `owns` and `watches`: each entry of the list \
                  has its own fields, and a `name`"

@@ -24,13 +24,13 @@ impl Project {
     /// The version from which a new version of a kind is copied: the hub of the kind's conversion, or the stored
     /// version if there is no hub. `group` is spelled as in `PROJECT`.
     pub fn hub(&self, group: &str, kind: &str) -> Option<&Resource> {
-        let is_it = |resource: &&Resource| {
-            resource.group.as_str() == group && resource.kind.as_str() == kind
-        };
-        let called = kind.to_ascii_lowercase();
-        let versions = || self.resources.called(&called).filter(is_it);
-        let hub = versions().find(|version| version.spokes().is_some());
-        hub.or_else(|| versions().find(|version| version.is_stored()))
+        let called = self.resources.called(&kind.to_ascii_lowercase());
+        let versions = called
+            .filter(|resource| resource.group.as_str() == group && resource.kind.as_str() == kind);
+        let named: Vec<_> = versions.collect();
+        let mut hubs = named.iter().filter(|version| version.spokes().is_some());
+        let mut stored = named.iter().filter(|version| version.is_stored());
+        hubs.next().or_else(|| stored.next()).copied()
     }
 
     /// The kind that `id` names: a resource of the project, or a built-in kind of Kubernetes.
@@ -54,9 +54,10 @@ impl Project {
     /// # Errors
     /// When `group` matches two groups.
     pub fn group(&self, group: &Group) -> Result<(Group, Option<Domain>)> {
-        let is_meant = |resource: &&Resource| resource.has_api() && self.is_in(resource, group);
-        let named = self.resources.iter().filter(is_meant);
-        let mut groups = named.map(|resource| (self.full_group(resource), resource));
+        let defined = self.resources.iter().filter(|resource| resource.has_api());
+        let mut groups = defined
+            .filter(|resource| self.is_in(resource, group))
+            .map(|resource| (self.full_group(resource), resource));
         let Some((full, there)) = groups.next() else {
             return Ok((group.without(&self.domain), None));
         };
@@ -72,6 +73,12 @@ impl Project {
         called.filter(move |other| self.is_one_kind(other, resource))
     }
 
+    /// Those of the versions that the API server serves.
+    pub fn served_versions(&self, resource: &Resource) -> impl Iterator<Item = &Resource> {
+        self.versions(resource)
+            .filter(|version| version.is_served())
+    }
+
     /// Whether both are versions of one kind that the project defines.
     pub fn is_one_kind(&self, a: &Resource, b: &Resource) -> bool {
         a.has_api() && b.has_api() && self.is_same_kind(a, b)
@@ -84,12 +91,11 @@ impl Project {
 
     /// The index of the resource with the group, version and kind of this resource.
     pub fn position(&self, resource: &Resource) -> Option<usize> {
-        let is_it = |at: &usize| {
+        let called = self.resources.positions(&resource.kind.lower());
+        called.iter().copied().find(|at| {
             let other = &self.resources[*at];
             other.version == resource.version && self.is_same_kind(other, resource)
-        };
-        let called = self.resources.positions(&resource.kind.lower());
-        called.iter().copied().find(is_it)
+        })
     }
 
     fn is_in(&self, resource: &Resource, group: &Group) -> bool {

@@ -35,10 +35,8 @@ impl Project {
     /// needs the name of the kind for another type.
     pub fn type_name(&self, resource: &Resource) -> String {
         let kind = &resource.kind;
-        let is_given = |resource: &Resource| resource.has_given_types();
-        if kind.is_taken(false)
-            || kind.is_taken(true) && (is_given(resource) || self.versions(resource).any(is_given))
-        {
+        let mut versions = [resource].into_iter().chain(self.versions(resource));
+        if kind.is_taken(false) || kind.is_taken(true) && versions.any(Resource::has_given_types) {
             kind.type_in(&self.group_module(resource))
         } else {
             kind.to_string()
@@ -47,17 +45,15 @@ impl Project {
 
     /// The path of the Rust type of a resource, as the project's code names it.
     pub fn type_path(&self, resource: &Resource) -> String {
-        let module = |parent: &str| {
-            let (group, version) = (self.group_module(resource), &resource.version);
-            let name = self.type_name(resource);
-            format!("crate::{parent}::{group}::{version}::{name}")
+        let parent = match &resource.definition {
+            Definition::Own(_) => "api",
+            Definition::Builtin(builtin) => return builtin.path.to_owned(),
+            Definition::External(External::At { path, .. }) => return path.to_string(),
+            Definition::External(External::Given) => "external",
         };
-        match &resource.definition {
-            Definition::Own(_) => module("api"),
-            Definition::Builtin(builtin) => builtin.path.to_owned(),
-            Definition::External(External::At { path, .. }) => path.to_string(),
-            Definition::External(External::Given) => module("external"),
-        }
+        let (group, version) = (self.group_module(resource), &resource.version);
+        let name = self.type_name(resource);
+        format!("crate::{parent}::{group}::{version}::{name}")
     }
 
     /// The path after `use` that imports the type of `resource` under the name `name`.
@@ -97,12 +93,6 @@ impl Project {
     pub fn webhook_file(&self, resource: &Resource) -> String {
         let group = self.group_module(resource);
         format!("src/webhook/{group}/{}.rs", resource.kind.module())
-    }
-
-    /// The manifest of the CRD of a kind.
-    pub fn crd_file(&self, resource: &Resource) -> String {
-        let group = self.full_group(resource);
-        format!("config/crd/bases/{group}_{}.yaml", resource.plural)
     }
 
     /// The file that converts the version `spoke` to `hub` and back.

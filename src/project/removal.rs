@@ -22,10 +22,10 @@ impl Project {
         let index = project.index(id)?;
         let resource = project.resources.remove(index);
         for (other, controller) in project.controllers() {
-            let is_it = |id| matches!(self.find(id), Ok(Some(kind)) if *kind == resource);
             for (verb, kinds) in [("owns", &controller.owns), ("watches", &controller.watches)] {
                 ensure!(
-                    !kinds.iter().any(is_it),
+                    (kinds.iter())
+                        .all(|id| !matches!(self.find(id), Ok(Some(kind)) if *kind == resource)),
                     Error::Related {
                         id: resource.id(),
                         controller: controller.name.clone(),
@@ -36,10 +36,13 @@ impl Project {
             }
         }
         project.remove_spoke(&resource)?;
-        let versions = project.resources.iter_mut();
-        let versions = versions.filter(|other| self.is_one_kind(other, &resource));
-        let rank = |version: &Resource| (version.is_served(), self.is_converted(version));
-        let newest = versions.max_by(|a, b| (rank(a), &a.version).cmp(&(rank(b), &b.version)));
+        let resources = project.resources.iter_mut();
+        let newest = resources
+            .filter(|other| self.is_one_kind(other, &resource))
+            .max_by_key(|other| {
+                let is_converted = self.is_converted(other);
+                (other.is_served(), is_converted, other.version.clone())
+            });
         if let Some(newest) = newest.filter(|_| resource.is_stored()) {
             if let Some(own) = newest.own_mut() {
                 own.stage = Stage::Stored;
@@ -73,12 +76,11 @@ impl Project {
                 before
                     .controllers
                     .iter()
-                    .map(|controller| format!("`{}`", controller.name))
+                    .map(|there| format!("`{}`", there.name))
             )
         );
         resource.remove_controller(name);
-        if resource.is_builtin() && resource.controllers.is_empty() && resource.webhooks.is_empty()
-        {
+        if resource.is_needless() {
             project.resources.remove(index);
         }
         project.validate()?;
@@ -109,8 +111,7 @@ impl Project {
                 "{before} has no {name} webhook"
             );
         }
-        let is_needless = resource.controllers.is_empty() && resource.webhooks.is_empty();
-        if resource.is_builtin() && is_needless {
+        if resource.is_needless() {
             project.resources.remove(index);
         }
         project.validate()?;
@@ -129,11 +130,11 @@ impl Project {
 
 /// The end of an error: the names that exist.
 fn one_of(names: impl Iterator<Item = String>) -> String {
-    let names: Vec<_> = names.collect();
-    if names.is_empty() {
-        String::new()
+    let list = names.collect::<Vec<_>>().join(", ");
+    if list.is_empty() {
+        list
     } else {
-        format!(": it has {}", names.join(", "))
+        format!(": it has {list}")
     }
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt};
 use super::{
     builtin::Builtin,
     controller::Controller,
-    definition::{Definition, External, Own, Stage, Types},
+    definition::{Conversion, Definition, External, Own, Stage, Types},
     webhook::Webhooks,
 };
 use crate::names::{
@@ -108,6 +108,14 @@ impl Resource {
         }
     }
 
+    /// How the API server converts other versions of the kind to this one by itself.
+    pub fn conversion(&self) -> Conversion {
+        match self.own() {
+            Some(own) => own.conversion,
+            None => Conversion::Missing,
+        }
+    }
+
     /// The versions that a webhook converts to this one and back, if this one is the hub of its kind.
     pub fn spokes(&self) -> Option<&BTreeSet<Version>> {
         self.own()?.spokes.as_ref()
@@ -133,6 +141,11 @@ impl Resource {
     /// Whether the kind is built into Kubernetes.
     pub fn is_builtin(&self) -> bool {
         matches!(self.definition, Definition::Builtin(_))
+    }
+
+    /// Whether the project has no use for the resource: a built-in kind without controllers and webhooks.
+    pub(super) fn is_needless(&self) -> bool {
+        self.is_builtin() && self.controllers.is_empty() && self.webhooks.is_empty()
     }
 
     /// Whether the project defines this version, and the API server serves it.

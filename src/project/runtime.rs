@@ -56,10 +56,11 @@ impl FromStr for Runtime {
             _ => {}
         }
         // These characters need no escape in TOML.
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._+/".contains(c);
-        let is_part = |part: &str| !matches!(part, "" | ".");
+        let mut characters = text.chars();
         ensure!(
-            text.starts_with("../") && text.chars().all(is_plain) && text.split('/').all(is_part),
+            text.starts_with("../")
+                && characters.all(|c| c.is_ascii_alphanumeric() || "-._+/".contains(c))
+                && text.split('/').all(|part| !matches!(part, "" | ".")),
             "`{text}` is neither `vendored`, nor `registry`, nor the path of the runtime in \
              another project of the workspace, as in `../guestbook/{}`",
             Self::FOLDER

@@ -19,6 +19,11 @@ pub enum WebhookCertificates {
 }
 
 impl Project {
+    /// Whether the project has the optional part `feature`.
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+
     /// The name of the Lease that replicas share.
     pub fn lease_name(&self) -> String {
         match &self.lease {
@@ -50,23 +55,20 @@ impl Project {
     /// authorized, which needs cluster-wide permissions. An operator of one namespace gets them only by the feature
     /// [`Feature::MetricsAuth`].
     pub fn has_secure_metrics(&self) -> bool {
-        let has = |feature| self.features.contains(&feature);
-        has(Feature::MetricsSecure) && (!self.namespaced || has(Feature::MetricsAuth))
+        self.has(Feature::MetricsSecure) && (!self.namespaced || self.has(Feature::MetricsAuth))
     }
 
     /// The source of the certificates for webhooks; `None` if the operator serves no webhooks.
     pub fn webhook_certificates(&self) -> Option<WebhookCertificates> {
-        let has = |feature| self.features.contains(&feature);
-        let is_served = self.webhooks().next().is_some() || self.hubs().next().is_some();
-        is_served.then(|| {
-            if has(Feature::WebhookFiles) {
-                WebhookCertificates::Files
-            } else if has(Feature::Certmanager) {
-                WebhookCertificates::Certmanager
-            } else {
-                WebhookCertificates::Operator
-            }
-        })
+        if self.webhooks().next().is_none() && self.hubs().next().is_none() {
+            None
+        } else if self.has(Feature::WebhookFiles) {
+            Some(WebhookCertificates::Files)
+        } else if self.has(Feature::Certmanager) {
+            Some(WebhookCertificates::Certmanager)
+        } else {
+            Some(WebhookCertificates::Operator)
+        }
     }
 
     /// The name of the Deployment, and of its ServiceAccount.

@@ -21,9 +21,9 @@ impl Project {
     /// Reads the text of a `PROJECT` file. An error names the line and the field.
     pub fn parse(text: &str) -> Result<Self> {
         let file = Self::FILE;
-        let blank = |line: &str| line.trim().is_empty() || line.starts_with('#');
+        let mut lines = text.lines();
         ensure!(
-            !text.lines().all(blank),
+            lines.any(|line| !line.trim().is_empty() && !line.starts_with('#')),
             "`{file}` is empty: restore it, for example with `git restore {file}`"
         );
         let mut project: Self = yaml::read(file, text).or_else(|error| {

@@ -68,9 +68,7 @@ impl Project {
             bail!("{resource} has the short name `{name}` twice");
         }
         ensure!(
-            !resource.is_builtin()
-                || !resource.controllers.is_empty()
-                || !resource.webhooks.is_empty(),
+            !resource.is_needless(),
             "{resource} has neither an API nor a controller nor a webhook in this project"
         );
         let group = self.full_group(resource);
@@ -136,22 +134,16 @@ impl Project {
         }
         for resource in self.resources.iter().filter(|resource| resource.has_api()) {
             let (kind, group) = (&resource.kind, self.full_group(resource));
-            let served = self
-                .versions(resource)
-                .filter(|version| version.is_served())
-                .count();
-            let stored = self
-                .versions(resource)
-                .filter(|version| version.is_stored())
-                .count();
-            let conversion = resource.own().map(|own| own.conversion);
+            let served = self.served_versions(resource).count();
+            let versions = self.versions(resource);
+            let stored = versions.filter(|version| version.is_stored()).count();
             ensure!(
                 served > 0,
                 "no version of `{kind}` in `{group}` is served: at least one must be"
             );
             ensure!(
                 served == 1
-                    || conversion != Some(Conversion::Missing)
+                    || resource.conversion() != Conversion::Missing
                     || self.hub_of(resource).is_some(),
                 Error::Unconverted {
                     count: served,
@@ -318,9 +310,9 @@ mod tests {
 
     #[test]
     fn a_kind_without_a_group_needs_a_domain_with_a_dot() {
-        let guestbook = || in_domain(api("webapp", "v1", "Guestbook"));
+        let guestbook = in_domain(api("webapp", "v1", "Guestbook"));
         assert_eq!(
-            error([guestbook()]),
+            error([guestbook.clone()]),
             "`v1/Guestbook` would be in the group `com`, but the API server refuses the CRD of a \
              group without a dot: give the kind a group besides the domain"
         );
@@ -329,21 +321,24 @@ mod tests {
             ..empty()
         };
         assert_eq!(
-            error_in(project.clone(), [with_domain(guestbook(), "example.org")]),
+            error_in(
+                project.clone(),
+                [with_domain(guestbook.clone(), "example.org")]
+            ),
             "`v1/Guestbook` has the `domain` `example.org` and no `group`: a kind without `group` \
              must have the domain of the project, `example.com`"
         );
         assert_eq!(
             error_in(
                 project.clone(),
-                [guestbook(), api("example-com", "v1", "Shelf")]
+                [guestbook.clone(), api("example-com", "v1", "Shelf")]
             ),
             "groups `example.com` and `example-com.example.com` would both be the Rust module `example_com`"
         );
         assert_eq!(
             error_in(
                 project,
-                [guestbook(), in_domain(api("webapp", "v1", "GuestbookSpec"))]
+                [guestbook, in_domain(api("webapp", "v1", "GuestbookSpec"))]
             ),
             "kinds `Guestbook` and `GuestbookSpec` of `v1` would both have the Rust type `GuestbookSpec`"
         );

@@ -116,6 +116,14 @@ mod tests {
         resource
     }
 
+    fn captain() -> Resource {
+        api("crew", "v1", "Captain")
+    }
+
+    fn pod() -> Resource {
+        without_controller(core("core", "v1", "Pod"))
+    }
+
     fn project(resources: impl IntoIterator<Item = Resource>) -> Project {
         let mut project = empty();
         project.resources.extend(resources);
@@ -210,7 +218,6 @@ mod tests {
     #[test]
     fn removing_the_last_webhook_removes_a_kind_of_kubernetes() {
         let id = "v1/Pod".parse().unwrap();
-        let pod = || without_controller(core("core", "v1", "Pod"));
         let mut both = project([with_webhooks(pod(), &[""], &[""])]);
         let defaulting = with_webhooks(pod(), &[""], &[]).webhooks;
         both.remove_webhooks(&id, &defaulting).unwrap();
@@ -234,7 +241,6 @@ mod tests {
 
     #[test]
     fn branches_add_webhooks_to_one_kind() {
-        let captain = || api("crew", "v1", "Captain");
         let [parent, ours, theirs, both, other] = [
             captain(),
             with_webhooks(captain(), &[""], &[]),

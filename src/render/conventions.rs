@@ -33,12 +33,12 @@ const DIGESTS: [&str; FILES.len()] = include!(concat!(env!("OUT_DIR"), "/digests
 
 /// The vendored files of this version, by their path in the project.
 static VENDORED: LazyLock<BTreeMap<String, Vendored>> = LazyLock::new(|| {
-    let files = FILES.iter().zip(DIGESTS);
-    let files = files.map(|((path, text), digest)| {
+    let mut vendored = BTreeMap::new();
+    for ((path, text), digest) in FILES.iter().zip(DIGESTS) {
         let path = format!("{}/{path}", Runtime::FOLDER);
-        (path, Vendored { text, digest })
-    });
-    files.collect()
+        vendored.insert(path, Vendored { text, digest });
+    }
+    vendored
 });
 
 #[cfg(test)]

@@ -17,16 +17,16 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use self::kind::Kind;
 use self::{
     api::{Api, Crd, apis, crds},
     controller::Controller,
     group::{Group, groups},
-    kind::Kind,
     webhook::{Webhook, webhooks},
 };
 use crate::{
     names::{ControllerName, GroupVersionKind, Header},
-    project::{self, Feature, Labels, License, Rule, Runtime, WebhookCertificates},
+    project::{self, External, Feature, Labels, License, Rule, Runtime, WebhookCertificates},
     render::rules::{self, RoleRule, Types},
 };
 
@@ -85,7 +85,7 @@ pub struct Project {
     pub groups: Vec<Group>,
     pub apis: Vec<Api>,
     /// The kinds that other projects define, if their types are in `src/external`.
-    pub externals: Vec<External>,
+    pub externals: Vec<Kind>,
     pub crds: Vec<Crd>,
     pub controllers: Vec<Controller>,
     /// The admission webhooks.
@@ -108,14 +108,6 @@ pub struct Project {
     tests_jobs: bool,
     /// Whether a controller reconciles a kind that another project defines.
     needs_others: bool,
-}
-
-/// A version of a kind that another project defines, with types from a CRD.
-#[derive(Serialize)]
-pub struct External {
-    #[serde(flatten)]
-    pub kind: Kind,
-    module: String,
 }
 
 /// The settings of the Deployment of the operator.
@@ -147,20 +139,22 @@ impl Project {
             controllers.push(view);
         }
         let apis = apis(project, &controllers);
-        let externals = externals(project);
+        let resources = project.resources.iter();
+        let externals = resources
+            .filter(|resource| resource.external() == Some(&External::Given))
+            .map(|resource| Kind::new(project, resource));
         let webhooks = webhooks(project);
         let crate_name = project.repo.crate_name();
-        let has = |feature| project.features.contains(&feature);
         let mut dependencies = Vec::new();
         for dependency in project.dependencies() {
             dependencies.push(json!({ "name": dependency.name(), "source": dependency.toml() }));
         }
         let mut features = BTreeMap::new();
         for feature in Feature::all() {
-            features.insert(feature.to_string().replace('-', "_"), has(*feature));
+            features.insert(feature.to_string().replace('-', "_"), project.has(*feature));
         }
         let metrics_secure = project.has_secure_metrics();
-        let metrics_certificate = metrics_secure && has(Feature::Certmanager);
+        let metrics_certificate = metrics_secure && project.has(Feature::Certmanager);
         let webhook_certificates = project.webhook_certificates();
         let crds = crds(&apis);
         // Only a ClusterRole can grant the permissions for a storage migration.
@@ -206,7 +200,7 @@ impl Project {
                 .iter()
                 .any(|controller| controller.image.is_some()),
             webhook_certificates,
-            network_policy: project.namespaced || has(Feature::NetworkPolicy),
+            network_policy: project.namespaced || project.has(Feature::NetworkPolicy),
             role_kind: if project.namespaced {
                 "Role"
             } else {
@@ -228,7 +222,7 @@ impl Project {
             dependencies,
             groups: groups(project, &controllers),
             crds,
-            externals,
+            externals: externals.collect(),
             defaulting: webhooks.iter().any(|webhook| webhook.defaulting.is_some()),
             validating: converting || webhooks.iter().any(|webhook| webhook.validation.is_some()),
             apis,
@@ -238,24 +232,10 @@ impl Project {
     }
 }
 
-/// The kinds of other projects whose types are in `src/external`.
-fn externals(project: &project::Project) -> Vec<External> {
-    let mut externals = Vec::new();
-    for resource in project.resources.iter() {
-        if resource.external().is_some() && resource.has_given_types() {
-            externals.push(External {
-                kind: Kind::new(project, resource),
-                module: resource.kind.module(),
-            });
-        }
-    }
-    externals
-}
-
 /// Labels in the order of their keys.
 fn labels(labels: &Labels) -> Vec<Value> {
-    let labels = labels.iter();
     labels
+        .iter()
         .map(|(key, value)| json!({ "key": key, "value": value }))
         .collect()
 }

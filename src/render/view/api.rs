@@ -18,7 +18,6 @@ use crate::{
 pub struct Api {
     #[serde(flatten)]
     pub kind: Kind,
-    module: String,
     short_names: Vec<ShortName>,
     /// Whether the API server serves this version.
     served: bool,
@@ -53,7 +52,6 @@ impl Api {
         let spokes = resource.spokes().into_iter().flatten();
         let deprecation = resource.own().map(|own| &own.deprecation);
         Self {
-            module: resource.kind.module(),
             short_names: resource.short_names.clone(),
             served: resource.is_served(),
             stored: resource.is_stored(),

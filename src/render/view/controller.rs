@@ -21,7 +21,6 @@ pub struct Controller {
     pub short_name: String,
     /// The name in the cluster, such as `guestbook.webapp.example.com`.
     pub name: String,
-    pub module: String,
     /// Whether it is the kind's own controller. The names of objects and conditions of other controllers contain the
     /// controller's name, because several controllers may work on the same objects.
     own: bool,
@@ -95,18 +94,22 @@ impl Controller {
         needed: &[NeededRules],
     ) -> Self {
         let mut kind = Kind::new(project, resource);
+        kind.module = resource.controller_module(controller);
         kind.opaque = !resource.has_example(controller);
         let types = Types::of_controller(project, resource, &kind.type_name, &related);
         let types_of_events = Types::of_events();
         let mut rules = Vec::new();
         for needed in needed {
-            rules.push(match needed.purpose {
-                Purpose::Events => rules::of_code(needed, &[&types_of_events]),
-                _ => rules::of_code(needed, &[&types]),
-            });
+            let types = match needed.purpose {
+                Purpose::Events => &types_of_events,
+                _ => &types,
+            };
+            rules.push(rules::of_code(needed, &[types]));
         }
-        let import = |related: &RelatedKind| project.import(&related.resource, &related.type_name);
-        let mut imports: Vec<_> = related.iter().map(import).collect();
+        let mut imports = Vec::new();
+        for kind in &related {
+            imports.push(project.import(&kind.resource, &kind.type_name));
+        }
         if kind.opaque {
             imports.push(project.import(resource, &kind.type_name));
         } else {
@@ -117,30 +120,23 @@ impl Controller {
         sort_imports(&mut imports);
         let own = resource.is_own(controller);
         let prefix = if own { "" } else { controller.name.as_str() };
-        let (owns, watches): (Vec<_>, Vec<_>) =
-            (related.into_iter()).partition(|related| related.relation == Relation::Owned);
-        let owns = owns
-            .into_iter()
-            .map(|owned| Owned::new(project, owned, controller.image.is_some()));
-        let owns: Vec<_> = owns.collect();
-        let watches = watches.into_iter().map(|watched| Watched {
-            kind: Kind::related(project, &watched),
-            identifiers: watched.identifiers,
-        });
-        let watches: Vec<_> = watches.collect();
-        let others = owns
-            .iter()
-            .map(|related| &related.kind)
-            .chain(watches.iter().map(|related| &related.kind));
-        let has = |attribute| {
-            owns.iter()
-                .any(|owned| templates::has(owned.template, attribute))
-        };
-        let tested = !kind.opaque && !others.into_iter().any(Kind::is_external);
+        let mut owns = Vec::new();
+        let mut watches = Vec::new();
+        let mut works_with_others = false;
+        for kind in related {
+            let view = Kind::related(project, &kind);
+            works_with_others |= view.is_external();
+            match kind.relation {
+                Relation::Owned => owns.push(Owned::new(kind, view, controller.image.is_some())),
+                Relation::Watched => watches.push(Watched {
+                    kind: view,
+                    identifiers: kind.identifiers,
+                }),
+            }
+        }
         Self {
             short_name: controller.name.to_string(),
             name: project.controller_name(resource, controller),
-            module: resource.controller_module(controller),
             own,
             condition: format!("{}Ready", prefix.to_upper_camel_case()),
             finalizer: controller.finalizer,
@@ -150,12 +146,12 @@ impl Controller {
             image: controller.image.clone(),
             image_variable: controller.image_variable(),
             is_complete: owns.iter().all(|owned| owned.template != Owned::OTHER),
-            needs_nodes: has("nodes"),
-            owns_jobs: has("jobs"),
-            claims: has("claim"),
-            labels: has("labels"),
-            runs_pods: has("pods"),
-            tested,
+            needs_nodes: Owned::have(&owns, "nodes"),
+            owns_jobs: Owned::have(&owns, "jobs"),
+            claims: Owned::have(&owns, "claim"),
+            labels: Owned::have(&owns, "labels"),
+            runs_pods: Owned::have(&owns, "pods"),
+            tested: !kind.opaque && !works_with_others,
             kind,
             owns,
             watches,
@@ -194,19 +190,22 @@ impl Owned {
     /// The template for kinds without a template of their own.
     const OTHER: &str = "owned/other.rs.tera";
 
-    fn new(project: &Project, owned: RelatedKind, has_image: bool) -> Self {
-        let kind = Kind::related(project, &owned);
+    fn new(owned: RelatedKind, kind: Kind, has_image: bool) -> Self {
         let folder = format!("owned/{}/{}", kind.group.name, kind.version);
-        let own = TEMPLATES.get_file(format!("{folder}/{}.rs.tera", kind.lower));
-        let own = own
-            .filter(|_| kind.core)
-            .and_then(|own| own.path().to_str());
+        let template = TEMPLATES.get_file(format!("{folder}/{}.rs.tera", kind.lower));
+        let path = template.and_then(|template| template.path().to_str());
         Self {
-            template: own.unwrap_or(Self::OTHER),
+            template: path.filter(|_| kind.core).unwrap_or(Self::OTHER),
             runs_image: has_image && kind.core && owned.resource.id().to_string() == Image::KIND,
             identifiers: owned.identifiers,
             kind,
         }
+    }
+
+    /// Whether the template of one of `owns` has this attribute.
+    fn have(owns: &[Self], attribute: &str) -> bool {
+        owns.iter()
+            .any(|owned| templates::has(owned.template, attribute))
     }
 }
 

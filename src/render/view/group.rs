@@ -113,9 +113,9 @@ pub fn groups(project: &Project, controllers: &[Controller]) -> Vec<Group> {
     }
     for controller in controllers {
         if let Some(group) = groups.get_mut(&controller.kind.group) {
-            group.controllers.insert(controller.module.clone());
+            group.controllers.insert(controller.kind.module.clone());
             if controller.tested {
-                group.tested.insert(controller.module.clone());
+                group.tested.insert(controller.kind.module.clone());
             }
         }
     }

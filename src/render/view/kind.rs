@@ -37,6 +37,8 @@ pub struct Kind {
     /// The name of the Rust type in the code.
     #[serde(rename = "type")]
     pub type_name: String,
+    /// The Rust module of the kind, or of a controller of the kind.
+    pub module: String,
     /// The singular: the kind in lower case.
     pub lower: String,
     pub plural: String,
@@ -59,6 +61,7 @@ impl Kind {
         Self {
             kind: resource.kind.to_string(),
             type_name: project.type_name(resource),
+            module: resource.kind.module(),
             lower: resource.kind.lower(),
             plural: resource.plural.to_string(),
             group: GroupNames::new(project, resource),

@@ -10,7 +10,6 @@ use crate::project::{self, Project, Resource};
 pub struct Webhook {
     #[serde(flatten)]
     pub kind: Kind,
-    module: String,
     /// The `use` path of the type of the kind.
     import: String,
     pub defaulting: Option<Hook>,
@@ -34,19 +33,23 @@ impl Webhook {
         if resource.kind.is_taken_by_webhooks() {
             kind.type_name = resource.kind.type_in(&kind.group.module);
         }
-        let project::Webhooks {
-            defaulting,
-            validation,
-        } = &resource.webhooks;
-        let defaulting = defaulting.as_ref();
-        let validation = validation.as_ref();
+        let webhooks = &resource.webhooks;
         Self {
-            module: resource.kind.module(),
             import: project.import(resource, &kind.type_name),
-            defaulting: defaulting
-                .map(|webhook| Hook::new(project, resource, webhook, 'm', "mutate")),
-            validation: validation
-                .map(|webhook| Hook::new(project, resource, webhook, 'v', "validate")),
+            defaulting: Hook::new(
+                project,
+                resource,
+                webhooks.defaulting.as_ref(),
+                'm',
+                "mutate",
+            ),
+            validation: Hook::new(
+                project,
+                resource,
+                webhooks.validation.as_ref(),
+                'v',
+                "validate",
+            ),
             kind,
         }
     }
@@ -56,17 +59,18 @@ impl Hook {
     fn new(
         project: &Project,
         resource: &Resource,
-        webhook: &project::Webhook,
+        webhook: Option<&project::Webhook>,
         letter: char,
         verb: &str,
-    ) -> Self {
+    ) -> Option<Self> {
+        let webhook = webhook?;
         let names = project.webhook_names(resource, webhook, letter, verb);
-        Self {
+        Some(Self {
             name: names.name,
             usual_name: names.usual,
             path: names.path,
             usual_path: webhook.path.is_none(),
-        }
+        })
     }
 }
 
