@@ -369,12 +369,12 @@ mod tests {
 
     /// Replaces everything between two markers, and the markers.
     fn replace(text: &str, from: &str, to: &str, by: &str) -> String {
-        let mut kept = String::new();
+        let mut stripped = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once(from) {
-            kept = kept + before + by;
+            stripped = stripped + before + by;
             rest = after.split_once(to).map_or("", |(_, rest)| rest);
         }
-        kept + rest
+        stripped + rest
     }
 }

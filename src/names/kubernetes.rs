@@ -70,6 +70,7 @@ fn check_project(text: &str) -> Result<()> {
 
 impl Group {
     /// The group without `domain`, if it ends with `domain`: `webapp` of `webapp.com`.
+    #[must_use]
     pub fn without(&self, domain: &Domain) -> Self {
         match self.0.strip_suffix(&format!(".{domain}")) {
             Some(short) => Self(short.to_owned()),

@@ -35,10 +35,8 @@ impl Project {
                 ensure!(changes.is_empty(), Error::Changes { id, changes });
                 resource.add_related_of(before);
             }
-            for other in project.resources.iter_mut() {
-                if self.is_one_kind(other, &resource) {
-                    other.share_crd(&resource);
-                }
+            for other in project.versions_mut(&resource) {
+                other.share_crd(&resource);
             }
             project.resources[index] = resource.clone();
         } else {
@@ -67,8 +65,8 @@ impl Project {
             return Ok(());
         };
         let project = self.clone();
-        for other in self.resources.iter_mut() {
-            if other.version == resource.version || !project.is_one_kind(other, resource) {
+        for other in self.versions_mut(resource) {
+            if other.version == resource.version {
                 continue;
             }
             let is_stored = other.is_stored() && stage == Stage::Stored;

@@ -54,7 +54,7 @@ impl Project {
         }
     }
 
-    /// `id` in the spelling of `PROJECT`. Groups of Kubernetes are given in full.
+    /// `id` in the spelling of `PROJECT`. Groups of Kubernetes have their full names.
     pub(super) fn canonical_name(&self, id: &GroupVersionKind) -> GroupVersionKind {
         let Ok(Some(kind)) = self.find_kind(id) else {
             return id.clone();

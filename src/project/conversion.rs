@@ -97,10 +97,7 @@ impl Project {
         }
         let added = if spokes.is_empty() { &others } else { spokes };
         let mut served = Vec::new();
-        for version in project.resources.iter_mut() {
-            if !self.is_one_kind(version, hub) {
-                continue;
-            }
+        for version in project.versions_mut(hub) {
             let is_hub = version.version == hub.version;
             let is_new = !self.is_member(version) && (is_hub || added.contains(&version.version));
             let id = version.id();
@@ -165,10 +162,8 @@ impl Project {
                 spokes: names(spokes),
             });
         }
-        let project = self.clone();
-        for version in self.resources.iter_mut() {
-            if project.is_one_kind(version, removed)
-                && let Some(own) = version.own_mut()
+        for version in self.versions_mut(removed) {
+            if let Some(own) = version.own_mut()
                 && let Some(spokes) = &mut own.spokes
             {
                 spokes.remove(&removed.version);

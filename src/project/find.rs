@@ -73,6 +73,15 @@ impl Project {
         called.filter(move |other| self.is_one_kind(other, resource))
     }
 
+    /// The same versions, to change them.
+    pub(super) fn versions_mut(&mut self, of: &Resource) -> impl Iterator<Item = &mut Resource> {
+        let domain = &self.domain;
+        self.resources.iter_mut().filter(move |other| {
+            let is_defined = other.has_api() && of.has_api();
+            is_defined && other.kind == of.kind && other.is_in_group_of(of, domain)
+        })
+    }
+
     /// Those of the versions that the API server serves.
     pub fn served_versions(&self, resource: &Resource) -> impl Iterator<Item = &Resource> {
         self.versions(resource)

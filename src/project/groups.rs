@@ -1,34 +1,46 @@
 //! The API groups of a project's kinds.
 
 use super::{definition::Definition, model::Project, resource::Resource};
+use crate::names::Domain;
 
-impl Project {
-    /// The API group as Kubernetes names it: `webapp.com`, or `apps` for a built-in kind. The core group is empty.
-    pub fn full_group(&self, resource: &Resource) -> String {
-        self.group_parts(resource).concat()
-    }
-
-    /// Whether both resources are in the same API group.
-    pub(super) fn is_same_group(&self, a: &Resource, b: &Resource) -> bool {
-        // Compared without the whole names, because a large project compares many.
-        let [a, b] =
-            [a, b].map(|resource| self.group_parts(resource).into_iter().flat_map(str::bytes));
-        a.eq(b)
-    }
-
-    /// The parts of a resource's API group: their concatenation is the group.
-    fn group_parts<'a>(&'a self, resource: &'a Resource) -> [&'a str; 3] {
-        let usual = match &resource.definition {
-            Definition::Own(_) => Some(&self.domain),
+impl Resource {
+    /// The parts of the API group, in a project with this domain: their concatenation is the group.
+    fn group_parts<'a>(&'a self, domain: &'a Domain) -> [&'a str; 3] {
+        let usual = match &self.definition {
+            Definition::Own(_) => Some(domain),
             Definition::Builtin(builtin) => return [builtin.group, "", ""],
             Definition::External(_) => None,
         };
-        let group = resource.group.as_str();
-        match resource.domain.as_ref().or(usual) {
+        let group = self.group.as_str();
+        match self.domain.as_ref().or(usual) {
             Some(domain) if group.is_empty() => [domain.as_str(), "", ""],
             Some(domain) => [group, ".", domain.as_str()],
             None => [group, "", ""],
         }
+    }
+
+    /// Whether both are in the same API group, in a project with this domain.
+    pub(super) fn is_in_group_of(&self, other: &Self, domain: &Domain) -> bool {
+        // Compared without the whole names, because a large project compares many.
+        let [one, other] = [self, other].map(|resource| {
+            resource
+                .group_parts(domain)
+                .into_iter()
+                .flat_map(str::bytes)
+        });
+        one.eq(other)
+    }
+}
+
+impl Project {
+    /// The API group as Kubernetes names it: `webapp.com`, or `apps` for a built-in kind. The core group is empty.
+    pub fn full_group(&self, resource: &Resource) -> String {
+        resource.group_parts(&self.domain).concat()
+    }
+
+    /// Whether both resources are in the same API group.
+    pub(super) fn is_same_group(&self, a: &Resource, b: &Resource) -> bool {
+        a.is_in_group_of(b, &self.domain)
     }
 
     /// The short name of the group: `webapp`, or `example.com` if the domain is the whole group.

@@ -36,13 +36,10 @@ impl Project {
             }
         }
         project.remove_spoke(&resource)?;
-        let resources = project.resources.iter_mut();
-        let newest = resources
-            .filter(|other| self.is_one_kind(other, &resource))
-            .max_by_key(|other| {
-                let is_converted = self.is_converted(other);
-                (other.is_served(), is_converted, other.version.clone())
-            });
+        let newest = project.versions_mut(&resource).max_by_key(|other| {
+            let is_converted = self.is_converted(other);
+            (other.is_served(), is_converted, other.version.clone())
+        });
         if let Some(newest) = newest.filter(|_| resource.is_stored()) {
             if let Some(own) = newest.own_mut() {
                 own.stage = Stage::Stored;
@@ -72,12 +69,7 @@ impl Project {
         ensure!(
             before.controller(name).is_some(),
             "{before} has no controller `{name}`{}",
-            one_of(
-                before
-                    .controllers
-                    .iter()
-                    .map(|there| format!("`{}`", there.name))
-            )
+            one_of((before.controllers.iter()).map(|there| format!("`{}`", there.name)))
         );
         resource.remove_controller(name);
         if resource.is_needless() {
@@ -98,16 +90,13 @@ impl Project {
         let index = project.index(id)?;
         let resource = &mut project.resources[index];
         let before = resource.clone();
-        let Webhooks {
-            defaulting,
-            validation,
-        } = &mut resource.webhooks;
-        for (there, is_asked, name) in [
-            (defaulting, which.defaulting.is_some(), "defaulting"),
-            (validation, which.validation.is_some(), "validating"),
+        let webhooks = &mut resource.webhooks;
+        for (there, asked, name) in [
+            (&mut webhooks.defaulting, &which.defaulting, "defaulting"),
+            (&mut webhooks.validation, &which.validation, "validating"),
         ] {
             ensure!(
-                !is_asked || there.take().is_some(),
+                asked.is_none() || there.take().is_some(),
                 "{before} has no {name} webhook"
             );
         }

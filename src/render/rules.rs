@@ -138,12 +138,11 @@ impl Types {
 pub fn of_code(needed: &NeededRules, types: &[&Types]) -> CodeRules {
     let mut rules = Vec::new();
     for rule in &needed.rules {
-        let verbs = match needed.purpose {
-            Purpose::Owned => Argument::Text("children::VERBS".to_owned()),
-            _ => {
-                let verbs = rule.verbs.iter();
-                Argument::List(verbs.map(|verb| format!("Verb::{verb:?}")).collect())
-            }
+        let verbs = if needed.purpose == Purpose::Owned {
+            Argument::Text("children::VERBS".to_owned())
+        } else {
+            let verbs = rule.verbs.iter();
+            Argument::List(verbs.map(|verb| format!("Verb::{verb:?}")).collect())
         };
         rules.push(code(rule, verbs, types));
     }

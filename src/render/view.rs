@@ -124,20 +124,7 @@ impl Project {
     ///
     /// When a built-in kind is unknown, because `project` was not validated.
     pub fn new(project: &project::Project, replaced: &ReplacedRules) -> Result<Self> {
-        let types = Types::of_project(project);
-        let mut needed = Vec::new();
-        let mut controllers = Vec::new();
-        for (resource, controller) in project.controllers() {
-            let related = project.related(resource, controller)?;
-            let rules = project.rules(resource, controller, &related);
-            let mut view = Controller::new(project, resource, controller, related, &rules);
-            let key = (resource.id(), controller.name.clone());
-            if let Some(rules) = replaced.get(&key) {
-                view.replace(project, resource, rules, &types);
-            }
-            needed.extend(rules.into_iter().flat_map(|rules| rules.rules));
-            controllers.push(view);
-        }
+        let (controllers, mut needed) = controllers(project, replaced)?;
         let apis = apis(project, &controllers);
         let resources = project.resources.iter();
         let externals = resources
@@ -230,6 +217,28 @@ impl Project {
             webhooks,
         })
     }
+}
+
+/// The controllers, and the rules that they need.
+fn controllers(
+    project: &project::Project,
+    replaced: &ReplacedRules,
+) -> Result<(Vec<Controller>, Vec<Rule>)> {
+    let types = Types::of_project(project);
+    let mut controllers = Vec::new();
+    let mut needed = Vec::new();
+    for (resource, controller) in project.controllers() {
+        let related = project.related(resource, controller)?;
+        let rules = project.rules(resource, controller, &related);
+        let mut view = Controller::new(project, resource, controller, related, &rules);
+        let key = (resource.id(), controller.name.clone());
+        if let Some(rules) = replaced.get(&key) {
+            view.replace(project, resource, rules, &types);
+        }
+        needed.extend(rules.into_iter().flat_map(|rules| rules.rules));
+        controllers.push(view);
+    }
+    Ok((controllers, needed))
 }
 
 /// Labels in the order of their keys.

@@ -456,8 +456,8 @@ fn is_default(path: &Path) -> bool {
 }
 
 fn enumeration(variants: &Punctuated<syn::Variant, Token![,]>, scope: &Scope) -> Option<Shape> {
-    let variants: Option<Vec<_>> = variants.iter().map(|item| variant(item, scope)).collect();
-    variants
+    let known: Option<Vec<_>> = variants.iter().map(|item| variant(item, scope)).collect();
+    known
         .filter(|variants| !variants.is_empty())
         .map(Shape::Enum)
 }

@@ -169,10 +169,7 @@ impl Controller {
         types: &Types,
     ) {
         let own = Types::of_controller(project, resource, &self.kind.type_name, &[]);
-        let needed = NeededRules {
-            purpose: Purpose::Replaced,
-            rules: rules.to_vec(),
-        };
+        let needed = NeededRules::new(Purpose::Replaced, rules.to_vec());
         self.rules
             .insert(0, rules::of_code(&needed, &[&own, types]));
     }
