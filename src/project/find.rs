@@ -24,13 +24,13 @@ impl Project {
     /// The version from which a new version of a kind is copied: the hub of the kind's conversion, or the stored
     /// version if there is no hub. `group` is spelled as in `PROJECT`.
     pub fn hub(&self, group: &str, kind: &str) -> Option<&Resource> {
-        let called = self.resources.called(&kind.to_ascii_lowercase());
-        let versions = called
-            .filter(|resource| resource.group.as_str() == group && resource.kind.as_str() == kind);
-        let named: Vec<_> = versions.collect();
-        let mut hubs = named.iter().filter(|version| version.spokes().is_some());
-        let mut stored = named.iter().filter(|version| version.is_stored());
-        hubs.next().or_else(|| stored.next()).copied()
+        let mut called = self.resources.called(&kind.to_ascii_lowercase());
+        let any = called.find(|resource| {
+            let is_called_so = resource.group.as_str() == group && resource.kind.as_str() == kind;
+            is_called_so && resource.has_api()
+        })?;
+        let stored = self.versions(any).find(|version| version.is_stored());
+        self.hub_of(any).or(stored)
     }
 
     /// The kind that `id` names: a resource of the project, or a built-in kind of Kubernetes.

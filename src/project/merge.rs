@@ -63,9 +63,9 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
     );
     for feature in Feature::all() {
         let what = format!("the feature `{feature}`");
-        let third = third.map(|third| third.has(*feature));
+        let in_third = third.map(|third| third.has(*feature));
         if pick(
-            third.as_ref(),
+            in_third.as_ref(),
             ours.has(*feature),
             theirs.has(*feature),
             &what,
@@ -76,8 +76,8 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
     let resources = theirs.resources.iter();
     let others = resources.filter(|resource| ours.position(resource).is_none());
     for resource in ours.resources.iter().chain(others) {
-        let third = third.map(|third| third.same(resource));
-        let picked = match (third, ours.same(resource), theirs.same(resource)) {
+        let in_third = third.map(|third| third.same(resource));
+        let picked = match (in_third, ours.same(resource), theirs.same(resource)) {
             (Some(Some(third)), Some(ours), Some(theirs)) => {
                 Some(pick_resource(&third, ours, &theirs)?)
             }

@@ -231,7 +231,7 @@ struct Converter<'a> {
     /// The pairs that have a conversion, in the order of the file.
     written: Vec<Pair<'a>>,
     /// The pairs that cannot be converted field by field.
-    closed: BTreeSet<Pair<'a>>,
+    opaque: BTreeSet<Pair<'a>>,
     /// What the code uses.
     uses: BTreeSet<Used>,
 }
@@ -242,10 +242,10 @@ impl<'a> Converter<'a> {
             spoke,
             hub,
             written: Vec::new(),
-            closed: BTreeSet::new(),
+            opaque: BTreeSet::new(),
             uses: BTreeSet::new(),
         };
-        converter.close();
+        converter.find_opaque();
         converter
     }
 
@@ -261,9 +261,9 @@ impl<'a> Converter<'a> {
         roots
     }
 
-    /// Finds the pairs that cannot be converted field by field. A pair with a field of such a pair is closed as well,
+    /// Finds the pairs that cannot be converted field by field. A pair with a field of such a pair is opaque as well,
     /// because `From` cannot fail, and a conversion by way of JSON can.
-    fn close(&mut self) {
+    fn find_opaque(&mut self) {
         let mut pairs: Vec<Pair> = self.roots();
         let mut next = 0;
         while let Some(pair) = pairs.get(next).copied() {
@@ -277,20 +277,20 @@ impl<'a> Converter<'a> {
             next += 1;
         }
         loop {
-            let closed: Vec<_> = pairs
+            let found: Vec<_> = pairs
                 .iter()
                 .copied()
-                .filter(|pair| !self.closed.contains(pair) && self.must_be_closed(*pair))
+                .filter(|pair| !self.opaque.contains(pair) && self.must_be_opaque(*pair))
                 .collect();
-            if closed.is_empty() {
+            if found.is_empty() {
                 return;
             }
-            self.closed.extend(closed);
+            self.opaque.extend(found);
         }
     }
 
-    /// Whether `pair` cannot be converted field by field, because of those pairs that are known to be closed.
-    fn must_be_closed(&self, pair: Pair<'a>) -> bool {
+    /// Whether `pair` cannot be converted field by field, because of those pairs that are known to be opaque.
+    fn must_be_opaque(&self, pair: Pair<'a>) -> bool {
         let mut common = self.common(pair).into_iter();
         self.sort(pair).is_none() || common.any(|(spoke, hub)| self.needs_json(spoke, hub))
     }
@@ -299,7 +299,7 @@ impl<'a> Converter<'a> {
     fn sort(&self, (spoke, hub): Pair) -> Option<(&'a TypeItem, &'a TypeItem)> {
         let (spoke, hub) = (self.spoke.items.get(spoke)?, self.hub.items.get(hub)?);
         let is_one_sort = discriminant(&spoke.shape) == discriminant(&hub.shape);
-        (is_one_sort && !matches!(spoke.shape, Shape::Closed)).then_some((spoke, hub))
+        (is_one_sort && !matches!(spoke.shape, Shape::Opaque)).then_some((spoke, hub))
     }
 
     /// The parts that both types of `pair` have.
@@ -325,8 +325,8 @@ impl<'a> Converter<'a> {
         match (from, to) {
             (RustType::Named(from), RustType::Named(to)) => {
                 let pair = way.order((from.as_str(), to.as_str()));
-                let is_closed = self.sort(pair).is_none() || self.closed.contains(&pair);
-                (!is_closed).then_some(How::Into)
+                let is_opaque = self.sort(pair).is_none() || self.opaque.contains(&pair);
+                (!is_opaque).then_some(How::Into)
             }
             (RustType::Named(name), RustType::Path(path))
             | (RustType::Path(path), RustType::Named(name)) => {
@@ -408,21 +408,21 @@ impl<'a> Converter<'a> {
         let source_item = source_types.items.get(source_name);
         let target_item = target_types.items.get(target_name);
         let shapes = (source_item.map(|item| &item.shape)).zip(target_item.map(|item| &item.shape));
-        let is_closed = self.closed.contains(&pair);
-        let body = match shapes {
+        let is_opaque = self.opaque.contains(&pair);
+        let taken_apart = match shapes {
             Some((Shape::Struct(from), Shape::Struct(to))) => {
                 Some(self.structure(&source, from, to, way))
             }
-            Some((Shape::Enum(from), Shape::Enum(to))) if !is_closed => {
+            Some((Shape::Enum(from), Shape::Enum(to))) if !is_opaque => {
                 Some(Body::Sure(self.enumeration(&source, from, to, way)))
             }
-            Some((Shape::Newtype(from), Shape::Newtype(to))) if !is_closed => {
+            Some((Shape::Newtype(from), Shape::Newtype(to))) if !is_opaque => {
                 let value = self.value("value.0", from, to, way, None);
                 value.map(|value| Body::Sure(format!("        Self({value})\n")))
             }
             _ => None,
         };
-        let body = body.unwrap_or_else(|| {
+        let body = taken_apart.unwrap_or_else(|| {
             self.uses.insert(Used::Json);
             Body::Fallible("        through_json(&value)\n".to_owned())
         });
@@ -657,7 +657,7 @@ impl<'a> Converter<'a> {
         let path = format!("{module}::{name}");
         let item = target.items.get(name);
         match item.map(|item| (&item.shape, item.is_default)) {
-            None | Some((Shape::Closed, _)) => {
+            None | Some((Shape::Opaque, _)) => {
                 Expression::new(Sort::Computed, "Default::default()")
             }
             Some((_, true)) => Expression::new(Sort::Computed, format!("{path}::default()")),

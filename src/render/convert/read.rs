@@ -1,7 +1,7 @@
 //! Reads the Rust types of one version of a kind.
 //!
 //! A user writes these types, so they can be any Rust. What this reader does not understand is [`RustType::Unclear`] or
-//! [`Shape::Closed`]: the conversion then needs no knowledge of it.
+//! [`Shape::Opaque`]: the conversion then needs no knowledge of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ pub(super) enum Shape {
     Enum(Vec<Variant>),
     Newtype(Box<Part>),
     /// A type that other modules cannot take apart, or that the reader does not understand.
-    Closed,
+    Opaque,
 }
 
 impl Shape {
@@ -69,7 +69,7 @@ impl Shape {
                 parts.collect()
             }
             Self::Newtype(part) => vec![("0", part)],
-            Self::Closed => Vec::new(),
+            Self::Opaque => Vec::new(),
         }
     }
 }
@@ -164,7 +164,7 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
         let is_nameable = is_nameable(visibility, attributes) && generics.params.is_empty();
         let item = TypeItem {
             is_default: (settings(attributes, "derive").iter()).any(|name| is_default(name.path())),
-            shape: shape.filter(|_| is_nameable).unwrap_or(Shape::Closed),
+            shape: shape.filter(|_| is_nameable).unwrap_or(Shape::Opaque),
         };
         types.items.insert(ident.to_string(), item);
     }
