@@ -6,29 +6,34 @@
 
 mod conventions;
 pub mod convert;
+mod document;
+mod origin;
 mod rules;
+mod syntax;
 mod templates;
 mod vendored;
 mod view;
 
-pub use self::{conventions::CONVENTIONS, view::ReplacedRules};
-
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use include_dir::File as TemplateFile;
 use serde::Serialize;
-use serde_json::Value;
-use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
+use tera::{Context, Tera};
 
+pub use self::{
+    conventions::CONVENTIONS, convert::ConversionFile, document::document, origin::Origin,
+    view::ReplacedRules,
+};
+use self::{
+    document::ONCE,
+    origin::Item,
+    syntax::tera,
+    templates::{TEMPLATES, Template, files},
+};
 use crate::{
     engine::{Text, Texts},
     limits::Total,
     project::{Feature, Project, Runtime},
-    render::convert::{File, convert},
-    render::templates::{TEMPLATES, files},
-    visible::visible,
-    yaml::scalar,
 };
 
 /// The template of the header of each Rust file.
@@ -36,9 +41,6 @@ const HEADER: &str = "header.tera";
 
 /// The folder of the templates of features. A feature with its own files has a folder in it.
 const FEATURE: &str = "feature";
-
-/// The folder of templates that are no part of a project's desired state: what a command writes once.
-const ONCE: &str = "once";
 
 /// The files of a project, except `PROJECT`.
 #[derive(Debug, Default)]
@@ -48,128 +50,9 @@ pub struct Rendered {
     /// The origin of each file.
     pub origins: BTreeMap<String, Origin>,
     /// The files that convert between two versions of a kind.
-    pub conversions: Vec<Conversion>,
+    pub conversions: Vec<ConversionFile>,
     /// The size of all texts together.
     total: Total,
-}
-
-/// A file that converts between two versions of a kind. Its code depends on the types of both versions.
-#[derive(Debug)]
-pub struct Conversion {
-    /// The path of the file.
-    pub path: String,
-    /// The path of the file that lists the versions that are converted.
-    pub list: String,
-    /// The name of the version that is converted to the hub.
-    pub version: String,
-    kind: String,
-    /// The path of the types of this version.
-    spoke: String,
-    /// The path of the types of the hub.
-    hub: String,
-    /// The text of the file before the code.
-    head: Text,
-}
-
-impl Conversion {
-    /// Whether `path` is one of the two files with the types.
-    pub fn is_of(&self, path: &str) -> bool {
-        path == self.spoke || path == self.hub
-    }
-
-    /// The text of the file, and whether both versions have a status. `types` returns the text of a file.
-    pub fn text(&self, types: impl Fn(&str) -> Option<Text>) -> (Text, bool) {
-        let (spoke, hub) = (types(&self.spoke), types(&self.hub));
-        let code = convert(
-            &self.kind,
-            File {
-                path: &self.spoke,
-                text: spoke.as_ref().map(Text::content),
-            },
-            File {
-                path: &self.hub,
-                text: hub.as_ref().map(Text::content),
-            },
-        );
-        let text = format!("{}\n{}", self.head.content(), code.text);
-        (text.into(), code.has_status)
-    }
-}
-
-/// The template and the item from which a file is rendered. An origin contains neither the name nor the domain of the
-/// project: when these change, a file may get another path, but keeps its origin.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Origin {
-    template: &'static str,
-    item: Item,
-}
-
-/// The item for which a template is rendered, such as `webapp/v1/Guestbook`. Parts that do not apply are empty; for the
-/// project itself, all of them are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Item {
-    /// The group, spelled as in `PROJECT`.
-    group: String,
-    version: String,
-    /// The kind or the controller.
-    name: String,
-}
-
-impl Item {
-    fn new(group: &str, version: &str, name: &str) -> Self {
-        let [group, version, name] = [group, version, name].map(str::to_owned);
-        Self {
-            group,
-            version,
-            name,
-        }
-    }
-}
-
-impl Origin {
-    /// The API group of the item; empty for the project itself, and if the domain is the whole group.
-    pub fn group(&self) -> &str {
-        &self.item.group
-    }
-
-    /// The kind of the item, if the item is a version of a kind of the project.
-    pub fn kind(&self) -> Option<&str> {
-        let Item { version, name, .. } = &self.item;
-        (!version.is_empty() && !name.is_empty()).then_some(name)
-    }
-
-    /// The origin of the same template for an item of another group.
-    #[must_use]
-    pub fn in_group(&self, group: &str) -> Self {
-        let mut origin = self.clone();
-        group.clone_into(&mut origin.item.group);
-        origin
-    }
-
-    /// The origin of the same template for another version.
-    #[must_use]
-    pub fn in_version(&self, version: &str) -> Self {
-        let mut origin = self.clone();
-        version.clone_into(&mut origin.item.version);
-        origin
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Item {
-            group,
-            version,
-            name,
-        } = &self.item;
-        let parts = [group, version, name].map(String::as_str);
-        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        write!(f, "`{}`", self.template)?;
-        if !parts.is_empty() {
-            write!(f, " for `{}`", parts.join("/"))?;
-        }
-        Ok(())
-    }
 }
 
 /// Renders all files of `project`, except `PROJECT`.
@@ -196,56 +79,6 @@ pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
         Ok(())
     })?;
     Ok(places)
-}
-
-/// Renders a document that a command writes once, from the template `once/<name>.tera`. The texts in `context` may come
-/// from files that nobody checked: each stays on one line, and hidden characters are shown as escapes.
-///
-/// # Errors
-///
-/// When the template has a defect.
-pub fn document(name: &str, context: &impl Serialize) -> Result<Text> {
-    let template = format!("{ONCE}/{name}.tera");
-    let file = TEMPLATES.get_file(&template);
-    let text = file.and_then(TemplateFile::contents_utf8);
-    let text = text.with_context(|| format!("there is no template `{template}`"))?;
-    let mut values = serde_json::to_value(context)?;
-    show(&mut values);
-    let mut tera = tera()?;
-    tera.add_raw_template(&template, text)?;
-    let rendered = tera.render(&template, &Context::from_serialize(&values)?);
-    let rendered =
-        rendered.with_context(|| format!("failed to render the template `{template}`"))?;
-    Ok(format!("{}\n", rendered.trim_matches('\n')).into())
-}
-
-/// Escapes the hidden characters in all texts of `value`.
-fn show(value: &mut Value) {
-    match value {
-        Value::String(text) => *text = visible(text).into_owned(),
-        Value::Array(values) => values.iter_mut().for_each(show),
-        Value::Object(fields) => fields.values_mut().for_each(show),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// The template engine, without templates.
-fn tera() -> Result<Tera> {
-    let mut tera = Tera::new();
-    // None of these delimiters occurs in a rendered file, unlike `{{` in Rust and `{#` in shells.
-    tera.set_delimiters(Delimiters {
-        block_start: "[%".into(),
-        block_end: "%]".into(),
-        variable_start: "[=".into(),
-        variable_end: "=]".into(),
-        comment_start: "[#".into(),
-        comment_end: "#]".into(),
-    })?;
-    tera.autoescape_on([""; 0]);
-    tera.register_filter("cell", cell);
-    tera.register_filter("rust", rust);
-    tera.register_filter("yaml", yaml);
-    Ok(tera)
 }
 
 impl Rendered {
@@ -294,27 +127,27 @@ impl Rendered {
 
     /// Adds the code to the files that convert between two versions, of which the templates have the head.
     fn convert(&mut self, project: &Project) -> Result<()> {
-        for hub in project.hubs() {
-            for spoke in project.versions(hub) {
-                let path = project.conversion_file(hub, &spoke.version);
-                let is_spoke = (hub.spokes()).is_some_and(|spokes| spokes.contains(&spoke.version));
-                let Some(head) = self.texts.get(&path).filter(|_| is_spoke) else {
-                    continue;
-                };
-                let conversion = Conversion {
-                    list: project.hub_file(hub),
-                    version: spoke.version.to_string(),
-                    kind: hub.kind.to_string(),
-                    spoke: project.types_file(spoke),
-                    hub: project.types_file(hub),
-                    head: head.clone(),
-                    path,
-                };
-                let (text, _) = conversion.text(|types| self.texts.get(types).cloned());
-                self.total.add(text.len())?;
-                self.texts.insert(conversion.path.clone(), text);
-                self.conversions.push(conversion);
-            }
+        for spoke in project.resources.iter() {
+            let Some(hub) = project.hub_of_spoke(spoke) else {
+                continue;
+            };
+            let path = project.conversion_file(hub, &spoke.version);
+            let Some(head) = self.texts.get(&path).cloned() else {
+                continue;
+            };
+            let conversion = ConversionFile {
+                list: project.hub_file(hub),
+                version: spoke.version.to_string(),
+                kind: hub.kind.to_string(),
+                spoke: project.types_file(spoke),
+                hub: project.types_file(hub),
+                head,
+                path,
+            };
+            let (text, _) = conversion.text(|types| self.texts.get(types).cloned());
+            self.total.add(text.len())?;
+            self.texts.insert(conversion.path.clone(), text);
+            self.conversions.push(conversion);
         }
         Ok(())
     }
@@ -366,9 +199,8 @@ impl Visitor<'_> {
         data: impl Serialize,
         item: &Item,
     ) -> Result<()> {
-        let mut templates: Vec<_> = (self.templates.iter().copied())
-            .filter(|template| template.is_in(scope))
-            .collect();
+        let mut templates = self.templates.to_vec();
+        templates.retain(|template| template.is_in(scope));
         // A feature need not have files of its own.
         ensure!(
             !templates.is_empty() || scope.starts_with(FEATURE),
@@ -507,29 +339,28 @@ impl<'a> Templates<'a> {
         for group in &view.groups {
             let name = group.names.key.as_str();
             visitor.scope("group", "group", group, &Item::new(name, "", ""))?;
-            for version in &group.versions {
+            for version in group.versions.values() {
                 let item = Item::new(name, &version.name, "");
                 visitor.scope("version", "version", version, &item)?;
             }
-            for version in &group.external_versions {
+            for version in group.external_versions.values() {
                 let item = Item::new(name, &version.name, "");
                 visitor.scope("external-version", "version", version, &item)?;
             }
         }
         for external in &view.externals {
-            let kind = &external.kind;
-            let item = Item::new(kind.group.key.as_str(), &kind.version, &kind.kind);
-            visitor.scope("external", "external", external, &item)?;
+            visitor.scope(
+                "external",
+                "external",
+                external,
+                &Item::of_version(external),
+            )?;
         }
         for api in &view.apis {
-            let (group, kind) = (api.kind.group.key.as_str(), &api.kind.kind);
-            let item = Item::new(group, &api.kind.version, kind);
-            visitor.scope("api", "api", api, &item)?;
+            visitor.scope("api", "api", api, &Item::of_version(&api.kind))?;
         }
         for crd in &view.crds {
-            let kind = &crd.stored.kind;
-            let item = Item::new(kind.group.key.as_str(), "", &kind.kind);
-            visitor.scope("kind", "crd", crd, &item)?;
+            visitor.scope("kind", "crd", crd, &Item::of_kind(&crd.stored.kind))?;
         }
         for controller in &view.controllers {
             // The item has no kind and version, because the name of a controller is unique in its group.
@@ -538,9 +369,7 @@ impl<'a> Templates<'a> {
             visitor.scope("controller", "controller", controller, &item)?;
         }
         for webhook in &view.webhooks {
-            let (group, kind) = (webhook.kind.group.key.as_str(), &webhook.kind.kind);
-            let item = Item::new(group, "", kind);
-            visitor.scope("webhook", "webhook", webhook, &item)?;
+            visitor.scope("webhook", "webhook", webhook, &Item::of_kind(&webhook.kind))?;
         }
         Ok(())
     }
@@ -602,7 +431,7 @@ impl<'a> Templates<'a> {
 /// To parse them too would make `init` a quarter slower.
 fn unused(project: &Project, view: &view::Project) -> Vec<String> {
     let mut unused: Vec<_> = (Feature::all().iter())
-        .filter(|feature| !project.features.contains(feature))
+        .filter(|feature| !project.has(**feature))
         .map(|feature| format!("{FEATURE}/{feature}"))
         .collect();
     unused.push(ONCE.to_owned());
@@ -622,63 +451,6 @@ fn unused(project: &Project, view: &view::Project) -> Vec<String> {
         }
     }
     unused
-}
-
-/// A filter: a text as a YAML scalar.
-fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
-    scalar(text).map_err(tera::Error::message)
-}
-
-/// A filter: a text as a Rust literal.
-#[expect(clippy::unnecessary_wraps, reason = "what a filter is")]
-fn rust(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
-    Ok(format!("{text:?}"))
-}
-
-/// A filter: a text as code in a cell of a Markdown table, or `-` for an empty text.
-#[expect(clippy::unnecessary_wraps, reason = "what a filter is")]
-fn cell(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
-    Ok(match text {
-        "" => "-".to_owned(),
-        text => format!("`{}`", text.replace('|', "\\|").replace('`', "'")),
-    })
-}
-
-/// A template, without its text.
-#[derive(Debug, Clone, Copy)]
-struct Template {
-    /// The path in the folder `templates`.
-    name: &'static str,
-    /// The template of the path of the rendered file. Its name is the same text.
-    path: &'static str,
-}
-
-impl Template {
-    fn new(file: &TemplateFile<'static>) -> Result<Self> {
-        let name = (file.path().to_str()).context("the path of a template is not UTF-8")?;
-        let path = name
-            .strip_suffix(".tera")
-            .with_context(|| format!("`{name}` must end in .tera"))?;
-        Ok(Self { name, path })
-    }
-
-    /// Whether the template is below `folder`.
-    fn is_in(self, folder: &str) -> bool {
-        let rest = self.name.strip_prefix(folder);
-        rest.is_some_and(|rest| rest.starts_with('/'))
-    }
-
-    /// Whether the template renders Rust code.
-    fn is_rust(self) -> bool {
-        self.path
-            .rsplit_once('.')
-            .is_some_and(|(_, end)| end == "rs")
-    }
-
-    /// Whether the path has a variable or a block. Most paths have none, and need not be parsed.
-    fn has_variable_path(self) -> bool {
-        self.path.contains('[')
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use anyhow::{Result, anyhow};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use serde_path_to_error::{Deserializer, Track};
 use serde_yaml::{
@@ -31,6 +31,16 @@ pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T> {
 /// Reads the fields of `T` from a text that may have other fields, too. Returns the default if that fails.
 pub fn read_or_default<T: DeserializeOwned + Default>(text: &str) -> T {
     serde_yaml::from_str_with_options(text, limits()).unwrap_or_default()
+}
+
+/// Reads a list. A field without a value, such as `features:` alone, is an empty list: some versions of the YAML library
+/// refuse it.
+pub fn list<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: serde::Deserializer<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// The documents of a text that rscaffold did not write, such as manifests. Limits keep the time to read it short.
@@ -130,12 +140,8 @@ pub fn write_manifest(value: impl Serialize) -> Result<String> {
     write_as(value, false)
 }
 
-/// `text` as a scalar in a rendered file, quoted if YAML would read it as something else, such as `on` or `1.5`.
-pub fn scalar(text: &str) -> Result<String> {
-    as_in_manifest(text)
-}
-
-/// `value` as in the manifests that the rendered operator writes with the same library.
+/// `value` as in the manifests that the rendered operator writes with the same library. A text is quoted if YAML would
+/// read it as something else, such as `on` or `1.5`.
 pub fn as_in_manifest<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     let mut options = serde_yaml::SerializerOptions::default();
     // Never wrap a long text.

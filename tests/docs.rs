@@ -783,7 +783,7 @@ fn a_name_that_is_gone_is_reported_with_its_line() {
     let variable = ["NO_SUCH", "VARIABLE"].join("_");
     let text = format!(
         "\
-`Project::parse` in `src/project/file.rs`, found by `cargo test --lib the_order_of_resources`
+`Project::parse` in `src/project/text.rs`, found by `cargo test --lib the_order_of_resources`
 `Project::parse_all` in `src/project/all.rs` and `src/project/<name>.rs`, `names::Gone`
 ```sh
 `gone.rs` in a block

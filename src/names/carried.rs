@@ -2,65 +2,33 @@
 
 use anyhow::{Result, ensure};
 
-use super::{Domain, allow_only, limit, read_or, traits};
+use super::{
+    check::{allow_only, limit, names},
+    kubernetes::Domain,
+};
 
-/// The name of a finalizer: `example.com/finalizer`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FinalizerName(String);
+names! {
+    /// The name of a finalizer: `example.com/finalizer`.
+    FinalizerName: "the name of a finalizer", "example.com/finalizer", str::to_owned, check_qualified;
 
-/// The name of a field manager, which owns the fields that it applies: `guestbook.example.com`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldManager(String);
+    /// The name of a field manager, which owns the fields that it applies: `guestbook.example.com`.
+    FieldManager: "the name of a field manager", "guestbook.example.com", str::to_owned, check_manager;
 
-/// The key of a label: `team`, `example.com/team`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LabelKey(String);
+    /// The key of a label: `team`, `example.com/team`.
+    LabelKey: "the key of a label", "example.com/team", str::to_owned, check_qualified;
 
-/// The value of a label, which may be empty: `readers`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LabelValue(String);
-
-traits!(FinalizerName.0, FieldManager.0, LabelKey.0, LabelValue.0);
-
-impl FinalizerName {
-    fn read(text: &str) -> Result<Self> {
-        let words = ("the name of a finalizer", "example.com/finalizer");
-        read_or(text, words, text, check_qualified)?;
-        Ok(Self(text.to_owned()))
-    }
+    /// The value of a label, which may be empty: `readers`.
+    LabelValue: "the value of a label", "readers", str::to_owned, |text| match text {
+        "" => Ok(()),
+        text => check_part(text),
+    };
 }
 
-impl FieldManager {
-    fn read(text: &str) -> Result<Self> {
-        let words = ("the name of a field manager", "guestbook.example.com");
-        read_or(text, words, text, |text| {
-            ensure!(!text.is_empty(), "it must not be empty");
-            let hint = ", only letters, digits, `-`, `_`, `.` and `/`";
-            allow_only(text, |c| is_inner(c) || c == '/', hint)?;
-            limit(text, 128)
-        })?;
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl LabelKey {
-    fn read(text: &str) -> Result<Self> {
-        let words = ("the key of a label", "example.com/team");
-        read_or(text, words, text, check_qualified)?;
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl LabelValue {
-    fn read(text: &str) -> Result<Self> {
-        read_or(text, ("the value of a label", "readers"), text, |text| {
-            if text.is_empty() {
-                return Ok(());
-            }
-            check_part(text)
-        })?;
-        Ok(Self(text.to_owned()))
-    }
+fn check_manager(text: &str) -> Result<()> {
+    ensure!(!text.is_empty(), "it must not be empty");
+    let hint = ", only letters, digits, `-`, `_`, `.` and `/`";
+    allow_only(text, |c| is_inner(c) || c == '/', hint)?;
+    limit(text, 128)
 }
 
 /// Checks a qualified name of Kubernetes: a name, with or without a domain before it.
@@ -80,9 +48,8 @@ fn check_part(text: &str) -> Result<()> {
     let hint = ", only letters, digits, `-`, `_` and `.`";
     allow_only(text, is_inner, hint)?;
     limit(text, MAX)?;
-    let is_outer = |c: char| c.is_ascii_alphanumeric();
     ensure!(
-        text.starts_with(is_outer) && text.ends_with(is_outer),
+        text.starts_with(char::is_alphanumeric) && text.ends_with(char::is_alphanumeric),
         "it must begin and end with a letter or a digit"
     );
     Ok(())

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::{allow_only, limit, read_or};
+use super::check::{allow_only, limit};
 
 /// The characters of a DNS name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,52 +15,30 @@ pub(super) enum Form {
     Subdomain,
 }
 
-/// The rules for a type of DNS name, and the words for it in errors.
-pub(super) struct Shape {
-    /// The type of the name with an article, such as `a group`.
-    pub what: &'static str,
-    pub example: &'static str,
-    /// The maximal number of characters.
-    pub max: usize,
-    pub form: Form,
-    /// Whether it may be empty.
-    pub optional: bool,
-}
-
-impl Shape {
-    /// Checks a name; the error suggests a valid name.
-    pub fn check(&self, text: &str) -> Result<()> {
-        let words = (self.what, self.example);
-        let near = self.near(text);
-        let near = if near.is_empty() { text } else { &near };
-        read_or(text, words, near, |text| self.reason(text))
-    }
-
-    /// Checks a name. The error has only the reason.
-    pub fn reason(&self, text: &str) -> Result<()> {
-        if text.is_empty() && self.optional {
-            return Ok(());
-        }
+impl Form {
+    /// Checks a name of at most `max` characters. The error is the reason.
+    pub fn check(self, text: &str, max: usize) -> Result<()> {
         ensure!(!text.is_empty(), "it must not be empty");
-        let has_dots = self.form == Form::Subdomain;
-        let ok = |c: char| {
-            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (has_dots && c == '.')
-        };
+        let has_dots = self == Form::Subdomain;
         let dot = if has_dots { ", `.`" } else { "" };
         let hint = format!(", only lower-case letters, digits{dot} and `-`");
-        allow_only(text, ok, &hint)?;
-        limit(text, self.max)?;
+        allow_only(
+            text,
+            |c| matches!(c, 'a'..='z' | '0'..='9' | '-') || has_dots && c == '.',
+            &hint,
+        )?;
+        limit(text, max)?;
         text.split('.')
             .try_for_each(|label| self.check_label(label))
     }
 
-    fn check_label(&self, label: &str) -> Result<()> {
-        let (each, first) = match self.form {
+    fn check_label(self, label: &str) -> Result<()> {
+        let (each, first) = match self {
             Form::Label => ("it", "a letter"),
             Form::LabelOrNumber => ("it", "a letter or digit"),
             Form::Subdomain => ("each part between dots", "a letter or digit"),
         };
-        let may_be_digit = self.form != Form::Label;
+        let may_be_digit = self != Form::Label;
         ensure!(
             !label.is_empty(),
             "there must be something before and after each dot"
@@ -77,12 +55,12 @@ impl Shape {
     }
 
     /// The valid name that is closest to this one.
-    fn near(&self, text: &str) -> String {
+    pub fn near(self, text: &str) -> String {
         text.trim_matches(|c: char| !c.is_ascii_alphanumeric())
             .chars()
             .map(|c| match c {
                 '_' | ' ' => '-',
-                '.' if self.form != Form::Subdomain => '-',
+                '.' if self != Form::Subdomain => '-',
                 c => c.to_ascii_lowercase(),
             })
             .collect()
@@ -91,43 +69,46 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
+    use std::str::FromStr;
+
     use super::*;
+    use crate::names::check::names;
 
-    const LABEL: Shape = Shape {
-        what: "a label",
-        example: "web",
-        max: 63,
-        form: Form::Label,
-        optional: false,
-    };
-    const SUBDOMAIN: Shape = Shape {
-        what: "a subdomain",
-        example: "web.com",
-        max: 253,
-        form: Form::Subdomain,
-        optional: false,
-    };
-    const OPTIONAL: Shape = Shape {
-        optional: true,
-        ..SUBDOMAIN
-    };
+    names! {
+        /// A label.
+        Label: "a label", "web", |text| Form::Label.near(text), |text| Form::Label.check(text, 63);
 
-    fn error(shape: &Shape, text: &str) -> String {
-        shape.check(text).unwrap_err().to_string()
+        /// A name with dots.
+        Subdomain: "a subdomain", "web.com", |text| Form::Subdomain.near(text), check_subdomain;
+
+        /// The same, if there is one.
+        Optional: "a subdomain", "web.com", |text| Form::Subdomain.near(text), |text| match text {
+            "" => Ok(()),
+            text => check_subdomain(text),
+        };
+    }
+
+    fn check_subdomain(text: &str) -> Result<()> {
+        Form::Subdomain.check(text, 253)
+    }
+
+    fn error<T: FromStr<Err = anyhow::Error>>(text: &str) -> String {
+        let error = text.parse::<T>().err().unwrap();
+        error.to_string()
     }
 
     #[test]
     fn good_names() {
         for name in ["a", "web", "a1", "a-b", "a--b", &"a".repeat(63)] {
-            assert!(LABEL.check(name).is_ok(), "{name}");
+            assert!(name.parse::<Label>().is_ok(), "{name}");
         }
         for name in ["a", "3scale", "a.b-c.0", &"a".repeat(253)] {
-            assert!(SUBDOMAIN.check(name).is_ok(), "{name}");
+            assert!(name.parse::<Subdomain>().is_ok(), "{name}");
         }
-        assert!(OPTIONAL.check("").is_ok());
+        assert!("".parse::<Optional>().is_ok());
         // An empty name is valid here, but it is no suggestion for a bad name.
         assert_eq!(
-            error(&OPTIONAL, " "),
+            error::<Optional>(" "),
             "` ` is not a subdomain: a space is not allowed, only lower-case letters, digits, `.` and `-`, \
              as in `web.com`"
         );
@@ -166,7 +147,7 @@ mod tests {
             ),
         ];
         for (name, expected) in cases {
-            assert_eq!(error(&LABEL, name), expected);
+            assert_eq!(error::<Label>(name), expected);
         }
         let cases = [
             (
@@ -191,15 +172,15 @@ mod tests {
             ),
         ];
         for (name, expected) in cases {
-            assert_eq!(error(&SUBDOMAIN, name), expected);
+            assert_eq!(error::<Subdomain>(name), expected);
         }
     }
 
     #[test]
     fn errors_for_long_names_have_the_limit() {
         let reason = "it has 64 characters, at most 63 are allowed, as in `web`";
-        assert!(error(&LABEL, &"a".repeat(64)).ends_with(reason));
+        assert!(error::<Label>(&"a".repeat(64)).ends_with(reason));
         let reason = "it has 254 characters, at most 253 are allowed, as in `web.com`";
-        assert!(error(&SUBDOMAIN, &"a".repeat(254)).ends_with(reason));
+        assert!(error::<Subdomain>(&"a".repeat(254)).ends_with(reason));
     }
 }

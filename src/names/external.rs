@@ -3,49 +3,48 @@
 use anyhow::{Context as _, Result, bail, ensure};
 use semver::VersionReq;
 
-use super::{allow_only, read_or, rust::is_keyword, traits};
+use super::{
+    check::{allow_only, names, read_or, traits},
+    rust::is_keyword,
+};
 
-/// The path of a Rust type: `cert_manager::v1::Certificate`, or `crate::cert::Certificate`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TypePath(String);
+names! {
+    /// The path of a Rust type: `cert_manager::v1::Certificate`, or `crate::cert::Certificate`.
+    TypePath: "the path of a Rust type", "cert_manager::v1::Certificate", str::to_owned, check_path;
+}
 
 impl TypePath {
     /// The crate of the path: `cert_manager`, or `crate` for the project's own.
     pub fn crate_ident(&self) -> &str {
-        self.0.split("::").next().unwrap_or_default()
+        self.0.split("::").next().unwrap_or(&self.0)
     }
+}
 
-    fn read(text: &str) -> Result<Self> {
-        let words = ("the path of a Rust type", "cert_manager::v1::Certificate");
-        read_or(text, words, text, Self::check)
-    }
-
-    fn check(text: &str) -> Result<Self> {
+fn check_path(text: &str) -> Result<()> {
+    ensure!(
+        !text.contains('/'),
+        "it is a Go package, but a type of a Rust crate is needed"
+    );
+    let parts: Vec<_> = text.split("::").collect();
+    for (index, part) in parts.iter().enumerate() {
         ensure!(
-            !text.contains('/'),
-            "it is a Go package, but a type of a Rust crate is needed"
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
+            "each part between `::` must be a Rust identifier"
         );
-        let parts: Vec<_> = text.split("::").collect();
-        for (index, part) in parts.iter().enumerate() {
-            ensure!(
-                part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                    && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
-                "each part between `::` must be a Rust identifier"
-            );
-            ensure!(
-                !is_keyword(part) || (index, *part) == (0, "crate"),
-                "`{part}` is a keyword of Rust"
-            );
-        }
-        let [_, .., name] = parts.as_slice() else {
-            bail!("it must begin with a crate, and `::`");
-        };
         ensure!(
-            name.starts_with(|c: char| c.is_ascii_uppercase()),
-            "it must end in the name of the type"
+            !is_keyword(part) || (index, *part) == (0, "crate"),
+            "`{part}` is a keyword of Rust"
         );
-        Ok(Self(text.to_owned()))
     }
+    let [_, .., name] = parts.as_slice() else {
+        bail!("it must begin with a crate, and `::`");
+    };
+    ensure!(
+        name.starts_with(|c: char| c.is_ascii_uppercase()),
+        "it must end in the name of the type"
+    );
+    Ok(())
 }
 
 /// A crate, and where cargo gets it: `cert-manager@0.1`, `widgets@../widgets`, or
@@ -59,7 +58,7 @@ pub struct Dependency {
 impl Dependency {
     /// The name of the crate: `cert-manager`.
     pub fn name(&self) -> &str {
-        self.text.split('@').next().unwrap_or_default()
+        self.text.split('@').next().unwrap_or(&self.text)
     }
 
     /// The crate in Rust code: `cert_manager`.
@@ -83,14 +82,17 @@ impl Dependency {
         let (name, source) = text
             .split_once('@')
             .context("the name of the crate must be followed by `@` and its version")?;
-        let ok = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         ensure!(
-            name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(ok),
+            name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && (name.chars()).all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'),
             "`{name}` is not the name of a crate"
         );
         // These characters need no escape in TOML.
-        let ok = |c: char| c == ' ' || (c.is_ascii_graphic() && !"\"\\`".contains(c));
-        allow_only(source, ok, "")?;
+        allow_only(
+            source,
+            |c| c == ' ' || c.is_ascii_graphic() && !"\"\\`".contains(c),
+            "",
+        )?;
         let toml = if source.contains("://") {
             match source.split_once('?') {
                 None => format!("{{ git = \"{source}\" }}"),
@@ -113,12 +115,14 @@ impl Dependency {
             );
             format!("\"{source}\"")
         };
-        let text = text.to_owned();
-        Ok(Self { text, toml })
+        Ok(Self {
+            text: text.to_owned(),
+            toml,
+        })
     }
 }
 
-traits!(Dependency.text, TypePath.0);
+traits!(Dependency.text);
 
 #[cfg(test)]
 mod tests {

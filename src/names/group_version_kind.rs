@@ -2,7 +2,11 @@
 
 use anyhow::{Result, bail};
 
-use super::{Group, Kind, Version, traits};
+use super::{
+    check::traits,
+    kind::Kind,
+    kubernetes::{Group, Version},
+};
 
 /// A kind with its group and version: `apps/v1/Deployment`. Without a group, as in `v1/ConfigMap`, the kind is in the
 /// core group of Kubernetes, or the project's domain is its group.

@@ -1,8 +1,8 @@
 //! The header of each Rust file, in a project that has its own header.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
-use super::traits;
+use super::check::traits;
 use crate::visible::is_hidden;
 
 /// The lines of a header, without comment markers.
@@ -21,12 +21,9 @@ impl Header {
     /// # Errors
     /// When the file has no text, more than 100 lines or 16 KB, or invisible characters.
     pub fn of_file(text: &str) -> Result<Self> {
-        let text = text.trim_start_matches('\u{feff}').replace('\t', "    ");
-        let lines: Vec<_> = text.lines().map(without_marks).collect();
-        let has_text = |line: &&str| !line.is_empty();
-        let start = lines.iter().position(has_text).unwrap_or_default();
-        let end = lines.iter().rposition(has_text).map_or(0, |last| last + 1);
-        lines[start..end].join("\n").parse()
+        let spaced = text.trim_start_matches('\u{feff}').replace('\t', "    ");
+        let lines: Vec<_> = spaced.lines().map(without_marks).collect();
+        lines.join("\n").trim_matches('\n').parse()
     }
 
     /// Its lines.
@@ -54,9 +51,9 @@ impl Header {
         for (index, line) in text.split('\n').enumerate() {
             let number = index + 1;
             if let Some(hidden) = line.chars().find(|char| is_hidden(*char)) {
-                let hidden = hidden.escape_unicode();
-                anyhow::bail!(
-                    "line {number} of the license header has the invisible character `{hidden}`"
+                bail!(
+                    "line {number} of the license header has the invisible character `{}`",
+                    hidden.escape_unicode()
                 );
             }
             ensure!(
@@ -64,9 +61,8 @@ impl Header {
                 "line {number} of the license header ends in white space"
             );
         }
-        let is_trimmed = !text.starts_with('\n') && !text.ends_with('\n');
         ensure!(
-            is_trimmed,
+            !text.starts_with('\n') && !text.ends_with('\n'),
             "the license header begins or ends with an empty line"
         );
         Ok(Self(text.to_owned()))
@@ -75,13 +71,13 @@ impl Header {
 
 /// The line without comment markers: `//`, `/*`, `*/`, and the `*` before each line of a block comment.
 fn without_marks(line: &str) -> &str {
-    let line = line.trim_end();
-    let line = line.strip_suffix("*/").unwrap_or(line).trim_end();
-    let text = line.trim_start();
+    let mut text = line.trim_end();
+    text = text.strip_suffix("*/").unwrap_or(text).trim_end();
+    let begin = text.trim_start();
     let marks = ["/**", "/*", "//", "*"];
-    match marks.iter().find_map(|mark| text.strip_prefix(mark)) {
+    match marks.iter().find_map(|mark| begin.strip_prefix(mark)) {
         Some(rest) => rest.strip_prefix(' ').unwrap_or(rest),
-        None => line,
+        None => text,
     }
 }
 

@@ -5,60 +5,38 @@ use std::{fmt, str::FromStr};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{allow_only, limit, read_or, traits};
+use super::check::{allow_only, limit, names};
 use crate::visible::is_hidden;
 
-/// The name of an image, such as `memcached:1.6` or `ghcr.io/me/cache@sha256:…`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ImageName(String);
+names! {
+    /// The name of an image, such as `memcached:1.6` or `ghcr.io/me/cache@sha256:…`.
+    ImageName: "the name of an image", "memcached:1.6", str::trim, check_image;
 
-traits!(ImageName.0);
-
-impl ImageName {
-    fn read(text: &str) -> Result<Self> {
-        // A repository has at most 255 characters, a tag at most 128, and a digest at most 135.
-        const MAX: usize = 400;
-        let what = ("the name of an image", "memcached:1.6");
-        read_or(text, what, text.trim(), |text| {
-            let allowed = |c: char| {
-                c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@')
-            };
-            allow_only(
-                text,
-                allowed,
-                ", only letters, digits, `.`, `_`, `-`, `/`, `:` and `@`",
-            )?;
-            limit(text, MAX)?;
-            let is_good = |c: char| c.is_ascii_alphanumeric();
-            ensure!(
-                text.starts_with(is_good) && text.ends_with(is_good),
-                "it must begin and end with a letter or a digit"
-            );
-            Ok(())
-        })?;
-        Ok(Self(text.to_owned()))
-    }
+    /// A word of a command, such as `--memory-limit=64`.
+    CommandWord: "a word of a command", "--memory-limit=64", str::trim, check_word;
 }
 
-/// A word of a command, such as `--memory-limit=64`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CommandWord(String);
+fn check_image(text: &str) -> Result<()> {
+    // A repository has at most 255 characters, a tag at most 128, and a digest at most 135.
+    const MAX: usize = 400;
+    let hint = ", only letters, digits, `.`, `_`, `-`, `/`, `:` and `@`";
+    allow_only(
+        text,
+        |c| c.is_ascii_alphanumeric() || "._-/:@".contains(c),
+        hint,
+    )?;
+    limit(text, MAX)?;
+    ensure!(
+        text.starts_with(char::is_alphanumeric) && text.ends_with(char::is_alphanumeric),
+        "it must begin and end with a letter or a digit"
+    );
+    Ok(())
+}
 
-traits!(CommandWord.0);
-
-impl CommandWord {
-    fn read(text: &str) -> Result<Self> {
-        let what = ("a word of a command", "--memory-limit=64");
-        read_or(text, what, text.trim(), |text| {
-            ensure!(!text.is_empty(), "it is empty");
-            allow_only(
-                text,
-                |c| !is_hidden(c) && c != '\t',
-                ", only printable characters",
-            )
-        })?;
-        Ok(Self(text.to_owned()))
-    }
+fn check_word(text: &str) -> Result<()> {
+    ensure!(!text.is_empty(), "it is empty");
+    let hint = ", only printable characters";
+    allow_only(text, |c| !is_hidden(c) && c != '\t', hint)
 }
 
 /// The port of a container.
@@ -112,14 +90,13 @@ macro_rules! number {
             type Err = anyhow::Error;
 
             fn from_str(text: &str) -> Result<Self> {
-                let number = text.parse::<i64>().ok();
-                let number = number.with_context(|| {
+                let number = text.parse::<i64>().ok().with_context(|| {
                     format!(
                         concat!("`{}` is not ", $what, ", as in `", $example, "`"),
                         text
                     )
-                })?;
-                Self::try_from(number)
+                });
+                Self::try_from(number?)
             }
         }
     };

@@ -5,16 +5,16 @@ use heck::{ToSnakeCase, ToUpperCamelCase};
 use serde::Serialize;
 
 use super::{
-    ControllerName, Plural, allow_only, limit,
+    check::{allow_only, limit, names},
+    kubernetes::{ControllerName, Plural},
     plural::plural,
-    read_or,
     rust::{has, module},
-    traits,
 };
 
-/// A kind of objects: `Guestbook`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind(String);
+names! {
+    /// A kind of objects: `Guestbook`.
+    Kind: "a kind", "Guestbook", str::to_upper_camel_case, check;
+}
 
 /// Names that the Rust type of a kind cannot have, because the code around the type would not compile. Found by
 /// compiling a project for each name: `Clone`, `Box`, `Ok` and `Status` do compile.
@@ -41,8 +41,6 @@ const TAKEN_BY_GIVEN: &str = "IntOrString Time Value";
 const TAKEN_BY_WEBHOOKS: &str = "Defaulter Validator";
 
 impl Kind {
-    const MAX: usize = 63;
-
     /// The singular of the resource: `guestbook`.
     pub fn lower(&self) -> String {
         self.0.to_ascii_lowercase()
@@ -61,23 +59,6 @@ impl Kind {
     /// The usual plural: `guestbooks`.
     pub fn plural(&self) -> Plural {
         Plural::of(&self.lower())
-    }
-
-    fn read(text: &str) -> Result<Self> {
-        let near = text.to_upper_camel_case();
-        read_or(text, ("a kind", "Guestbook"), &near, Self::check)
-    }
-
-    fn check(text: &str) -> Result<Self> {
-        ensure!(!text.is_empty(), "it must not be empty");
-        let ok = |c: char| c.is_ascii_alphanumeric();
-        allow_only(text, ok, ", only letters and digits")?;
-        ensure!(
-            text.starts_with(|c: char| c.is_ascii_uppercase()),
-            "it must begin with an upper-case letter"
-        );
-        limit(text, Self::MAX)?;
-        Ok(Self(text.to_owned()))
     }
 
     /// Whether the Rust type of the kind needs another name. `is_given` says whether the types come
@@ -111,6 +92,21 @@ impl Kind {
     }
 }
 
+fn check(text: &str) -> Result<()> {
+    const MAX: usize = 63;
+    ensure!(!text.is_empty(), "it must not be empty");
+    allow_only(
+        text,
+        |c| c.is_ascii_alphanumeric(),
+        ", only letters and digits",
+    )?;
+    ensure!(
+        text.starts_with(|c: char| c.is_ascii_uppercase()),
+        "it must begin with an upper-case letter"
+    );
+    limit(text, MAX)
+}
+
 /// The identifiers for objects of a kind in Rust code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Identifiers {
@@ -128,8 +124,6 @@ impl Identifiers {
         }
     }
 }
-
-traits!(Kind.0);
 
 #[cfg(test)]
 mod tests {
@@ -266,9 +260,12 @@ mod tests {
         assert!(error(&"A".repeat(64)).ends_with(long));
     }
 
+    fn kind(text: &str) -> Kind {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn types_from_a_crd_and_webhooks_take_more_names() {
-        let kind = |text: &str| text.parse::<Kind>().unwrap();
         assert!(kind("Option").is_taken(false) && kind("S").is_taken(false));
         assert!(kind("Time").is_taken(true) && !kind("Time").is_taken(false));
         assert!(kind("Validator").is_taken_by_webhooks() && !kind("Validator").is_taken(true));
@@ -372,12 +369,12 @@ mod tests {
 
     /// Replaces everything between two markers, and the markers.
     fn replace(text: &str, from: &str, to: &str, by: &str) -> String {
-        let mut kept = String::new();
+        let mut stripped = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once(from) {
-            kept = kept + before + by;
+            stripped = stripped + before + by;
             rest = after.split_once(to).map_or("", |(_, rest)| rest);
         }
-        kept + rest
+        stripped + rest
     }
 }

@@ -5,95 +5,80 @@ use std::cmp::Ordering;
 use anyhow::{Result, anyhow, bail};
 
 use super::{
-    dns::{Form, Shape},
-    limit,
+    check::{limit, names, traits},
+    dns::Form,
     plural::plural,
     rust::module,
-    traits,
 };
 
-macro_rules! dns {
-    ($($(#[$doc:meta])+ $name:ident: $shape:expr;)+) => {$(
-        $(#[$doc])+
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
+/// The largest number of characters of a label of DNS, and of a whole name.
+const LABEL: usize = 63;
+const NAME: usize = 253;
 
-        impl $name {
-            const SHAPE: Shape = $shape;
-
-            fn read(text: &str) -> Result<Self> {
-                Self::SHAPE.check(text)?;
-                Ok(Self(text.to_owned()))
-            }
-        }
-
-        traits!($name.0);
-    )+};
-}
-
-dns! {
+names! {
     /// The domain of a project's API groups: `com`, `example.com`.
-    Domain: Shape { what: "a domain", example: "example.com", max: 253, form: Form::Subdomain, optional: false };
+    Domain: "a domain", "example.com", near_name, check_name;
 
     /// An API group without its domain: `webapp`, `batch-jobs.infra`. If the group is empty, the domain
     /// alone is the group.
-    Group: Shape { what: "a group", example: "webapp", max: 253, form: Form::Subdomain, optional: true };
+    Group: "a group", "webapp", near_name, |text| match text {
+        "" => Ok(()),
+        text => check_name(text),
+    };
 
     /// The name of a resource in URLs and RBAC rules: `guestbooks`.
-    Plural: Shape { what: "a plural", example: "guestbooks", max: 63, form: Form::Label, optional: false };
+    Plural: "a plural", "guestbooks", near_label, check_label;
 
     /// An abbreviation of a resource for kubectl: `gb`.
-    ShortName: Shape { what: "a short name", example: "gb", max: 63, form: Form::Label, optional: false };
+    ShortName: "a short name", "gb", near_label, check_label;
 
     /// The name of a controller, unique in its group: `backup`.
-    ControllerName: Shape {
-        what: "the name of a controller",
-        example: "backup",
-        max: 63,
-        form: Form::Label,
-        optional: false,
-    };
+    ControllerName: "the name of a controller", "backup", near_label, check_label;
 
     /// The name of the Lease that replicas share: `guestbook.example.com`.
-    LeaseName: Shape {
-        what: "the name of a Lease",
-        example: "guestbook.example.com",
-        max: 253,
-        form: Form::Subdomain,
-        optional: false,
-    };
+    LeaseName: "the name of a Lease", "guestbook.example.com", near_name, check_name;
 
     /// The namespace that the operator is deployed to: `guestbook-system`.
-    NamespaceName: Shape {
-        what: "the name of a namespace",
-        example: "guestbook-system",
-        max: 63,
-        form: Form::LabelOrNumber,
-        optional: false,
-    };
+    NamespaceName: "the name of a namespace", "guestbook-system", near_label,
+        |text| Form::LabelOrNumber.check(text, LABEL);
 
     /// The name of the project, and the prefix of the names of its objects: `guestbook`.
-    ProjectName: Shape {
-        what: "a project name",
-        example: "guestbook",
-        // The name of its Service, `<name>-metrics`, has at most 63 characters and begins with a letter.
-        max: 55,
-        form: Form::Label,
-        optional: false,
-    };
+    ProjectName: "a project name", "guestbook", near_label, check_project;
+}
+
+fn near_name(text: &str) -> String {
+    Form::Subdomain.near(text)
+}
+
+fn check_name(text: &str) -> Result<()> {
+    Form::Subdomain.check(text, NAME)
+}
+
+fn near_label(text: &str) -> String {
+    Form::Label.near(text)
+}
+
+fn check_label(text: &str) -> Result<()> {
+    Form::Label.check(text, LABEL)
+}
+
+fn check_project(text: &str) -> Result<()> {
+    // The name of its Service, `<name>-metrics`, has at most 63 characters and begins with a letter.
+    const MAX: usize = 55;
+    Form::Label.check(text, MAX)
 }
 
 impl Group {
     /// The group without `domain`, if it ends with `domain`: `webapp` of `webapp.com`.
     #[must_use]
     pub fn without(&self, domain: &Domain) -> Self {
-        let short = self.0.strip_suffix(domain.as_str());
-        let short = short.and_then(|short| short.strip_suffix('.'));
-        Self(short.unwrap_or(&self.0).to_owned())
+        match self.0.strip_suffix(&format!(".{domain}")) {
+            Some(short) => Self(short.to_owned()),
+            None => self.clone(),
+        }
     }
 
     /// `name` with the group as prefix, as kubebuilder names files and roles.
-    #[must_use]
     pub fn prefixed(&self, name: &str, separator: char) -> String {
         match self.0.as_str() {
             "" => name.to_owned(),
@@ -102,13 +87,11 @@ impl Group {
     }
 
     /// The name of Kubernetes' core group in commands and in `PROJECT`.
-    #[must_use]
     pub fn core() -> Self {
         Self("core".to_owned())
     }
 
     /// No group: the domain alone is the group.
-    #[must_use]
     pub fn none() -> Self {
         Self(String::new())
     }
@@ -157,7 +140,7 @@ impl ProjectName {
     /// Turns the name of a folder into a project name: `My App` becomes `my-app`.
     pub fn from_folder(folder: &str) -> Result<Self> {
         let name = folder.to_lowercase().replace(['_', '.', ' '], "-");
-        if let Err(reason) = Self::SHAPE.reason(&name) {
+        if let Err(reason) = check_project(&name) {
             bail!("the folder's name `{folder}` cannot be the name of the project: {reason}");
         }
         Ok(Self(name))
@@ -180,11 +163,10 @@ fn priority(version: &str) -> Option<(&str, [(usize, &str); 2])> {
         Some((stability, [major, minor]))
     });
     let (stability, numbers) = unstable.unwrap_or(("stable", [rest, "1"]));
-    let is_number = |number: &str| {
+    let are_numbers = numbers.into_iter().all(|number| {
         number.starts_with(|c: char| c != '0') && number.bytes().all(|b| b.is_ascii_digit())
-    };
-    let numbers_are_good = numbers.into_iter().all(is_number);
-    numbers_are_good.then(|| (stability, numbers.map(|number| (number.len(), number))))
+    });
+    are_numbers.then(|| (stability, numbers.map(|number| (number.len(), number))))
 }
 
 impl Ord for Version {
@@ -201,16 +183,17 @@ impl PartialOrd for Version {
 
 impl Version {
     fn read(text: &str) -> Result<Self> {
-        const MAX: usize = 63;
         if priority(text).is_none() {
             let near = format!("v{}", text.to_ascii_lowercase().trim_start_matches('v'));
-            let meant = priority(&near).map(|_| format!("; did you mean `{near}`?"));
+            let meant = match priority(&near) {
+                Some(_) => format!("; did you mean `{near}`?"),
+                None => String::new(),
+            };
             bail!(
-                "`{text}` is not an API version: it must look like `v1`, `v1beta2` or `v2alpha1`{}",
-                meant.unwrap_or_default()
+                "`{text}` is not an API version: it must look like `v1`, `v1beta2` or `v2alpha1`{meant}"
             );
         }
-        limit(text, MAX).map_err(|reason| anyhow!("`{text}` is not an API version: {reason}"))?;
+        limit(text, LABEL).map_err(|reason| anyhow!("`{text}` is not an API version: {reason}"))?;
         Ok(Self(text.to_owned()))
     }
 }

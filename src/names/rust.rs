@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-use super::{allow_only, limit, read_or, traits};
+use super::check::{allow_only, limit, names, read_or, traits};
 use crate::visible::is_hidden;
 
 /// Keywords of Rust 2024, including those that are reserved for later.
@@ -51,63 +51,65 @@ pub(super) fn module(name: &str) -> String {
     module
 }
 
-/// The name of the generated project's package, library and program: `guestbook`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CrateName(String);
+/// Names that cargo or rustc refuses, or that have another meaning in the project's code.
+const TAKEN: [(&str, &str); 6] = [
+    ("is a keyword of Rust", KEYWORDS),
+    ("is reserved by Windows", WINDOWS),
+    (
+        "is a crate of Rust itself",
+        "alloc core proc_macro std test",
+    ),
+    (
+        "is a folder that cargo builds in",
+        "build deps examples incremental",
+    ),
+    ("is a dependency of the generated project", DEPENDENCIES),
+    (
+        "is a module that the generated `main.rs` uses",
+        "api controller manifests",
+    ),
+];
+
+names! {
+    /// The name of the generated project's package, library and program: `guestbook`.
+    CrateName: "a crate name", "guestbook-operator", near_crate, check_crate;
+}
 
 impl CrateName {
-    /// The limit of crates.io.
-    const MAX: usize = 64;
-
-    /// Names that cargo or rustc refuses, or that have another meaning in the project's code.
-    const TAKEN: &[(&str, &str)] = &[
-        ("is a keyword of Rust", KEYWORDS),
-        ("is reserved by Windows", WINDOWS),
-        (
-            "is a crate of Rust itself",
-            "alloc core proc_macro std test",
-        ),
-        (
-            "is a folder that cargo builds in",
-            "build deps examples incremental",
-        ),
-        ("is a dependency of the generated project", DEPENDENCIES),
-        (
-            "is a module that the generated `main.rs` uses",
-            "api controller manifests",
-        ),
-    ];
-
     /// The crate in Rust code: `my_operator`.
     pub fn ident(&self) -> String {
         self.0.replace('-', "_")
     }
+}
 
-    fn read(text: &str) -> Result<Self> {
-        let near = text.to_ascii_lowercase().replace([' ', '.'], "-");
-        let words = ("a crate name", "guestbook-operator");
-        read_or(text, words, &near, Self::check)
-    }
+fn near_crate(text: &str) -> String {
+    text.to_ascii_lowercase().replace([' ', '.'], "-")
+}
 
-    fn check(text: &str) -> Result<Self> {
-        let ident = text.replace('-', "_");
-        let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-        ensure!(!text.is_empty(), "it must not be empty");
-        allow_only(text, ok, ", only lower-case letters, digits, `-` and `_`")?;
-        ensure!(
-            text.starts_with(|c: char| c.is_ascii_lowercase()),
-            "it must begin with a letter"
-        );
-        ensure!(
-            !ident.contains("__"),
-            "it must not have two of `-` and `_` in a row"
-        );
-        limit(text, Self::MAX)?;
-        if let Some((owner, _)) = Self::TAKEN.iter().find(|(_, names)| has(names, &ident)) {
-            bail!("it {owner}");
-        }
-        Ok(Self(text.to_owned()))
+fn check_crate(text: &str) -> Result<()> {
+    // The limit of crates.io.
+    const MAX: usize = 64;
+    let ident = text.replace('-', "_");
+    ensure!(!text.is_empty(), "it must not be empty");
+    let hint = ", only lower-case letters, digits, `-` and `_`";
+    allow_only(
+        text,
+        |c| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_'),
+        hint,
+    )?;
+    ensure!(
+        text.starts_with(|c: char| c.is_ascii_lowercase()),
+        "it must begin with a letter"
+    );
+    ensure!(
+        !ident.contains("__"),
+        "it must not have two of `-` and `_` in a row"
+    );
+    limit(text, MAX)?;
+    if let Some((owner, _)) = TAKEN.iter().find(|(_, names)| has(names, &ident)) {
+        bail!("it {owner}");
     }
+    Ok(())
 }
 
 /// The repository of the code: `guestbook`, `github.com/me/guestbook`, or an argument of
@@ -133,14 +135,14 @@ impl Repo {
     fn read(text: &str) -> Result<Self> {
         let words = ("a repository", "github.com/me/guestbook");
         let (host, path) = read_or(text, words, text, host_and_path)?;
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let name = name.to_ascii_lowercase().replace('.', "-");
-        let crate_name = CrateName::check(&name).map_err(|reason| {
+        let last = path.rsplit('/').next().unwrap_or(path);
+        let name = last.to_ascii_lowercase().replace('.', "-");
+        check_crate(&name).map_err(|reason| {
             anyhow!("`{text}` ends in `{name}`, which cannot be the name of the crate: {reason}")
         })?;
         Ok(Self {
             url: host.map(|host| format!("https://{host}/{path}")),
-            crate_name,
+            crate_name: CrateName(name),
             text: text.to_owned(),
         })
     }
@@ -169,7 +171,7 @@ impl WorkspaceRoot {
     }
 }
 
-traits!(CrateName.0, Repo.text, WorkspaceRoot.0);
+traits!(Repo.text, WorkspaceRoot.0);
 
 /// The host of a repository, if it names one, and the path without `.git`.
 fn host_and_path(text: &str) -> Result<(Option<&str>, &str)> {
@@ -177,11 +179,14 @@ fn host_and_path(text: &str) -> Result<(Option<&str>, &str)> {
     if let Some(bad) = text.chars().find(|c| is_hidden(*c)) {
         bail!("`{}` is not allowed", bad.escape_unicode());
     }
-    let (host, path) = split(text)?;
-    let path = path.strip_suffix('/').unwrap_or(path);
-    let path = path.strip_suffix(".git").unwrap_or(path);
-    let ok = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);
-    allow_only(path, ok, "")?;
+    let (host, mut path) = split(text)?;
+    path = path.strip_suffix('/').unwrap_or(path);
+    path = path.strip_suffix(".git").unwrap_or(path);
+    allow_only(
+        path,
+        |c| c.is_ascii_alphanumeric() || "-._~+/".contains(c),
+        "",
+    )?;
     ensure!(
         path.split('/').all(|part| !matches!(part, "" | "." | "..")),
         "each part between slashes must be a name"

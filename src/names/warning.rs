@@ -2,35 +2,29 @@
 
 use anyhow::{Result, ensure};
 
-use super::{allow_only, read_or, traits};
+use super::check::{allow_only, names};
 use crate::visible::is_hidden;
 
-/// A warning, such as `use v2`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Warning(String);
+names! {
+    /// A warning, such as `use v2`.
+    Warning: "the warning of a deprecated version", "use v2", str::trim, check;
+}
 
-traits!(Warning.0);
+fn check(text: &str) -> Result<()> {
+    // The limit of the API server, which counts bytes.
+    const MAX: usize = 256;
+    ensure!(!text.trim().is_empty(), "it is empty");
+    ensure!(
+        text.len() <= MAX,
+        "it has {} bytes, at most {MAX} are allowed",
+        text.len()
+    );
+    let hint = ", only printable characters";
+    allow_only(text, |c| c == ' ' || !is_blank(c) && !is_hidden(c), hint)
+}
 
-impl Warning {
-    fn read(text: &str) -> Result<Self> {
-        // The limit of the API server, which counts bytes.
-        const MAX: usize = 256;
-        let what = ("the warning of a deprecated version", "use v2");
-        read_or(text, what, text.trim(), |text| {
-            ensure!(!text.trim().is_empty(), "it is empty");
-            ensure!(
-                text.len() <= MAX,
-                "it has {} bytes, at most {MAX} are allowed",
-                text.len()
-            );
-            let is_blank = |c: char| {
-                c.is_whitespace() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}')
-            };
-            let allowed = |c: char| c == ' ' || !is_blank(c) && !is_hidden(c);
-            allow_only(text, allowed, ", only printable characters")
-        })?;
-        Ok(Self(text.to_owned()))
-    }
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}')
 }
 
 #[cfg(test)]

@@ -2,38 +2,33 @@
 
 use anyhow::{Result, ensure};
 
-use super::{allow_only, read_or, traits};
+use super::check::{allow_only, names};
 
-/// The URL path of a webhook, such as `/mutate-webapp-example-com-v1-guestbook`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WebhookPath(String);
+names! {
+    /// The URL path of a webhook, such as `/mutate-webapp-example-com-v1-guestbook`.
+    WebhookPath: "the path of a webhook", "/validate-guestbook", near, check;
+}
 
-traits!(WebhookPath.0);
+fn near(text: &str) -> String {
+    format!("/{}", text.to_lowercase().trim_matches('/'))
+}
 
-impl WebhookPath {
-    fn read(text: &str) -> Result<Self> {
-        let what = ("the path of a webhook", "/validate-guestbook");
-        let near = format!("/{}", text.to_lowercase().trim_matches('/'));
-        read_or(text, what, &near, |text| {
-            ensure!(text.starts_with('/'), "it must begin with `/`");
-            let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '.' | '/');
-            allow_only(
-                text,
-                allowed,
-                ", only lower-case letters, digits, `-`, `.` and `/`",
-            )?;
-            // The API server checks each part of the path.
-            for part in text[1..].split('/') {
-                let is_good = |c: char| c.is_ascii_alphanumeric();
-                ensure!(
-                    part.starts_with(is_good) && part.ends_with(is_good),
-                    "each of its parts must begin and end with a letter or a digit"
-                );
-            }
-            Ok(())
-        })?;
-        Ok(Self(text.to_owned()))
+fn check(text: &str) -> Result<()> {
+    ensure!(text.starts_with('/'), "it must begin with `/`");
+    let hint = ", only lower-case letters, digits, `-`, `.` and `/`";
+    allow_only(
+        text,
+        |c| matches!(c, 'a'..='z' | '0'..='9' | '-' | '.' | '/'),
+        hint,
+    )?;
+    // The API server checks each part of the path.
+    for part in text[1..].split('/') {
+        ensure!(
+            part.starts_with(char::is_alphanumeric) && part.ends_with(char::is_alphanumeric),
+            "each of its parts must begin and end with a letter or a digit"
+        );
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1149,7 +1149,7 @@ proptest! {
         prop_assert!(marked["src/webhook/core/pod.rs"].contains("\"kube-system\""));
         prop_assert!(marked["config/default/kustomization.yaml"].contains(MARK));
         prop_assert!(marked.keys().eq(found.keys()));
-        let scalar = yaml::scalar(&namespace).unwrap();
+        let scalar = yaml::as_in_manifest(&namespace).unwrap();
         for (path, marked) in &marked {
             // A namespace such as `on` has quotes in YAML.
             let marked = marked.replace(&format!("\nnamespace: {MARK}\n"), &format!("\nnamespace: {scalar}\n"));

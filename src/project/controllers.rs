@@ -1,102 +1,12 @@
-//! The controllers of a kind: the kind's own controller, which has the name of the kind, and additional ones.
+//! The controllers of a project: the own controller of a kind has the name of the kind; a kind can have more controllers.
 
-use std::{cell::LazyCell, collections::BTreeMap, ops::Not};
+use std::{cell::LazyCell, collections::BTreeMap};
 
 use anyhow::{Result, bail, ensure};
-use serde::{Deserialize, Serialize};
 
-use super::{Image, Project, Resource, Types, resource::change};
-use crate::names::{ControllerName, FieldManager, FinalizerName, GroupVersionKind};
-
-/// A controller of a kind.
-// The fields are in the order of the file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    rename_all = "camelCase",
-    deny_unknown_fields,
-    expecting = "the fields of a controller"
-)]
-pub struct Controller {
-    /// The owner of the fields that the controller applies, if it is not the name of the controller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub field_manager: Option<FieldManager>,
-    /// Whether the controller cleans up before an object is deleted.
-    #[serde(default, skip_serializing_if = "Not::not")]
-    pub finalizer: bool,
-    /// The name of the finalizer, if it is not the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finalizer_name: Option<FinalizerName>,
-    /// The image that the controller runs in a Deployment for each object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image: Option<Image>,
-    /// The controller's name, unique in the group.
-    pub name: ControllerName,
-    /// The kinds of the objects that the controller creates, in the spelling of [`Project::parse`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub owns: Vec<GroupVersionKind>,
-    /// The types of the kind when the controller was created. If the user had replaced the example by then, the
-    /// controller names none of their fields.
-    #[serde(default, skip_serializing_if = "Types::is_example")]
-    pub types: Types,
-    /// The kinds that the controller's objects refer to, in the same spelling.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub watches: Vec<GroupVersionKind>,
-}
-
-impl Controller {
-    /// A controller without a finalizer, which owns and watches nothing.
-    pub fn new(name: ControllerName) -> Self {
-        Self {
-            field_manager: None,
-            finalizer: false,
-            finalizer_name: None,
-            image: None,
-            name,
-            owns: Vec::new(),
-            types: Types::Example,
-            watches: Vec::new(),
-        }
-    }
-}
+use super::{controller::Controller, model::Project, resource::Resource};
 
 impl Resource {
-    /// The controller of this name.
-    pub fn controller(&self, name: &ControllerName) -> Option<&Controller> {
-        self.controllers.iter().find(|there| there.name == *name)
-    }
-
-    /// Adds a controller, or replaces the controller with the same name. The kind's own controller stays the first.
-    pub fn set_controller(&mut self, controller: Controller) {
-        self.remove_controller(&controller.name);
-        self.controllers.push(controller);
-        self.sort_controllers();
-    }
-
-    /// Removes the controller of this name.
-    pub fn remove_controller(&mut self, name: &ControllerName) {
-        self.controllers.retain(|there| there.name != *name);
-    }
-
-    pub(super) fn sort_controllers(&mut self) {
-        let own = self.kind.controller();
-        self.controllers
-            .sort_by(|a, b| (a.name != own, &a.name).cmp(&(b.name != own, &b.name)));
-    }
-
-    /// Whether a controller is the kind's own controller: the one with the name of the kind.
-    pub fn is_own(&self, controller: &Controller) -> bool {
-        controller.name == self.kind.controller()
-    }
-
-    /// The Rust module of a controller, within the module of the group.
-    pub fn controller_module(&self, controller: &Controller) -> String {
-        if self.is_own(controller) {
-            self.kind.module()
-        } else {
-            controller.name.module()
-        }
-    }
-
     /// Checks that a resource without a controller has no settings that need one. `controller` holds these settings.
     pub fn without_controller(&self, controller: &Controller) -> Result<()> {
         ensure!(
@@ -120,44 +30,6 @@ impl Resource {
         }
         Ok(())
     }
-
-    /// The controllers and settings that would be lost or changed if the controllers of `after` replaced these.
-    pub(super) fn changes_of_controllers(&self, after: &Self) -> Vec<String> {
-        let changes = self.controllers.iter().flat_map(|before| {
-            let name = before.name.as_str();
-            let Some(after) = after.controller(&before.name) else {
-                return change("controller", name, "none").into_iter().collect();
-            };
-            let what = format!("finalizer of the controller `{name}`");
-            let [was, is] =
-                [before, after].map(|controller| if controller.finalizer { "yes" } else { "no" });
-            let mut changes: Vec<_> = change(&what, was, is).into_iter().collect();
-            if let (Some(was), Some(is)) = (&before.image, &after.image) {
-                let what = format!("image of the controller `{name}`");
-                changes.extend(change(&what, &was.to_string(), &is.to_string()));
-            }
-            changes
-        });
-        changes.collect()
-    }
-
-    /// Adds the names, images, owned kinds and watched kinds that the controllers of `before` have.
-    pub(super) fn keep_related(&mut self, before: &Self) {
-        for controller in &mut self.controllers {
-            if let Some(before) = before.controller(&controller.name) {
-                controller.field_manager.clone_from(&before.field_manager);
-                controller.finalizer_name.clone_from(&before.finalizer_name);
-                controller.image = controller.image.take().or_else(|| before.image.clone());
-                keep(&mut controller.owns, &before.owns);
-                keep(&mut controller.watches, &before.watches);
-            }
-        }
-    }
-}
-
-fn keep(kinds: &mut Vec<GroupVersionKind>, before: &[GroupVersionKind]) {
-    let kept = before.iter().filter(|kind| !kinds.contains(kind));
-    kinds.extend(kept.cloned().collect::<Vec<_>>());
 }
 
 impl Project {
@@ -229,20 +101,17 @@ impl Project {
                 controller.finalizer || controller.finalizer_name.is_none(),
                 "the controller `{name}` of {resource} has a `finalizerName`, but no finalizer: add `finalizer: true`"
             );
-            let count = resource
-                .controllers
-                .iter()
-                .filter(|controller| controller.name == *name);
+            let others = resource.controllers.iter();
             ensure!(
-                count.count() == 1,
+                others.filter(|other| other.name == *name).count() == 1,
                 "{resource} has the controller `{name}` twice"
             );
             if resource.is_own(controller) {
                 continue;
             }
             let module = name.module();
-            let of_kind = |name: &str| of_kinds.get(&(group.clone(), name.to_owned()));
-            let like = of_kind(name.as_str()).or_else(|| of_kind(&module));
+            let mut like = of_kinds.get(&(group.clone(), name.to_string()));
+            like = like.or_else(|| of_kinds.get(&(group.clone(), module.clone())));
             let before = named.insert((group.clone(), module), (resource, name));
             let reason = if let Some(kind) = like {
                 format!("the controller of `{kind}` has this name, so add a word")
@@ -261,22 +130,14 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, error, unserved, with_controller, without_controller},
+        super::for_tests::{
+            api, core, empty, error, unserved, with_controller, without_controller,
+        },
         *,
     };
 
     fn guestbook() -> Resource {
         api("webapp", "v1", "Guestbook")
-    }
-
-    #[test]
-    fn the_kinds_own_controller_is_the_first() {
-        let resource = with_controller(with_controller(guestbook(), "backup"), "audit");
-        let names = resource
-            .controllers
-            .iter()
-            .map(|controller| controller.name.as_str());
-        assert_eq!(names.collect::<Vec<_>>(), ["guestbook", "audit", "backup"]);
     }
 
     #[test]

@@ -4,7 +4,12 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail, ensure};
 
-use super::{Conversion, Error, Project, Resource, Stage};
+use super::{
+    definition::{Conversion, Stage},
+    error::Error,
+    model::Project,
+    resource::Resource,
+};
 use crate::names::{GroupVersionKind, Version};
 
 impl Project {
@@ -21,6 +26,13 @@ impl Project {
             .find(|version| version.spokes().is_some())
     }
 
+    /// The hub to which a webhook converts `resource` and back, if `resource` is a spoke.
+    pub fn hub_of_spoke(&self, resource: &Resource) -> Option<&Resource> {
+        let hub = self.hub_of(resource)?;
+        let is_spoke = hub.spokes()?.contains(&resource.version);
+        is_spoke.then_some(hub)
+    }
+
     /// Whether objects of the other versions can be converted to this version.
     pub fn is_converted(&self, resource: &Resource) -> bool {
         self.converts(resource, resource)
@@ -28,13 +40,13 @@ impl Project {
 
     /// Whether objects of `resource` can be converted to `other`, another version of the kind, and back.
     pub(super) fn converts(&self, resource: &Resource, other: &Resource) -> bool {
-        let by_webhook = |version: &Resource| {
-            let is_member = |hub: &Resource| members(hub).any(|member| *member == version.version);
-            self.hub_of(version).is_some_and(is_member)
-        };
-        let own = resource.own();
-        own.is_some_and(|own| own.conversion == Conversion::None)
-            || by_webhook(resource) && by_webhook(other)
+        resource.conversion() == Conversion::None
+            || self.is_member(resource) && self.is_member(other)
+    }
+
+    /// Whether a webhook converts other versions of the kind to this one.
+    fn is_member(&self, resource: &Resource) -> bool {
+        resource.spokes().is_some() || self.hub_of_spoke(resource).is_some()
     }
 
     /// Makes `hub` the hub of its kind, and adds `spokes`, or all other versions of the kind if `spokes` is empty.
@@ -51,13 +63,15 @@ impl Project {
         ensure!(
             hub.has_api(),
             "{hub} is a kind of {}, but only versions of this project's kinds can be converted",
-            hub.definer()
+            hub.definition.definer()
         );
-        let others = self.versions(hub).map(|other| &other.version);
-        let others: BTreeSet<_> = others
-            .filter(|other| **other != hub.version)
-            .cloned()
-            .collect();
+        let mut others = BTreeSet::new();
+        for other in self
+            .versions(hub)
+            .filter(|other| other.version != hub.version)
+        {
+            others.insert(other.version.clone());
+        }
         if others.is_empty() {
             bail!(Error::OnlyVersion { id: hub.id() });
         }
@@ -82,16 +96,10 @@ impl Project {
             );
         }
         let added = if spokes.is_empty() { &others } else { spokes };
-        let before = self.hub_of(hub).map(|hub| members(hub).cloned().collect());
-        let before: BTreeSet<Version> = before.unwrap_or_default();
         let mut served = Vec::new();
-        for version in project.resources.iter_mut() {
-            if !self.is_one_kind(version, hub) {
-                continue;
-            }
+        for version in project.versions_mut(hub) {
             let is_hub = version.version == hub.version;
-            let is_new =
-                !before.contains(&version.version) && (is_hub || added.contains(&version.version));
+            let is_new = !self.is_member(version) && (is_hub || added.contains(&version.version));
             let id = version.id();
             let Some(own) = version.own_mut() else {
                 continue;
@@ -121,15 +129,14 @@ impl Project {
         let index = project.index(id)?;
         let before = project.resources[index].clone();
         if before.spokes().is_none() {
-            let hub = self.hub_of(&before);
-            let hub = hub.map(|hub| format!(": {hub} is the hub, which has it"));
-            bail!(
-                "{before} has no webhook that converts{}",
-                hub.unwrap_or_default()
-            );
+            let other = match self.hub_of(&before) {
+                Some(hub) => format!(": {hub} is the hub, which has it"),
+                None => String::new(),
+            };
+            bail!("{before} has no webhook that converts{other}");
         }
-        let served = self.versions(&before).filter(|version| version.is_served());
-        let (stored, served): (Vec<_>, Vec<_>) = served.partition(|version| version.is_stored());
+        let (stored, served): (Vec<_>, Vec<_>) =
+            (self.served_versions(&before)).partition(|version| version.is_stored());
         if let (Some(stored), Some(other)) = (stored.first(), served.first()) {
             bail!(Error::ServedVersions {
                 other: other.id(),
@@ -155,10 +162,8 @@ impl Project {
                 spokes: names(spokes),
             });
         }
-        let project = self.clone();
-        for version in self.resources.iter_mut() {
-            if project.is_one_kind(version, removed)
-                && let Some(own) = version.own_mut()
+        for version in self.versions_mut(removed) {
+            if let Some(own) = version.own_mut()
                 && let Some(spokes) = &mut own.spokes
             {
                 spokes.remove(&removed.version);
@@ -202,7 +207,7 @@ impl Project {
                     "{hub} has the spoke `{spoke}`, which is not a version of `{kind}` in `{group}`"
                 );
             }
-            let conversion = hub.own().map(|own| own.conversion).unwrap_or_default();
+            let conversion = hub.conversion();
             ensure!(
                 conversion.is_missing(),
                 Error::TwoConversions {
@@ -224,12 +229,6 @@ impl Project {
     }
 }
 
-/// The versions that take part in the conversion: `hub` and its spokes.
-fn members(hub: &Resource) -> impl Iterator<Item = &Version> {
-    let spokes = hub.spokes().into_iter().flatten();
-    [&hub.version].into_iter().chain(spokes)
-}
-
 /// A list of versions for a message.
 fn names(versions: &BTreeSet<Version>) -> String {
     let names: Vec<_> = versions
@@ -242,7 +241,7 @@ fn names(versions: &BTreeSet<Version>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, at_stage, core, empty, error, unserved, without_controller},
+        super::for_tests::{api, at_stage, core, empty, error, unserved, without_controller},
         *,
     };
 

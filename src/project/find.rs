@@ -1,12 +1,9 @@
-//! Finds resources and groups by the names that users give.
+//! Finds resources and groups by their names, and the versions of a kind.
 
 use anyhow::{Result, anyhow, bail};
 
-use super::{Definition, Project, Resource};
-use crate::{
-    names::{Domain, Group, GroupVersionKind},
-    project::builtin,
-};
+use super::{builtin, definition::Definition, model::Project, resource::Resource};
+use crate::names::{Domain, Group, GroupVersionKind};
 
 impl Project {
     /// The resource that `id` names. Its group may be short, as in `PROJECT`, or in full.
@@ -27,13 +24,13 @@ impl Project {
     /// The version from which a new version of a kind is copied: the hub of the kind's conversion, or the stored
     /// version if there is no hub. `group` is spelled as in `PROJECT`.
     pub fn hub(&self, group: &str, kind: &str) -> Option<&Resource> {
-        let is_it = |resource: &&Resource| {
-            resource.group.as_str() == group && resource.kind.as_str() == kind
-        };
-        let called = kind.to_ascii_lowercase();
-        let versions = || self.resources.called(&called).filter(is_it);
-        let hub = versions().find(|version| version.spokes().is_some());
-        hub.or_else(|| versions().find(|version| version.is_stored()))
+        let mut called = self.resources.called(&kind.to_ascii_lowercase());
+        let any = called.find(|resource| {
+            let is_called_so = resource.group.as_str() == group && resource.kind.as_str() == kind;
+            is_called_so && resource.has_api()
+        })?;
+        let stored = self.versions(any).find(|version| version.is_stored());
+        self.hub_of(any).or(stored)
     }
 
     /// The kind that `id` names: a resource of the project, or a built-in kind of Kubernetes.
@@ -57,9 +54,10 @@ impl Project {
     /// # Errors
     /// When `group` matches two groups.
     pub fn group(&self, group: &Group) -> Result<(Group, Option<Domain>)> {
-        let is_meant = |resource: &&Resource| resource.has_api() && self.is_in(resource, group);
-        let named = self.resources.iter().filter(is_meant);
-        let mut groups = named.map(|resource| (self.full_group(resource), resource));
+        let defined = self.resources.iter().filter(|resource| resource.has_api());
+        let mut groups = defined
+            .filter(|resource| self.is_in(resource, group))
+            .map(|resource| (self.full_group(resource), resource));
         let Some((full, there)) = groups.next() else {
             return Ok((group.without(&self.domain), None));
         };
@@ -69,33 +67,44 @@ impl Project {
         Ok((there.group.clone(), there.domain.clone()))
     }
 
-    /// `id` in the spelling of `PROJECT`. Groups of Kubernetes are given in full.
-    pub(super) fn canonical_name(&self, id: &GroupVersionKind) -> GroupVersionKind {
-        let Ok(Some(kind)) = self.find_kind(id) else {
-            return id.clone();
-        };
-        let names = if let Definition::Builtin(builtin) = &kind.definition {
-            [builtin.id().parse().ok(), Some(in_core(id))]
-        } else {
-            let full = self.full_group(&kind).parse();
-            [Some(kind.id()), full.ok().map(|group| kind.id_in(group))]
-        };
-        let is_it = |name: &GroupVersionKind| {
-            self.find_kind(name)
-                .is_ok_and(|there| there.as_ref() == Some(&kind))
-        };
-        let mut names = names.into_iter().flatten();
-        names.find(is_it).unwrap_or_else(|| id.clone())
+    /// The versions that the project defines of the kind of `resource`, including `resource`.
+    pub fn versions(&self, resource: &Resource) -> impl Iterator<Item = &Resource> {
+        let called = self.resources.of_kind(&resource.kind);
+        called.filter(move |other| self.is_one_kind(other, resource))
+    }
+
+    /// The same versions, to change them.
+    pub(super) fn versions_mut(&mut self, of: &Resource) -> impl Iterator<Item = &mut Resource> {
+        let domain = &self.domain;
+        self.resources.iter_mut().filter(move |other| {
+            let is_defined = other.has_api() && of.has_api();
+            is_defined && other.kind == of.kind && other.is_in_group_of(of, domain)
+        })
+    }
+
+    /// Those of the versions that the API server serves.
+    pub fn served_versions(&self, resource: &Resource) -> impl Iterator<Item = &Resource> {
+        self.versions(resource)
+            .filter(|version| version.is_served())
+    }
+
+    /// Whether both are versions of one kind that the project defines.
+    pub fn is_one_kind(&self, a: &Resource, b: &Resource) -> bool {
+        a.has_api() && b.has_api() && self.is_same_kind(a, b)
+    }
+
+    /// Whether both are versions of one kind, which the project, Kubernetes or another project defines.
+    pub fn is_same_kind(&self, a: &Resource, b: &Resource) -> bool {
+        a.kind == b.kind && self.is_same_group(a, b)
     }
 
     /// The index of the resource with the group, version and kind of this resource.
     pub fn position(&self, resource: &Resource) -> Option<usize> {
-        let is_it = |at: &usize| {
+        let called = self.resources.positions(&resource.kind.lower());
+        called.iter().copied().find(|at| {
             let other = &self.resources[*at];
             other.version == resource.version && self.is_same_kind(other, resource)
-        };
-        let called = self.resources.positions(&resource.kind.lower());
-        called.iter().copied().find(is_it)
+        })
     }
 
     fn is_in(&self, resource: &Resource, group: &Group) -> bool {
@@ -114,16 +123,12 @@ impl Project {
     }
 }
 
-/// The name of the same kind in the group `core`.
-fn in_core(id: &GroupVersionKind) -> GroupVersionKind {
-    let (version, kind) = (id.version().clone(), id.kind().clone());
-    GroupVersionKind::new(Group::core(), version, kind)
-}
-
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, external, in_domain, with_domain, without_controller},
+        super::for_tests::{
+            api, core, empty, external, in_domain, with_domain, without_controller,
+        },
         *,
     };
 
@@ -176,35 +181,6 @@ mod tests {
         let expected = without_controller(core("apps", "v1", "Deployment"));
         assert_eq!(deployment.as_ref(), Some(&expected));
         assert_eq!(project.find_kind(&id("apps/v9/Deployment")).unwrap(), None);
-    }
-
-    #[test]
-    fn a_name_in_project_has_the_shortest_group() {
-        let mut project = empty();
-        *project.resources = vec![
-            api("webapp", "v1", "Guestbook"),
-            api("apps", "v1", "Deployment"),
-        ];
-        let cases = [
-            ("webapp.com/v1/Guestbook", "webapp/v1/Guestbook"),
-            ("networking/v1/Ingress", "networking.k8s.io/v1/Ingress"),
-            ("core/v1/Pod", "v1/Pod"),
-            ("nowhere/v1/Guestbook", "nowhere/v1/Guestbook"),
-            // Without the domain, the name would also match a kind of Kubernetes.
-            ("apps.com/v1/Deployment", "apps.com/v1/Deployment"),
-            ("apps/v1/Deployment", "apps/v1/Deployment"),
-        ];
-        for (name, expected) in cases {
-            assert_eq!(project.canonical_name(&id(name)).as_str(), expected);
-        }
-        assert_eq!(
-            project
-                .find_kind(&id("apps/v1/Deployment"))
-                .unwrap_err()
-                .to_string(),
-            "`apps/v1/Deployment` names two kinds: `apps/v1/Deployment` of the group `apps.com`, \
-             and Kubernetes' `apps/v1/Deployment`"
-        );
     }
 
     /// A project whose domain has the kinds `Guestbook` and `Pod`.

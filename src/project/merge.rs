@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use super::{Definition, Feature, Project, Resource, Resources};
-use crate::names::Version;
+use super::{
+    definition::Definition, feature::Feature, model::Project, resource::Resource,
+    resources::Resources,
+};
 
 impl Project {
     /// Merges the changes of `ours` and `theirs` to `parent`, the common ancestor. Without a parent, only equal
@@ -26,6 +28,11 @@ impl Project {
     /// When `merged` is not a merge of the two.
     pub fn parent(ours: &Self, theirs: &Self, merged: &Self) -> Result<Self> {
         differing_from(Some(merged), ours, theirs)
+    }
+
+    /// The resource with the group, version and kind of `resource`.
+    fn same(&self, resource: &Resource) -> Option<Resource> {
+        Some(self.resources[self.position(resource)?].clone())
     }
 }
 
@@ -56,18 +63,21 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
     );
     for feature in Feature::all() {
         let what = format!("the feature `{feature}`");
-        let has = |project: &Project| project.features.contains(feature);
-        if pick(third.map(has).as_ref(), has(ours), has(theirs), &what)? {
+        let in_third = third.map(|third| third.has(*feature));
+        if pick(
+            in_third.as_ref(),
+            ours.has(*feature),
+            theirs.has(*feature),
+            &what,
+        )? {
             result.features.insert(*feature);
         }
     }
-    let others = theirs.resources.iter();
-    let others = others.filter(|resource| ours.position(resource).is_none());
+    let resources = theirs.resources.iter();
+    let others = resources.filter(|resource| ours.position(resource).is_none());
     for resource in ours.resources.iter().chain(others) {
-        let of = |project: &Project| -> Option<Resource> {
-            Some(project.resources[project.position(resource)?].clone())
-        };
-        let picked = match (third.map(of), of(ours), of(theirs)) {
+        let in_third = third.map(|third| third.same(resource));
+        let picked = match (in_third, ours.same(resource), theirs.same(resource)) {
             (Some(Some(third)), Some(ours), Some(theirs)) => {
                 Some(pick_resource(&third, ours, &theirs)?)
             }
@@ -93,8 +103,12 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
             Some(third), ours, theirs, of;
             stage: "served", deprecation: "deprecated", conversion: "conversion",
         );
-        let (third, theirs) = (third.spokes.clone(), theirs.spokes.clone());
-        ours.spokes = pick_spokes(third, ours.spokes.take(), theirs);
+        let [third, mut spokes, theirs] = [third, &*ours, theirs].map(|side| {
+            let spokes = side.spokes.iter().flatten();
+            spokes.cloned().collect::<Vec<_>>()
+        });
+        pick_entries(&third, &mut spokes, theirs);
+        ours.spokes = (!spokes.is_empty()).then(|| spokes.into_iter().collect());
     } else {
         pick_fields!(Some(third), ours, theirs, of; definition: "api");
     }
@@ -103,15 +117,14 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
         Some(&third.webhooks), webhooks, theirs_webhooks, of;
         defaulting: "defaulting", validation: "validation",
     );
-    let names = ours.controllers.iter().chain(&theirs.controllers);
+    let both = ours.controllers.iter().chain(&theirs.controllers);
+    let names: BTreeSet<_> = both.map(|controller| &controller.name).collect();
     let mut controllers = Vec::new();
-    for name in names
-        .map(|controller| &controller.name)
-        .collect::<BTreeSet<_>>()
-    {
-        let controller = |resource: &Resource| resource.controller(name).cloned();
+    for name in names {
         let what = format!("the controller `{name}`{of}");
-        let picked = match (controller(third), controller(&ours), controller(theirs)) {
+        let [third, ours, theirs] =
+            [third, &ours, theirs].map(|side| side.controller(name).cloned());
+        let picked = match (third, ours, theirs) {
             (Some(third), Some(mut ours), Some(theirs)) => {
                 pick_fields!(
                     Some(&third), ours, theirs, format!(" of {what}");
@@ -130,29 +143,14 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
     Ok(ours)
 }
 
-/// Combines the spokes one by one, as [`pick_entries`] does.
-fn pick_spokes(
-    third: Option<BTreeSet<Version>>,
-    ours: Option<BTreeSet<Version>>,
-    theirs: Option<BTreeSet<Version>>,
-) -> Option<BTreeSet<Version>> {
-    let entries = |spokes: Option<BTreeSet<Version>>| -> Vec<_> {
-        let entries = spokes.into_iter().flatten();
-        entries.collect()
-    };
-    let mut picked = entries(ours);
-    pick_entries(&entries(third), &mut picked, entries(theirs));
-    let picked: BTreeSet<_> = picked.into_iter().collect();
-    Some(picked).filter(|picked| !picked.is_empty())
-}
-
 /// Combines lists entry by entry: an entry that only one side has stays if `third` does not have it.
 fn pick_entries<T: PartialEq>(third: &[T], ours: &mut Vec<T>, theirs: Vec<T>) {
-    let is_new = |entry: &T| !third.contains(entry);
-    ours.retain(|entry| is_new(entry) || theirs.contains(entry));
-    let others = theirs.into_iter();
-    let others = others.filter(|entry| is_new(entry) && !ours.contains(entry));
-    ours.extend(others.collect::<Vec<_>>());
+    ours.retain(|entry| !third.contains(entry) || theirs.contains(entry));
+    for entry in theirs {
+        if !third.contains(&entry) && !ours.contains(&entry) {
+            ours.push(entry);
+        }
+    }
 }
 
 /// The value that both sides have. If they differ, the value that `third` does not have. An error says that the
@@ -173,11 +171,13 @@ mod tests {
 
     use super::{
         super::{
-            Controller, Conversion, License, Own, Stage,
-            tests::{
+            controller::Controller,
+            definition::{Conversion, Own, Stage},
+            for_tests::{
                 api, at_stage, empty, unserved, with_controller, with_short_name,
                 without_controller,
             },
+            model::License,
         },
         *,
     };
@@ -189,6 +189,14 @@ mod tests {
         project
     }
 
+    fn page() -> Resource {
+        api("webapp", "v1", "Page")
+    }
+
+    fn captain() -> Resource {
+        api("crew", "v1", "Captain")
+    }
+
     fn error(parent: Option<&Project>, ours: &Project, theirs: &Project) -> String {
         let merged = Project::merge(parent, ours, theirs);
         merged.unwrap_err().to_string()
@@ -196,8 +204,6 @@ mod tests {
 
     #[test]
     fn a_resource_of_one_branch_is_new_or_deleted_on_the_other() {
-        let page = || api("webapp", "v1", "Page");
-        let captain = || api("crew", "v1", "Captain");
         let (none, one, other, both) = (
             with([]),
             with([page()]),
@@ -216,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_change_of_one_branch_is_taken_and_one_of_both_is_refused() {
-        let mit = |license| Project { license, ..empty() };
-        let [apache, mit, none] = [License::Apache2, License::Mit, License::None].map(mit);
+        let [apache, mit, none] = [License::Apache2, License::Mit, License::None]
+            .map(|license| Project { license, ..empty() });
         for (ours, theirs) in [(&apache, &mit), (&mit, &apache)] {
             assert_eq!(Project::merge(Some(&apache), ours, theirs).unwrap(), mit);
         }
@@ -226,7 +232,6 @@ mod tests {
             "the branches disagree on `license`"
         );
 
-        let page = || api("webapp", "v1", "Page");
         let [backup, audit] = ["backup", "audit"].map(|name| with([with_controller(page(), name)]));
         let parent = with([page()]);
         assert_eq!(
@@ -238,9 +243,22 @@ mod tests {
         assert_eq!(merged, with([both]));
     }
 
+    /// A kind whose second version is at this stage, with this deprecation.
+    fn with_second(stage: Stage, warning: &str) -> Project {
+        let own = Own {
+            stage,
+            deprecation: warning.parse().unwrap(),
+            ..Own::further(Conversion::None)
+        };
+        let second = Resource {
+            definition: Definition::Own(own),
+            ..without_controller(api("webapp", "v2", "Page"))
+        };
+        with([at_stage(page(), Stage::Stored, Conversion::None), second])
+    }
+
     #[test]
     fn changes_of_one_kind_are_merged_field_by_field() {
-        let page = || api("webapp", "v1", "Page");
         let [finalizer, owns, other] =
             [(true, ""), (false, "v1/Secret"), (false, "v1/Pod")].map(|(finalizer, owned)| {
                 let mut page = page();
@@ -264,29 +282,20 @@ mod tests {
         assert_eq!(Project::merge(Some(&both), &owns, &other).unwrap(), parent);
         assert_eq!(Project::merge(Some(&both), &owns, &both).unwrap(), owns);
 
-        let api = |stage, warning: &str| {
-            let own = Own {
-                stage,
-                deprecation: warning.parse().unwrap(),
-                conversion: Conversion::None,
-                spokes: None,
-                types: crate::project::Types::Example,
-            };
-            let second = Resource {
-                definition: Definition::Own(own),
-                ..without_controller(api("webapp", "v2", "Page"))
-            };
-            with([at_stage(page(), Stage::Stored, Conversion::None), second])
-        };
-        let (before, served) = (api(Stage::Unserved, "false"), api(Stage::Served, "false"));
-        let deprecated = api(Stage::Unserved, "use v3");
-        let both = api(Stage::Served, "use v3");
+        let before = with_second(Stage::Unserved, "false");
+        let served = with_second(Stage::Served, "false");
+        let deprecated = with_second(Stage::Unserved, "use v3");
+        let both = with_second(Stage::Served, "use v3");
         assert_eq!(
             Project::merge(Some(&before), &served, &deprecated).unwrap(),
             both
         );
         assert_eq!(
-            error(Some(&before), &deprecated, &api(Stage::Unserved, "true")),
+            error(
+                Some(&before),
+                &deprecated,
+                &with_second(Stage::Unserved, "true")
+            ),
             "the branches disagree on `deprecated` of `webapp/v2/Page`"
         );
 

@@ -2,7 +2,9 @@
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::{Error, Project, Resource, Stage, Webhooks};
+use super::{
+    definition::Stage, error::Error, model::Project, resource::Resource, webhook::Webhooks,
+};
 use crate::names::{ControllerName, GroupVersionKind};
 
 impl Project {
@@ -20,10 +22,10 @@ impl Project {
         let index = project.index(id)?;
         let resource = project.resources.remove(index);
         for (other, controller) in project.controllers() {
-            let is_it = |id| matches!(self.find(id), Ok(Some(kind)) if *kind == resource);
             for (verb, kinds) in [("owns", &controller.owns), ("watches", &controller.watches)] {
                 ensure!(
-                    !kinds.iter().any(is_it),
+                    (kinds.iter())
+                        .all(|id| !matches!(self.find(id), Ok(Some(kind)) if *kind == resource)),
                     Error::Related {
                         id: resource.id(),
                         controller: controller.name.clone(),
@@ -34,10 +36,10 @@ impl Project {
             }
         }
         project.remove_spoke(&resource)?;
-        let versions = project.resources.iter_mut();
-        let versions = versions.filter(|other| self.is_one_kind(other, &resource));
-        let rank = |version: &Resource| (version.is_served(), self.is_converted(version));
-        let newest = versions.max_by(|a, b| (rank(a), &a.version).cmp(&(rank(b), &b.version)));
+        let newest = project.versions_mut(&resource).max_by_key(|other| {
+            let is_converted = self.is_converted(other);
+            (other.is_served(), is_converted, other.version.clone())
+        });
         if let Some(newest) = newest.filter(|_| resource.is_stored()) {
             if let Some(own) = newest.own_mut() {
                 own.stage = Stage::Stored;
@@ -67,16 +69,10 @@ impl Project {
         ensure!(
             before.controller(name).is_some(),
             "{before} has no controller `{name}`{}",
-            one_of(
-                before
-                    .controllers
-                    .iter()
-                    .map(|controller| format!("`{}`", controller.name))
-            )
+            one_of((before.controllers.iter()).map(|there| format!("`{}`", there.name)))
         );
         resource.remove_controller(name);
-        if resource.is_builtin() && resource.controllers.is_empty() && resource.webhooks.is_empty()
-        {
+        if resource.is_needless() {
             project.resources.remove(index);
         }
         project.validate()?;
@@ -94,21 +90,17 @@ impl Project {
         let index = project.index(id)?;
         let resource = &mut project.resources[index];
         let before = resource.clone();
-        let Webhooks {
-            defaulting,
-            validation,
-        } = &mut resource.webhooks;
-        for (there, is_asked, name) in [
-            (defaulting, which.defaulting.is_some(), "defaulting"),
-            (validation, which.validation.is_some(), "validating"),
+        let webhooks = &mut resource.webhooks;
+        for (there, asked, name) in [
+            (&mut webhooks.defaulting, &which.defaulting, "defaulting"),
+            (&mut webhooks.validation, &which.validation, "validating"),
         ] {
             ensure!(
-                !is_asked || there.take().is_some(),
+                asked.is_none() || there.take().is_some(),
                 "{before} has no {name} webhook"
             );
         }
-        let is_needless = resource.controllers.is_empty() && resource.webhooks.is_empty();
-        if resource.is_builtin() && is_needless {
+        if resource.is_needless() {
             project.resources.remove(index);
         }
         project.validate()?;
@@ -127,18 +119,18 @@ impl Project {
 
 /// The end of an error: the names that exist.
 fn one_of(names: impl Iterator<Item = String>) -> String {
-    let names: Vec<_> = names.collect();
-    if names.is_empty() {
-        String::new()
+    let list = names.collect::<Vec<_>>().join(", ");
+    if list.is_empty() {
+        list
     } else {
-        format!(": it has {}", names.join(", "))
+        format!(": it has {list}")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, unserved, with_controller, without_controller},
+        super::for_tests::{api, core, empty, unserved, with_controller, without_controller},
         *,
     };
 

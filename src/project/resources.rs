@@ -6,13 +6,13 @@ use std::{
     sync::OnceLock,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::Resource;
+use super::resource::Resource;
 use crate::names::Kind;
 
 /// The resources of a project, in the order of `PROJECT`: a `Vec` with an index by kind.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Resources {
     list: Vec<Resource>,

@@ -4,7 +4,12 @@ use std::{collections::BTreeSet, fmt};
 
 use serde::Serialize;
 
-use super::{Controller, Project, RelatedKind, Relation, Resource};
+use super::{
+    controller::Controller,
+    model::Project,
+    related::{RelatedKind, Relation},
+    resource::Resource,
+};
 
 /// A verb of RBAC, named as in the runtime. A role lists verbs in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -148,6 +153,13 @@ pub struct NeededRules {
     pub rules: Vec<Rule>,
 }
 
+impl NeededRules {
+    /// The rules for `purpose`.
+    pub fn new(purpose: Purpose, rules: Vec<Rule>) -> Self {
+        Self { purpose, rules }
+    }
+}
+
 impl Resource {
     /// Whether the code of a controller may use the fields of the kind, because it was rendered with the example types.
     pub fn has_example(&self, controller: &Controller) -> bool {
@@ -167,27 +179,19 @@ impl Project {
 
         let (group, plural) = (self.full_group(resource), resource.plural.as_str());
         let has_example = resource.has_example(controller);
-        let mut needed = vec![NeededRules {
-            purpose: Purpose::Watch,
-            rules: vec![Rule::of(&group, plural, &[List, Watch])],
-        }];
+        let watch = Rule::of(&group, plural, &[List, Watch]);
+        let mut needed = vec![NeededRules::new(Purpose::Watch, vec![watch])];
         if has_example {
-            needed.push(NeededRules {
-                purpose: Purpose::Status,
-                rules: vec![Rule::sub(&group, plural, "status", &[Update])],
-            });
+            let rule = Rule::sub(&group, plural, "status", &[Update]);
+            needed.push(NeededRules::new(Purpose::Status, vec![rule]));
         }
         if has_example && resource.controllers.len() > 1 {
-            needed.push(NeededRules {
-                purpose: Purpose::SharedStatus,
-                rules: vec![Rule::sub(&group, plural, "status", &[Patch])],
-            });
+            let rule = Rule::sub(&group, plural, "status", &[Patch]);
+            needed.push(NeededRules::new(Purpose::SharedStatus, vec![rule]));
         }
         if controller.finalizer {
-            needed.push(NeededRules {
-                purpose: Purpose::Finalizer,
-                rules: vec![Rule::of(&group, plural, &[Patch])],
-            });
+            let rule = Rule::of(&group, plural, &[Patch]);
+            needed.push(NeededRules::new(Purpose::Finalizer, vec![rule]));
         }
         for (relation, purpose, verbs) in [
             (Relation::Owned, Purpose::Owned, &Verb::OF_OWNER[..]),
@@ -199,14 +203,12 @@ impl Project {
                 rules.push(Rule::of(&kind_group, kind.resource.plural.as_str(), verbs));
             }
             if !rules.is_empty() {
-                needed.push(NeededRules { purpose, rules });
+                needed.push(NeededRules::new(purpose, rules));
             }
         }
         if has_example {
-            needed.push(NeededRules {
-                purpose: Purpose::Events,
-                rules: vec![Rule::of("events.k8s.io", "events", &[Create, Patch])],
-            });
+            let rule = Rule::of("events.k8s.io", "events", &[Create, Patch]);
+            needed.push(NeededRules::new(Purpose::Events, vec![rule]));
         }
         needed
     }

@@ -1,16 +1,12 @@
 //! The source of the crate that runs the operator of a project.
 
 use std::{
-    collections::BTreeSet,
     fmt::{self, Display},
     str::FromStr,
 };
 
 use anyhow::{Error, Result, ensure};
-use kube_manager::source::Part;
 use serde::{Deserialize, Serialize};
-
-use super::Project;
 
 /// The source of the crate `kube-manager`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,37 +63,6 @@ pub fn is_release(version: &str) -> bool {
     !version.contains('-')
 }
 
-impl Project {
-    /// The parts of the runtime that the code of the project uses.
-    pub fn used_parts(&self) -> BTreeSet<Part> {
-        let mut parts = BTreeSet::new();
-        if self.hubs().next().is_some() {
-            parts.insert(Part::Arbitrary);
-        }
-        if self.controllers().next().is_some() {
-            parts.insert(Part::Testing);
-        }
-        let mut kinds = self.resources.iter().filter(|resource| resource.has_api());
-        if kinds.any(|kind| self.versions(kind).count() > 1) {
-            parts.insert(Part::Versions);
-        }
-        if self.webhook_certificates().is_some() {
-            parts.insert(Part::Webhook);
-        }
-        parts
-    }
-
-    /// The parts in the project's copy of the runtime. Other projects of a cargo workspace share the copy, so it has all
-    /// parts there.
-    pub fn copied_parts(&self) -> BTreeSet<Part> {
-        match (&self.runtime, &self.workspace) {
-            (Runtime::Vendored, None) => self.used_parts(),
-            (Runtime::Vendored, Some(_)) => BTreeSet::from(Part::ALL),
-            (Runtime::Registry | Runtime::Shared(_), _) => BTreeSet::new(),
-        }
-    }
-}
-
 impl Display for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -118,10 +83,11 @@ impl FromStr for Runtime {
             _ => {}
         }
         // These characters need no escape in TOML.
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._+/".contains(c);
-        let is_part = |part: &str| !matches!(part, "" | ".");
+        let mut characters = text.chars();
         ensure!(
-            text.starts_with("../") && text.chars().all(is_plain) && text.split('/').all(is_part),
+            text.starts_with("../")
+                && characters.all(|c| c.is_ascii_alphanumeric() || "-._+/".contains(c))
+                && text.split('/').all(|part| !matches!(part, "" | ".")),
             "`{text}` is neither `vendored`, nor `registry`, nor the path of the runtime in \
              another project of the workspace, as in `../guestbook/{}`",
             Self::FOLDER

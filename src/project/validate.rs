@@ -7,8 +7,11 @@ use std::{
 
 use anyhow::{Result, bail, ensure};
 
-use super::{Conversion, Error, Project, Resource, Runtime};
-use crate::{limits::RESOURCES, project::builtin, visible::is_hidden};
+use super::{
+    builtin, definition::Conversion, error::Error, model::Project, resource::Resource,
+    runtime::Runtime,
+};
+use crate::{limits::RESOURCES, visible::is_hidden};
 
 impl Project {
     /// Checks that the parts of the project are consistent.
@@ -65,9 +68,7 @@ impl Project {
             bail!("{resource} has the short name `{name}` twice");
         }
         ensure!(
-            !resource.is_builtin()
-                || !resource.controllers.is_empty()
-                || !resource.webhooks.is_empty(),
+            !resource.is_needless(),
             "{resource} has neither an API nor a controller nor a webhook in this project"
         );
         let group = self.full_group(resource);
@@ -133,22 +134,16 @@ impl Project {
         }
         for resource in self.resources.iter().filter(|resource| resource.has_api()) {
             let (kind, group) = (&resource.kind, self.full_group(resource));
-            let served = self
-                .versions(resource)
-                .filter(|version| version.is_served())
-                .count();
-            let stored = self
-                .versions(resource)
-                .filter(|version| version.is_stored())
-                .count();
-            let conversion = resource.own().map(|own| own.conversion);
+            let served = self.served_versions(resource).count();
+            let versions = self.versions(resource);
+            let stored = versions.filter(|version| version.is_stored()).count();
             ensure!(
                 served > 0,
                 "no version of `{kind}` in `{group}` is served: at least one must be"
             );
             ensure!(
                 served == 1
-                    || conversion != Some(Conversion::Missing)
+                    || resource.conversion() != Conversion::Missing
                     || self.hub_of(resource).is_some(),
                 Error::Unconverted {
                     count: served,
@@ -215,10 +210,10 @@ impl Project {
             modules.entry(module).or_insert(resource);
         }
         for resource in self.resources.iter().filter(|resource| resource.has_api()) {
-            let spokes = self.hub_of(resource).and_then(Resource::spokes);
-            let is_spoke = spokes.is_some_and(|spokes| spokes.contains(&resource.version));
             let module = (&resource.group, resource.conversion_module());
-            if let Some(other) = modules.get(&module).filter(|_| is_spoke) {
+            if let Some(other) = modules.get(&module)
+                && self.hub_of_spoke(resource).is_some()
+            {
                 bail!(
                     "{other} and the conversion of {resource} would both be the Rust module `{}`",
                     module.1
@@ -255,14 +250,14 @@ pub fn is_line(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{
+        super::for_tests::{
             api, at_stage, cluster, core, empty, error, error_in, in_domain, unserved,
             with_controller, with_domain, with_plural, with_short_name, without_controller,
         },
         *,
     };
 
-    use crate::project::Stage;
+    use crate::project::definition::Stage;
 
     #[track_caller]
     fn assert_valid(resources: impl IntoIterator<Item = Resource>) {
@@ -315,9 +310,9 @@ mod tests {
 
     #[test]
     fn a_kind_without_a_group_needs_a_domain_with_a_dot() {
-        let guestbook = || in_domain(api("webapp", "v1", "Guestbook"));
+        let guestbook = in_domain(api("webapp", "v1", "Guestbook"));
         assert_eq!(
-            error([guestbook()]),
+            error([guestbook.clone()]),
             "`v1/Guestbook` would be in the group `com`, but the API server refuses the CRD of a \
              group without a dot: give the kind a group besides the domain"
         );
@@ -326,21 +321,24 @@ mod tests {
             ..empty()
         };
         assert_eq!(
-            error_in(project.clone(), [with_domain(guestbook(), "example.org")]),
+            error_in(
+                project.clone(),
+                [with_domain(guestbook.clone(), "example.org")]
+            ),
             "`v1/Guestbook` has the `domain` `example.org` and no `group`: a kind without `group` \
              must have the domain of the project, `example.com`"
         );
         assert_eq!(
             error_in(
                 project.clone(),
-                [guestbook(), api("example-com", "v1", "Shelf")]
+                [guestbook.clone(), api("example-com", "v1", "Shelf")]
             ),
             "groups `example.com` and `example-com.example.com` would both be the Rust module `example_com`"
         );
         assert_eq!(
             error_in(
                 project,
-                [guestbook(), in_domain(api("webapp", "v1", "GuestbookSpec"))]
+                [guestbook, in_domain(api("webapp", "v1", "GuestbookSpec"))]
             ),
             "kinds `Guestbook` and `GuestbookSpec` of `v1` would both have the Rust type `GuestbookSpec`"
         );

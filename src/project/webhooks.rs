@@ -1,153 +1,18 @@
-//! The admission webhooks of a kind: the API server calls them before it stores an object. Conversion webhooks are in
+//! The admission webhooks of a project: the API server calls them before it stores an object. Conversion webhooks are in
 //! `conversion.rs`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Not,
-};
+use std::collections::BTreeMap;
 
 use anyhow::{Result, bail, ensure};
-use serde::{Deserialize, Serialize};
 
-use super::{Error, Project, Resource, resource::change};
-use crate::names::{Version, WebhookPath};
+use super::{error::Error, model::Project, resource::Resource, webhook::Webhook};
 
 /// The API server calls no webhooks for the objects of this group, because they configure the webhooks.
 const NEVER_ASKED: &str = "admissionregistration.k8s.io";
 
-/// The admission webhooks of a version of a kind.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Webhooks {
-    /// The webhook that sets the default values of an object.
-    pub defaulting: Option<Webhook>,
-    /// The webhook that accepts or rejects an object.
-    pub validation: Option<Webhook>,
-}
-
-/// A webhook.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Webhook {
-    /// The path of the webhook, if it is not the default path.
-    pub path: Option<WebhookPath>,
-}
-
-/// The `webhooks` of a resource in the file.
-// The fields are in the order of the file.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct WebhooksEntry {
-    /// Whether this version is the hub of its kind.
-    #[serde(default, skip_serializing_if = "Not::not")]
-    conversion: bool,
-    #[serde(default, skip_serializing_if = "Not::not")]
-    defaulting: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    defaulting_path: Option<WebhookPath>,
-    /// The versions that are converted to the hub and back.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    spoke: BTreeSet<Version>,
-    #[serde(default, skip_serializing_if = "Not::not")]
-    validation: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    validation_path: Option<WebhookPath>,
-    webhook_version: WebhookVersion,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum WebhookVersion {
-    V1,
-}
-
-impl WebhooksEntry {
-    /// The `webhooks` of the file, from webhooks and spokes; `None` if there are neither.
-    pub(super) fn new(webhooks: &Webhooks, spokes: Option<&BTreeSet<Version>>) -> Option<Self> {
-        let Webhooks {
-            defaulting,
-            validation,
-        } = webhooks;
-        let path =
-            |webhook: &Option<Webhook>| webhook.as_ref().and_then(|webhook| webhook.path.clone());
-        (!webhooks.is_empty() || spokes.is_some()).then(|| Self {
-            conversion: spokes.is_some(),
-            defaulting: defaulting.is_some(),
-            defaulting_path: path(defaulting),
-            spoke: spokes.cloned().unwrap_or_default(),
-            validation: validation.is_some(),
-            validation_path: path(validation),
-            webhook_version: WebhookVersion::V1,
-        })
-    }
-
-    /// The webhooks of a version, and its spokes if it is the hub of its kind.
-    pub(super) fn read(self) -> Result<(Webhooks, Option<BTreeSet<Version>>)> {
-        let webhook = |is_there: bool, path: Option<WebhookPath>, name: &str| {
-            ensure!(
-                is_there || path.is_none(),
-                "`{name}Path` is the path of the webhook `{name}`, which is missing: add `{name}: \
-                 true`"
-            );
-            Ok(is_there.then_some(Webhook { path }))
-        };
-        let webhooks = Webhooks {
-            defaulting: webhook(self.defaulting, self.defaulting_path, "defaulting")?,
-            validation: webhook(self.validation, self.validation_path, "validation")?,
-        };
-        ensure!(
-            self.conversion || self.spoke.is_empty(),
-            "`spoke` lists the versions that a webhook converts to this one and back: add \
-             `conversion: true`"
-        );
-        ensure!(
-            !self.conversion || !self.spoke.is_empty(),
-            "`conversion: true` needs `spoke`, the list of the versions to convert to this one and \
-             back"
-        );
-        ensure!(
-            self.conversion || !webhooks.is_empty(),
-            "`webhooks` has neither `conversion` nor `defaulting` nor `validation`: leave it out"
-        );
-        Ok((webhooks, self.conversion.then_some(self.spoke)))
-    }
-}
-
-impl Webhooks {
-    /// Whether the version has no webhooks.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// The webhooks and paths that would be lost or changed if `after` replaced these webhooks.
-    pub(super) fn changes(&self, after: &Self) -> Vec<String> {
-        let pairs = [
-            ("defaulting", &self.defaulting, &after.defaulting),
-            ("validating", &self.validation, &after.validation),
-        ];
-        let changes = pairs.into_iter().filter_map(|(name, before, after)| {
-            let path = |webhook: &Webhook| {
-                webhook
-                    .path
-                    .as_ref()
-                    .map_or("default", WebhookPath::as_str)
-                    .to_owned()
-            };
-            match (before, after) {
-                (Some(_), None) => change(&format!("{name} webhook"), "yes", "no"),
-                (Some(before), Some(after)) => change(
-                    &format!("path of the {name} webhook"),
-                    &path(before),
-                    &path(after),
-                ),
-                (None, _) => None,
-            }
-        });
-        changes.collect()
-    }
-}
-
 /// The name and path of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Names {
+pub struct WebhookNames {
     /// The name in the configuration, unique in the cluster: `mguestbook-v1.kb.io`.
     pub name: String,
     /// Whether the name is kubebuilder's default, which does not contain the group.
@@ -171,7 +36,7 @@ impl Project {
         webhook: &Webhook,
         letter: char,
         verb: &str,
-    ) -> Names {
+    ) -> WebhookNames {
         let (lower, version) = (resource.kind.lower(), &resource.version);
         let group = self.full_group(resource);
         let alike =
@@ -186,7 +51,7 @@ impl Project {
         let dashed = group.replace('.', "-");
         let path = format!("/{verb}-{dashed}-{version}-{lower}");
         let path = webhook.path.as_ref().map_or(path, ToString::to_string);
-        Names { name, usual, path }
+        WebhookNames { name, usual, path }
     }
 
     /// Checks that the API server can call the webhooks, and that each webhook has a unique path.
@@ -229,7 +94,10 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, error, in_domain, unserved, without_controller},
+        super::{
+            for_tests::{api, core, empty, error, in_domain, unserved, without_controller},
+            webhook::Webhooks,
+        },
         *,
     };
 
@@ -246,6 +114,14 @@ mod tests {
             validation: validation.first().map(|path| webhook(path)),
         };
         resource
+    }
+
+    fn captain() -> Resource {
+        api("crew", "v1", "Captain")
+    }
+
+    fn pod() -> Resource {
+        without_controller(core("core", "v1", "Pod"))
     }
 
     fn project(resources: impl IntoIterator<Item = Resource>) -> Project {
@@ -342,7 +218,6 @@ mod tests {
     #[test]
     fn removing_the_last_webhook_removes_a_kind_of_kubernetes() {
         let id = "v1/Pod".parse().unwrap();
-        let pod = || without_controller(core("core", "v1", "Pod"));
         let mut both = project([with_webhooks(pod(), &[""], &[""])]);
         let defaulting = with_webhooks(pod(), &[""], &[]).webhooks;
         both.remove_webhooks(&id, &defaulting).unwrap();
@@ -366,7 +241,6 @@ mod tests {
 
     #[test]
     fn branches_add_webhooks_to_one_kind() {
-        let captain = || api("crew", "v1", "Captain");
         let [parent, ours, theirs, both, other] = [
             captain(),
             with_webhooks(captain(), &[""], &[]),

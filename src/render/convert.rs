@@ -12,13 +12,53 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::{collections::BTreeSet, mem::discriminant};
 
 use self::read::{Field, Part, Shape, TypeItem, Types, Value, Variant, read};
-use crate::rust::{RustType, braces, one_or_several};
+use crate::{
+    engine::Text,
+    rust::{RustType, braces, one_or_several},
+};
 
 /// The indentation of the fields in the generated code.
 const FIELDS: usize = 12;
+
+/// A file that converts between two versions of a kind. Its code depends on the types of both versions.
+#[derive(Debug)]
+pub struct ConversionFile {
+    /// The path of the file.
+    pub path: String,
+    /// The path of the file that lists the versions that are converted.
+    pub list: String,
+    /// The name of the version that is converted to the hub.
+    pub version: String,
+    pub(super) kind: String,
+    /// The path of the types of this version.
+    pub(super) spoke: String,
+    /// The path of the types of the hub.
+    pub(super) hub: String,
+    /// The text of the file before the code.
+    pub(super) head: Text,
+}
+
+impl ConversionFile {
+    /// Whether `path` is one of the two files with the types.
+    pub fn is_of(&self, path: &str) -> bool {
+        path == self.spoke || path == self.hub
+    }
+
+    /// The text of the file, and whether both versions have a status. `types` returns the text of a file.
+    pub fn text(&self, types: impl Fn(&str) -> Option<Text>) -> (Text, bool) {
+        let (spoke, hub) = (types(&self.spoke), types(&self.hub));
+        let [spoke, hub] = [(&self.spoke, &spoke), (&self.hub, &hub)].map(|(path, text)| File {
+            path,
+            text: text.as_ref().map(Text::content),
+        });
+        let code = convert(&self.kind, spoke, hub);
+        let text = format!("{}\n{}", self.head.content(), code.text);
+        (text.into(), code.has_status)
+    }
+}
 
 /// A file with the types of one version.
 #[derive(Debug, Clone, Copy)]
@@ -176,9 +216,10 @@ enum Used {
 }
 
 /// The body of a conversion.
-struct Body {
-    code: String,
-    can_fail: bool,
+enum Body {
+    /// Code that cannot fail.
+    Sure(String),
+    Fallible(String),
 }
 
 /// The names of a type of the spoke and of a type of the hub.
@@ -189,10 +230,8 @@ struct Converter<'a> {
     hub: &'a Types,
     /// The pairs that have a conversion, in the order of the file.
     written: Vec<Pair<'a>>,
-    /// The pairs whose conversion is not written yet.
-    open: VecDeque<Pair<'a>>,
     /// The pairs that cannot be converted field by field.
-    closed: BTreeSet<Pair<'a>>,
+    opaque: BTreeSet<Pair<'a>>,
     /// What the code uses.
     uses: BTreeSet<Used>,
 }
@@ -203,11 +242,10 @@ impl<'a> Converter<'a> {
             spoke,
             hub,
             written: Vec::new(),
-            open: VecDeque::new(),
-            closed: BTreeSet::new(),
+            opaque: BTreeSet::new(),
             uses: BTreeSet::new(),
         };
-        converter.close();
+        converter.find_opaque();
         converter
     }
 
@@ -223,9 +261,9 @@ impl<'a> Converter<'a> {
         roots
     }
 
-    /// Finds the pairs that cannot be converted field by field. A pair with a field of such a pair is closed as well,
+    /// Finds the pairs that cannot be converted field by field. A pair with a field of such a pair is opaque as well,
     /// because `From` cannot fail, and a conversion by way of JSON can.
-    fn close(&mut self) {
+    fn find_opaque(&mut self) {
         let mut pairs: Vec<Pair> = self.roots();
         let mut next = 0;
         while let Some(pair) = pairs.get(next).copied() {
@@ -239,20 +277,20 @@ impl<'a> Converter<'a> {
             next += 1;
         }
         loop {
-            let closed: Vec<_> = pairs
+            let found: Vec<_> = pairs
                 .iter()
                 .copied()
-                .filter(|pair| !self.closed.contains(pair) && self.must_be_closed(*pair))
+                .filter(|pair| !self.opaque.contains(pair) && self.must_be_opaque(*pair))
                 .collect();
-            if closed.is_empty() {
+            if found.is_empty() {
                 return;
             }
-            self.closed.extend(closed);
+            self.opaque.extend(found);
         }
     }
 
-    /// Whether `pair` cannot be converted field by field, because of those pairs that are known to be closed.
-    fn must_be_closed(&self, pair: Pair<'a>) -> bool {
+    /// Whether `pair` cannot be converted field by field, because of those pairs that are known to be opaque.
+    fn must_be_opaque(&self, pair: Pair<'a>) -> bool {
         let mut common = self.common(pair).into_iter();
         self.sort(pair).is_none() || common.any(|(spoke, hub)| self.needs_json(spoke, hub))
     }
@@ -260,37 +298,19 @@ impl<'a> Converter<'a> {
     /// The types of `pair`, if both are of the same sort: struct, enum or newtype.
     fn sort(&self, (spoke, hub): Pair) -> Option<(&'a TypeItem, &'a TypeItem)> {
         let (spoke, hub) = (self.spoke.items.get(spoke)?, self.hub.items.get(hub)?);
-        let is_one_sort = matches!(
-            (&spoke.shape, &hub.shape),
-            (Shape::Struct(_), Shape::Struct(_))
-                | (Shape::Enum(_), Shape::Enum(_))
-                | (Shape::Newtype(_), Shape::Newtype(_))
-        );
-        is_one_sort.then_some((spoke, hub))
+        let is_one_sort = discriminant(&spoke.shape) == discriminant(&hub.shape);
+        (is_one_sort && !matches!(spoke.shape, Shape::Opaque)).then_some((spoke, hub))
     }
 
     /// The parts that both types of `pair` have.
     fn common(&self, pair: Pair) -> Vec<(&'a Part, &'a Part)> {
-        let Some((spoke, hub)) = self.sort(pair) else {
-            return Vec::new();
-        };
         let mut common = Vec::new();
-        match (&spoke.shape, &hub.shape) {
-            (Shape::Struct(spoke), Shape::Struct(hub)) => {
-                for field in spoke {
-                    let other = hub.iter().find(|other| other.ident == field.ident);
-                    common.extend(other.map(|other| (&field.part, &other.part)));
-                }
+        if let Some((spoke, hub)) = self.sort(pair) {
+            let others = hub.shape.parts();
+            for (name, part) in spoke.shape.parts() {
+                let other = others.iter().find(|(other, _)| *other == name);
+                common.extend(other.map(|(_, other)| (part, *other)));
             }
-            (Shape::Enum(spoke), Shape::Enum(hub)) => {
-                for variant in spoke {
-                    let other = hub.iter().find(|other| other.name == variant.name);
-                    let other_part = other.and_then(|other| other.part.as_ref());
-                    common.extend(variant.part.as_ref().zip(other_part));
-                }
-            }
-            (Shape::Newtype(spoke), Shape::Newtype(hub)) => common.push((&**spoke, &**hub)),
-            _ => {}
         }
         common
     }
@@ -305,8 +325,8 @@ impl<'a> Converter<'a> {
         match (from, to) {
             (RustType::Named(from), RustType::Named(to)) => {
                 let pair = way.order((from.as_str(), to.as_str()));
-                let is_open = self.sort(pair).is_some() && !self.closed.contains(&pair);
-                is_open.then_some(How::Into)
+                let is_opaque = self.sort(pair).is_none() || self.opaque.contains(&pair);
+                (!is_opaque).then_some(How::Into)
             }
             (RustType::Named(name), RustType::Path(path))
             | (RustType::Path(path), RustType::Named(name)) => {
@@ -357,7 +377,6 @@ impl<'a> Converter<'a> {
     fn write(&mut self, pair: Pair<'a>) {
         if !self.written.contains(&pair) {
             self.written.push(pair);
-            self.open.push_back(pair);
         }
     }
 
@@ -366,10 +385,13 @@ impl<'a> Converter<'a> {
             self.write(root);
         }
         let mut text = String::new();
-        while let Some(pair) = self.open.pop_front() {
+        // The code of a pair adds pairs.
+        let mut next = 0;
+        while let Some(pair) = self.written.get(next).copied() {
             for way in [Way::Up, Way::Down] {
                 text += &self.implementation(pair, way);
             }
+            next += 1;
         }
         Code {
             text: self.imports() + text.trim_end() + "\n" + &self.functions(),
@@ -386,35 +408,33 @@ impl<'a> Converter<'a> {
         let source_item = source_types.items.get(source_name);
         let target_item = target_types.items.get(target_name);
         let shapes = (source_item.map(|item| &item.shape)).zip(target_item.map(|item| &item.shape));
-        let is_closed = self.closed.contains(&pair);
-        let body = match shapes {
+        let is_opaque = self.opaque.contains(&pair);
+        let taken_apart = match shapes {
             Some((Shape::Struct(from), Shape::Struct(to))) => {
-                self.structure(&source, from, to, way)
+                Some(self.structure(&source, from, to, way))
             }
-            Some((Shape::Enum(from), Shape::Enum(to))) if !is_closed => Body {
-                code: self.enumeration(&source, from, to, way),
-                can_fail: false,
-            },
-            Some((Shape::Newtype(from), Shape::Newtype(to))) if !is_closed => {
-                match self.value("value.0", from, to, way, None) {
-                    Some(value) => Body {
-                        code: format!("        Self({value})\n"),
-                        can_fail: false,
-                    },
-                    None => self.through_json(),
-                }
+            Some((Shape::Enum(from), Shape::Enum(to))) if !is_opaque => {
+                Some(Body::Sure(self.enumeration(&source, from, to, way)))
             }
-            _ => self.through_json(),
+            Some((Shape::Newtype(from), Shape::Newtype(to))) if !is_opaque => {
+                let value = self.value("value.0", from, to, way, None);
+                value.map(|value| Body::Sure(format!("        Self({value})\n")))
+            }
+            _ => None,
         };
-        let (name, function, result, error) = if body.can_fail {
-            (
+        let body = taken_apart.unwrap_or_else(|| {
+            self.uses.insert(Used::Json);
+            Body::Fallible("        through_json(&value)\n".to_owned())
+        });
+        let (name, function, result, error, code) = match body {
+            Body::Sure(code) => ("From", "from", "Self", "", code),
+            Body::Fallible(code) => (
                 "TryFrom",
                 "try_from",
                 "Result<Self, Self::Error>",
                 "    type Error = serde_json::Error;\n\n",
-            )
-        } else {
-            ("From", "from", "Self", "")
+                code,
+            ),
         };
         let head = one_or_several(
             format!("impl {name}<{source}> for {target} {{"),
@@ -424,16 +444,7 @@ impl<'a> Converter<'a> {
             format!("    fn {function}(value: {source}) -> {result} {{"),
             format!("    fn {function}(\n        value: {source},\n    ) -> {result} {{"),
         );
-        format!("{head}\n{error}{signature}\n{}    }}\n}}\n\n", body.code)
-    }
-
-    /// The conversion of a whole type by way of JSON.
-    fn through_json(&mut self) -> Body {
-        self.uses.insert(Used::Json);
-        Body {
-            code: "        through_json(&value)\n".to_owned(),
-            can_fail: true,
-        }
+        format!("{head}\n{error}{signature}\n{code}    }}\n}}\n\n")
     }
 
     /// The conversion of a struct.
@@ -444,9 +455,8 @@ impl<'a> Converter<'a> {
         let mut can_fail = false;
         for field in to {
             let ident = &field.ident;
-            let other = from.iter().find(|other| other.ident == *ident);
             let mut value = None;
-            if let Some(other) = other {
+            if let Some(other) = from.iter().find(|other| other.ident == *ident) {
                 value = self.value(ident, &other.part, &field.part, way, Some(field));
                 if value.is_none() && other.part.written == field.part.written {
                     self.uses.insert(Used::Json);
@@ -454,44 +464,38 @@ impl<'a> Converter<'a> {
                     value = Some(format!("through_json(&{ident})?"));
                 }
             }
-            match value {
-                Some(value) => {
-                    used.insert(ident);
-                    values.push(if value == *ident {
-                        value
-                    } else {
-                        format!("{ident}: {value}")
-                    });
-                }
-                None => lacking.push(format!(
-                    "{ident}: {}",
-                    self.missing(field, way, FIELDS).code
-                )),
+            if let Some(value) = value {
+                used.insert(ident);
+                values.push(if value == *ident {
+                    value
+                } else {
+                    format!("{ident}: {value}")
+                });
+            } else {
+                let value = self.missing(field, way, FIELDS).code;
+                lacking.push(format!("{ident}: {value}"));
             }
         }
-        let pattern: Vec<_> = from
-            .iter()
-            .map(|field| {
-                if used.contains(&field.ident) {
-                    field.ident.clone()
-                } else {
-                    format!("{}: _", field.ident)
-                }
-            })
-            .collect();
+        let mut pattern = Vec::new();
+        for Field { ident, .. } in from {
+            let unused = if used.contains(ident) { "" } else { ": _" };
+            pattern.push(format!("{ident}{unused}"));
+        }
         if let Some(first) = lacking.first_mut() {
             let (from, _) = way.modules();
             *first = format!("// Without a value in the {from}.\n            {first}");
         }
         values.extend(lacking);
         let pattern = braces(source, &pattern, FIELDS - 4);
-        let mut target = braces("Self", &values, FIELDS - 4);
+        let target = braces("Self", &values, FIELDS - 4);
         if can_fail {
-            target = format!("Ok({target})");
-        }
-        Body {
-            code: format!("        let {pattern} = value;\n        {target}\n"),
-            can_fail,
+            Body::Fallible(format!(
+                "        let {pattern} = value;\n        Ok({target})\n"
+            ))
+        } else {
+            Body::Sure(format!(
+                "        let {pattern} = value;\n        {target}\n"
+            ))
         }
     }
 
@@ -504,35 +508,30 @@ impl<'a> Converter<'a> {
         way: Way,
     ) -> String {
         let (mut same, mut other) = (String::new(), String::new());
-        for variant in from {
-            let counterpart = to
-                .iter()
-                .find(|counterpart| counterpart.name == variant.name);
-            let target =
-                counterpart.and_then(|counterpart| match (&variant.part, &counterpart.part) {
-                    (None, None) => Some(counterpart.ident.clone()),
-                    (Some(from), Some(to)) => {
-                        let value = self.value("value", from, to, way, None)?;
-                        Some(format!("{}({value})", counterpart.ident))
-                    }
-                    _ => None,
-                });
-            let pattern = match &variant.part {
-                None => variant.ident.clone(),
-                Some(_) if target.is_some() => format!("{}(value)", variant.ident),
-                Some(_) => format!("{}(_)", variant.ident),
+        for Variant { ident, name, part } in from {
+            let counterpart = to.iter().find(|counterpart| counterpart.name == *name);
+            let target = match counterpart.map(|to| (&to.ident, part, &to.part)) {
+                Some((ident, None, None)) => Some(ident.clone()),
+                Some((ident, Some(from), Some(to))) => self
+                    .value("value", from, to, way, None)
+                    .map(|value| format!("{ident}({value})")),
+                _ => None,
+            };
+            let pattern = match part {
+                None => ident.clone(),
+                Some(_) if target.is_some() => format!("{ident}(value)"),
+                Some(_) => format!("{ident}(_)"),
             };
             let (arms, target) = match target {
                 Some(target) => (&mut same, target),
                 None => (&mut other, self.first_variant(to, way, FIELDS + 4).code),
             };
             *arms += &one_or_several(
-                format!("            {source}::{pattern} => Self::{target},"),
+                format!("            {source}::{pattern} => Self::{target},\n"),
                 format!(
-                    "            {source}::{pattern} => {{\n                Self::{target}\n            }}"
+                    "            {source}::{pattern} => {{\n                Self::{target}\n            }}\n"
                 ),
             );
-            arms.push('\n');
         }
         // The variants that the other version has come first.
         if !other.is_empty() {
@@ -658,7 +657,7 @@ impl<'a> Converter<'a> {
         let path = format!("{module}::{name}");
         let item = target.items.get(name);
         match item.map(|item| (&item.shape, item.is_default)) {
-            None | Some((Shape::Closed, _)) => {
+            None | Some((Shape::Opaque, _)) => {
                 Expression::new(Sort::Computed, "Default::default()")
             }
             Some((_, true)) => Expression::new(Sort::Computed, format!("{path}::default()")),

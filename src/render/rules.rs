@@ -52,16 +52,15 @@ pub fn of_role<'a>(rules: impl Iterator<Item = &'a Rule>) -> BTreeSet<RoleRule> 
         let same = resources_with.entry((group, names, verbs));
         same.or_default().push(resource);
     }
-    let mut merged = BTreeSet::new();
-    for ((group, names, verbs), resources) in resources_with {
-        merged.insert(RoleRule {
+    let merged = resources_with.into_iter();
+    merged
+        .map(|((group, names, verbs), resources)| RoleRule {
             group: group.clone(),
             resources,
             names: names.clone(),
             verbs,
-        });
-    }
-    merged
+        })
+        .collect()
 }
 
 /// The rules for the migration of stored objects to another version of their kind.
@@ -87,17 +86,13 @@ pub struct Types(BTreeMap<(String, String), String>);
 impl Types {
     /// The paths of the types that the code of `project` can use anywhere.
     pub fn of_project(project: &Project) -> Self {
+        let mut kinds: Vec<_> = builtin::all().collect();
+        kinds.sort_by_cached_key(|kind| kind.version.parse::<Version>().ok());
         let mut paths = BTreeMap::new();
-        let mut latest = BTreeMap::new();
-        for kind in builtin::all() {
-            let Ok(version) = kind.version.parse::<Version>() else {
-                continue;
-            };
+        // The newest version of a kind replaces the others.
+        for kind in kinds {
             let key = (kind.group.to_owned(), kind.plural.to_owned());
-            if latest.get(&key).is_none_or(|before| *before < version) {
-                latest.insert(key.clone(), version);
-                paths.insert(key, kind.path.to_owned());
-            }
+            paths.insert(key, kind.path.to_owned());
         }
         for resource in project.resources.iter() {
             // An external kind has only one version in the project.
@@ -117,15 +112,13 @@ impl Types {
         related: &[RelatedKind],
     ) -> Self {
         let mut names = BTreeMap::new();
-        for kind in related {
-            let key = (
-                project.full_group(&kind.resource),
-                kind.resource.plural.to_string(),
-            );
-            names.insert(key, kind.type_name.clone());
+        let related = related
+            .iter()
+            .map(|kind| (&kind.resource, kind.type_name.as_str()));
+        for (resource, name) in related.chain([(resource, type_name)]) {
+            let key = (project.full_group(resource), resource.plural.to_string());
+            names.insert(key, name.to_owned());
         }
-        let own = (project.full_group(resource), resource.plural.to_string());
-        names.insert(own, type_name.to_owned());
         Self(names)
     }
 
@@ -145,14 +138,11 @@ impl Types {
 pub fn of_code(needed: &NeededRules, types: &[&Types]) -> CodeRules {
     let mut rules = Vec::new();
     for rule in &needed.rules {
-        let verbs = match needed.purpose {
-            Purpose::Owned => Argument::Text("children::VERBS".to_owned()),
-            _ => Argument::List(
-                rule.verbs
-                    .iter()
-                    .map(|verb| format!("Verb::{verb:?}"))
-                    .collect(),
-            ),
+        let verbs = if needed.purpose == Purpose::Owned {
+            Argument::Text("children::VERBS".to_owned())
+        } else {
+            let verbs = rule.verbs.iter();
+            Argument::List(verbs.map(|verb| format!("Verb::{verb:?}")).collect())
         };
         rules.push(code(rule, verbs, types));
     }
@@ -160,10 +150,6 @@ pub fn of_code(needed: &NeededRules, types: &[&Types]) -> CodeRules {
         purpose: needed.purpose,
         rules,
     }
-}
-
-fn name_of<'a>(types: &[&'a Types], group: &str, plural: &str) -> Option<&'a str> {
-    types.iter().find_map(|names| names.get(group, plural))
 }
 
 fn with_subresource(plural: &str, subresource: Option<&str>) -> String {
@@ -208,49 +194,42 @@ impl Argument {
 
 /// A rule of `RULES`, as rustfmt formats it.
 fn code(rule: &Rule, verbs: Argument, types: &[&Types]) -> String {
-    let (function, mut arguments) = match &rule.target {
-        Target::Url(url) => ("url".to_owned(), vec![Argument::literal(url)]),
+    // A URL is in no namespace.
+    let (function, mut arguments, namespace) = match &rule.target {
+        Target::Url(url) => ("url".to_owned(), vec![Argument::literal(url)], None),
         Target::Resource {
             group,
             plural,
             subresource,
-        } => match (name_of(types, group, plural), subresource) {
-            (Some(name), None) => (format!("of::<{name}>"), Vec::new()),
-            (Some(name), Some(subresource)) => (
-                format!("sub::<{name}>"),
-                vec![Argument::literal(subresource)],
-            ),
-            (None, subresource) => {
-                let resource = with_subresource(plural, subresource.as_deref());
-                let arguments = vec![Argument::literal(group), Argument::literal(&resource)];
-                ("resource".to_owned(), arguments)
-            }
-        },
+        } => {
+            let name = types.iter().find_map(|names| names.get(group, plural));
+            let (function, arguments) = match (name, subresource) {
+                (Some(name), None) => (format!("of::<{name}>"), Vec::new()),
+                (Some(name), Some(subresource)) => {
+                    let arguments = vec![Argument::literal(subresource)];
+                    (format!("sub::<{name}>"), arguments)
+                }
+                (None, subresource) => {
+                    let resource = with_subresource(plural, subresource.as_deref());
+                    let arguments = vec![Argument::literal(group), Argument::literal(&resource)];
+                    ("resource".to_owned(), arguments)
+                }
+            };
+            (function, arguments, rule.namespace.as_deref())
+        }
     };
     arguments.push(verbs);
-    // A URL is in no namespace.
-    let namespace = match &rule.target {
-        Target::Url(_) => None,
-        Target::Resource { .. } => rule.namespace.as_deref(),
-    };
     let is_alone = namespace.is_none() && rule.names.is_empty();
     let around = INDENT + "Rule::".len() + usize::from(is_alone);
     let mut calls = vec![call(&function, &arguments, around)];
     if !rule.names.is_empty() {
-        let mut names = Vec::new();
-        for name in &rule.names {
-            names.push(Argument::literal(name).line());
-        }
+        let names = rule.names.iter().map(|name| Argument::literal(name).line());
         let around = INDENT + "    .".len() + usize::from(namespace.is_none());
-        calls.push(call("named", &[Argument::List(names)], around));
+        calls.push(call("named", &[Argument::List(names.collect())], around));
     }
     if let Some(namespace) = namespace {
-        let around = INDENT + "    .,".len();
-        calls.push(call(
-            "in_namespace",
-            &[Argument::literal(namespace)],
-            around,
-        ));
+        let argument = Argument::literal(namespace);
+        calls.push(call("in_namespace", &[argument], INDENT + "    .,".len()));
     }
     chain(&calls)
 }
@@ -278,16 +257,15 @@ fn call(function: &str, arguments: &[Argument], around: usize) -> String {
     let outer = " ".repeat(INDENT);
     let pad = " ".repeat(INDENT + 4);
     if let [Argument::List(items)] = arguments {
-        let separator = format!(",\n{pad}");
-        return format!("{function}(&[\n{pad}{},\n{outer}])", items.join(&separator));
+        let lines = items.join(&format!(",\n{pad}"));
+        return format!("{function}(&[\n{pad}{lines},\n{outer}])");
     }
     let mut text = format!("{function}(\n");
     for (argument, line) in arguments.iter().zip(lines) {
         match argument {
             Argument::List(items) if !argument.fits(INDENT + 4) => {
-                let separator = format!(",\n{pad}    ");
-                let items = items.join(&separator);
-                let _ = writeln!(text, "{pad}&[\n{pad}    {items},\n{pad}],");
+                let lines = items.join(&format!(",\n{pad}    "));
+                let _ = writeln!(text, "{pad}&[\n{pad}    {lines},\n{pad}],");
             }
             Argument::List(_) | Argument::Text(_) => _ = writeln!(text, "{pad}{line},"),
         }
@@ -298,26 +276,25 @@ fn call(function: &str, arguments: &[Argument], around: usize) -> String {
 /// Formats a rule with its limits like rustfmt, at the indentation of `RULES`.
 fn chain(calls: &[String]) -> String {
     let line = format!("Rule::{}", calls.join("."));
-    // The limit of a chain applies only from the second method call on.
-    let most = if calls.len() == 2 { LINE } else { CHAIN };
-    let is_short = calls.len() == 1
-        || line.len() <= most && INDENT + line.len() < LINE && !line.contains('\n');
-    if is_short {
-        return line;
-    }
-    if let [before @ .., last] = calls
-        && last.contains('\n')
-        && !before.iter().any(|call| call.contains('\n'))
-    {
-        let first = line.lines().next().unwrap_or(&line);
-        if INDENT + first.len() <= LINE {
-            return line;
-        }
-    }
-    // If the first call has several lines, rustfmt does not indent the other calls.
     let [first, others @ ..] = calls else {
         return line;
     };
+    let Some((_, before)) = others.split_last() else {
+        return line;
+    };
+    // The limit of a chain applies only from the second method call on.
+    let most = if before.is_empty() { LINE } else { CHAIN };
+    if line.len() <= most && INDENT + line.len() < LINE && !line.contains('\n') {
+        return line;
+    }
+    let is_broken_before = first.contains('\n') || before.iter().any(|call| call.contains('\n'));
+    if let Some((first_line, _)) = line.split_once('\n')
+        && !is_broken_before
+        && INDENT + first_line.len() <= LINE
+    {
+        return line;
+    }
+    // If the first call has several lines, rustfmt does not indent the other calls.
     let deeper = if first.contains('\n') { "" } else { "    " };
     let mut text = format!("Rule::{first}");
     for other in others {

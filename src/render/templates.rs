@@ -1,7 +1,8 @@
 //! The embedded templates, and their properties in `templates/attributes`.
 
-use std::sync::LazyLock;
+use std::{path::Path, sync::LazyLock};
 
+use anyhow::{Context as _, Result};
 use include_dir::{Dir, File, include_dir};
 
 /// The folder `templates`.
@@ -19,11 +20,10 @@ pub fn has(path: &str, attribute: &str) -> bool {
 /// Each pattern, with the attribute that it gives.
 static LINES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let lines = ATTRIBUTES.lines().filter(|line| !line.starts_with('#'));
-    let lines = lines.filter_map(|line| {
-        let (pattern, attribute) = line.split_once(' ')?;
-        Some((pattern, attribute.trim_start()))
-    });
-    lines.collect()
+    let pairs = lines.filter_map(|line| line.split_once(' '));
+    pairs
+        .map(|(pattern, attribute)| (pattern, attribute.trim_start()))
+        .collect()
 });
 
 fn matches(pattern: &str, path: &str) -> bool {
@@ -83,5 +83,41 @@ mod tests {
         for (pattern, attribute) in LINES.iter() {
             assert!(known.contains(attribute), "{pattern} {attribute}");
         }
+    }
+}
+
+/// A template, without its text.
+#[derive(Debug, Clone, Copy)]
+pub struct Template {
+    /// The path in the folder `templates`.
+    pub name: &'static str,
+    /// The template of the path of the rendered file. Its name is the same text.
+    pub path: &'static str,
+}
+
+impl Template {
+    pub fn new(file: &File<'static>) -> Result<Self> {
+        let name = (file.path().to_str()).context("the path of a template is not UTF-8")?;
+        let path = name
+            .strip_suffix(".tera")
+            .with_context(|| format!("`{name}` must end in .tera"))?;
+        Ok(Self { name, path })
+    }
+
+    /// Whether the template is below `folder`.
+    pub fn is_in(self, folder: &str) -> bool {
+        Path::new(self.name).starts_with(folder)
+    }
+
+    /// Whether the template renders Rust code.
+    pub fn is_rust(self) -> bool {
+        Path::new(self.path)
+            .extension()
+            .is_some_and(|end| end == "rs")
+    }
+
+    /// Whether the path has a variable or a block. Most paths have none, and need not be parsed.
+    pub fn has_variable_path(self) -> bool {
+        self.path.contains('[')
     }
 }

@@ -336,10 +336,9 @@ fn found(project: &Project, id: &GroupVersionKind) -> Vec<(&'static str, Result<
         taken_for(&after)
     };
     let by_project = || {
-        let mut edited = project.clone();
-        let place = project.position(&owner).context("no owner")?;
-        edited.resources[place] = owner.clone();
-        taken_for(&Project::parse(&serde_yaml::to_string(&edited)?)?)
+        let owns = format!("  kind: Captain\n  owns:\n  - {id}\n");
+        let edited = project.to_text()?.replace("  kind: Captain\n", &owns);
+        taken_for(&Project::parse(&edited)?)
     };
     let controller = id.kind().controller();
     vec![

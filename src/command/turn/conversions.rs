@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::Turn;
 use crate::{
     engine::{Texts, reconcile::Sides},
-    render::{Conversion, Templates},
+    render::{ConversionFile, Templates},
 };
 
 impl Turn<'_> {
@@ -52,7 +52,7 @@ impl Turn<'_> {
     }
 
     /// Whether types that the conversion is made from come with the command.
-    fn has_types_of(&self, conversion: &Conversion) -> bool {
+    fn has_types_of(&self, conversion: &ConversionFile) -> bool {
         (self.edits.texts.keys()).any(|path| conversion.is_of(path))
     }
 }

@@ -1,14 +1,14 @@
 //! Reads the Rust types of one version of a kind.
 //!
 //! A user writes these types, so they can be any Rust. What this reader does not understand is [`RustType::Unclear`] or
-//! [`Shape::Closed`]: the conversion then needs no knowledge of it.
+//! [`Shape::Opaque`]: the conversion then needs no knowledge of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use syn::{
-    Attribute, Expr, ExprLit, Fields, GenericArgument, Item, Lit, Meta, Path, PathArguments, Stmt,
-    Token, Type, UnOp, UseTree, Visibility, punctuated::Punctuated,
+    Attribute, Expr, ExprLit, Fields, GenericArgument, Item, Lit, LitStr, Meta, Path,
+    PathArguments, Stmt, Token, Type, UnOp, UseTree, Visibility, punctuated::Punctuated,
 };
 
 use crate::rust::RustType;
@@ -48,7 +48,30 @@ pub(super) enum Shape {
     Enum(Vec<Variant>),
     Newtype(Box<Part>),
     /// A type that other modules cannot take apart, or that the reader does not understand.
-    Closed,
+    Opaque,
+}
+
+impl Shape {
+    /// The parts of the type, each with its name.
+    pub fn parts(&self) -> Vec<(&str, &Part)> {
+        match self {
+            Self::Struct(fields) => {
+                let parts = fields
+                    .iter()
+                    .map(|field| (field.ident.as_str(), &field.part));
+                parts.collect()
+            }
+            Self::Enum(variants) => {
+                let parts = variants.iter().filter_map(|variant| {
+                    let part = variant.part.as_ref()?;
+                    Some((variant.name.as_str(), part))
+                });
+                parts.collect()
+            }
+            Self::Newtype(part) => vec![("0", part)],
+            Self::Opaque => Vec::new(),
+        }
+    }
 }
 
 /// A field of a struct.
@@ -105,50 +128,28 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
     };
     let mut with_default = BTreeSet::new();
     for item in &file.items {
-        match item {
+        let (ident, attributes, visibility, generics, shape) = match item {
             Item::Struct(item) => {
                 if let Some(settings) = settings_of(&item.attrs, kind) {
                     types.spec = item.ident.to_string();
                     types.status = status(&settings, &scope);
                 }
-                let is_open = is_open(&item.vis, &item.attrs) && item.generics.params.is_empty();
-                let shape = structure(&item.fields, &scope).filter(|_| is_open);
-                types.items.insert(
-                    item.ident.to_string(),
-                    TypeItem {
-                        is_default: derives_default(&item.attrs),
-                        shape: shape.unwrap_or(Shape::Closed),
-                    },
-                );
+                let shape = structure(&item.fields, &scope);
+                (&item.ident, &item.attrs, &item.vis, &item.generics, shape)
             }
             Item::Enum(item) => {
-                let is_open = is_open(&item.vis, &item.attrs) && item.generics.params.is_empty();
-                let variants: Option<Vec<_>> = item
-                    .variants
-                    .iter()
-                    .map(|variant| self::variant(variant, &scope))
-                    .collect();
-                types.items.insert(
-                    item.ident.to_string(),
-                    TypeItem {
-                        is_default: derives_default(&item.attrs),
-                        shape: variants
-                            .filter(|variants| is_open && !variants.is_empty())
-                            .map_or(Shape::Closed, Shape::Enum),
-                    },
-                );
+                let shape = enumeration(&item.variants, &scope);
+                (&item.ident, &item.attrs, &item.vis, &item.generics, shape)
             }
             Item::Impl(item) => {
                 if let Some((_, path, _)) = &item.trait_
-                    && path
-                        .segments
-                        .last()
-                        .is_some_and(|part| part.ident == "Default")
+                    && is_default(path)
                     && let Type::Path(of) = &*item.self_ty
                     && let Some(ident) = of.path.get_ident()
                 {
                     with_default.insert(ident.to_string());
                 }
+                continue;
             }
             Item::Fn(item) => {
                 if let [Stmt::Expr(value, None)] = item.block.stmts.as_slice()
@@ -156,9 +157,16 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
                 {
                     types.defaults.insert(item.sig.ident.to_string(), value);
                 }
+                continue;
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        let is_nameable = is_nameable(visibility, attributes) && generics.params.is_empty();
+        let item = TypeItem {
+            is_default: (settings(attributes, "derive").iter()).any(|name| is_default(name.path())),
+            shape: shape.filter(|_| is_nameable).unwrap_or(Shape::Opaque),
+        };
+        types.items.insert(ident.to_string(), item);
     }
     for (name, item) in &mut types.items {
         item.is_default |= with_default.contains(name);
@@ -245,26 +253,22 @@ impl<'a> Scope<'a> {
                     self.import(tree, parents);
                 }
             }
-            UseTree::Name(item) => {
-                let name = item.ident.to_string();
-                self.import_as(&name, None, parents);
-            }
-            UseTree::Rename(item) => {
-                let name = item.ident.to_string();
-                self.import_as(&name, Some(item.rename.to_string()), parents);
-            }
+            UseTree::Name(item) => self.import_as(&item.ident, &item.ident, parents),
+            UseTree::Rename(item) => self.import_as(&item.ident, &item.rename, parents),
             UseTree::Glob(_) => {}
         }
     }
 
-    fn import_as(&mut self, name: &str, rename: Option<String>, parents: &[String]) {
+    fn import_as(&mut self, name: &Ident, alias: &Ident, parents: &[String]) {
         let mut path = parents.to_vec();
         if name != "self" {
-            path.push(name.to_owned());
+            path.push(name.to_string());
         }
-        if let Some(alias) = rename.or_else(|| path.last().cloned()) {
-            let absolute = self.absolute(&path);
-            self.imports.insert(alias, absolute);
+        let absolute = self.absolute(&path);
+        if alias != "self" {
+            self.imports.insert(alias.to_string(), absolute);
+        } else if let Some(parent) = path.pop() {
+            self.imports.insert(parent, absolute);
         }
     }
 
@@ -375,18 +379,12 @@ fn is_in_prelude(name: &str) -> bool {
 /// The settings of kube in `attributes`, if they make a struct the spec of `kind`.
 fn settings_of(attributes: &[Attribute], kind: &str) -> Option<Vec<Meta>> {
     let settings = settings(attributes, "kube");
-    let is_kind = settings
-        .iter()
-        .any(|meta| meta.path().is_ident("kind") && text_of(meta).as_deref() == Some(kind));
-    is_kind.then_some(settings)
+    (text_named(&settings, "kind").as_deref() == Some(kind)).then_some(settings)
 }
 
 /// The type of the status in the settings of kube.
 fn status(settings: &[Meta], scope: &Scope) -> Option<RustType> {
-    let text = settings
-        .iter()
-        .filter(|meta| meta.path().is_ident("status"))
-        .find_map(text_of)?;
+    let text = text_named(settings, "status")?;
     // The parser is recursive.
     if text.len() > DEPTH {
         return None;
@@ -409,28 +407,36 @@ fn settings(attributes: &[Attribute], name: &str) -> Vec<Meta> {
 
 /// The text of a setting such as `rename = "a"`.
 fn text_of(meta: &Meta) -> Option<String> {
-    match meta {
-        Meta::NameValue(setting) => match &setting.value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text),
-                ..
-            }) => Some(text.value()),
-            _ => None,
-        },
+    let Meta::NameValue(setting) = meta else {
+        return None;
+    };
+    text_literal(&setting.value).map(LitStr::value)
+}
+
+/// The literal of a string, if `value` is one.
+fn text_literal(value: &Expr) -> Option<&LitStr> {
+    match value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) => Some(text),
         _ => None,
     }
 }
 
+/// The text of the setting `name`.
+fn text_named(settings: &[Meta], name: &str) -> Option<String> {
+    let mut named = settings.iter().filter(|meta| meta.path().is_ident(name));
+    named.find_map(text_of)
+}
+
 /// The text of the setting `name` of serde.
 fn serde(attributes: &[Attribute], name: &str) -> Option<String> {
-    settings(attributes, "serde")
-        .iter()
-        .filter(|meta| meta.path().is_ident(name))
-        .find_map(text_of)
+    text_named(&settings(attributes, "serde"), name)
 }
 
 /// Whether each module of the crate can name an item, in each build.
-fn is_open(visibility: &Visibility, attributes: &[Attribute]) -> bool {
+fn is_nameable(visibility: &Visibility, attributes: &[Attribute]) -> bool {
     let is_visible = match visibility {
         Visibility::Public(_) => true,
         Visibility::Restricted(restricted) => restricted.path.is_ident("crate"),
@@ -443,11 +449,17 @@ fn is_conditional(attributes: &[Attribute]) -> bool {
     (attributes.iter()).any(|attribute| attribute.path().is_ident("cfg"))
 }
 
-fn derives_default(attributes: &[Attribute]) -> bool {
-    settings(attributes, "derive").iter().any(|name| {
-        let last = name.path().segments.last();
-        last.is_some_and(|part| part.ident == "Default")
-    })
+/// Whether `path` is that of the trait `Default`.
+fn is_default(path: &Path) -> bool {
+    let last = path.segments.last();
+    last.is_some_and(|part| part.ident == "Default")
+}
+
+fn enumeration(variants: &Punctuated<syn::Variant, Token![,]>, scope: &Scope) -> Option<Shape> {
+    let known: Option<Vec<_>> = variants.iter().map(|item| variant(item, scope)).collect();
+    known
+        .filter(|variants| !variants.is_empty())
+        .map(Shape::Enum)
 }
 
 fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
@@ -455,7 +467,7 @@ fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
         Fields::Named(named) => {
             let mut fields = Vec::new();
             for field in &named.named {
-                if !is_open(&field.vis, &field.attrs) {
+                if !is_nameable(&field.vis, &field.attrs) {
                     return None;
                 }
                 fields.push(Field {
@@ -467,7 +479,7 @@ fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
             Some(Shape::Struct(fields))
         }
         Fields::Unnamed(unnamed) => match unnamed.unnamed.iter().collect::<Vec<_>>().as_slice() {
-            [field] if is_open(&field.vis, &field.attrs) => {
+            [field] if is_nameable(&field.vis, &field.attrs) => {
                 Some(Shape::Newtype(Box::new(scope.part(&field.ty))))
             }
             _ => None,
@@ -506,18 +518,13 @@ fn simple(value: &Expr, scope: &Scope) -> Option<Value> {
             Value::Literal(number) => Some(Value::Literal(format!("-{number}"))),
             Value::Text(_) | Value::Named(_) => None,
         },
-        Expr::MethodCall(call) if call.args.is_empty() => match &*call.receiver {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text),
-                ..
-            }) if ["to_owned", "to_string", "into"]
-                .iter()
-                .any(|name| call.method == name) =>
-            {
-                Some(Value::Text(text.token().to_string()))
-            }
-            _ => None,
-        },
+        Expr::MethodCall(call) if call.args.is_empty() => {
+            let mut owning = ["to_owned", "to_string", "into"].iter();
+            let text = text_literal(&call.receiver)?.token().to_string();
+            owning
+                .any(|name| call.method == name)
+                .then_some(Value::Text(text))
+        }
         Expr::Path(path) => {
             let segments = path.path.segments.iter();
             let parts: Vec<_> = segments.map(|segment| segment.ident.to_string()).collect();

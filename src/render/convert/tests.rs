@@ -2,20 +2,22 @@ use super::*;
 
 const PATHS: [&str; 2] = ["src/api/shop/v2/book.rs", "src/api/shop/v1/book.rs"];
 
+fn file(side: usize, text: &str) -> File<'_> {
+    File {
+        path: PATHS[side],
+        text: Some(text),
+    }
+}
+
 /// The code between two files with these items, after the imports and the spec with these fields.
 fn code(spoke: [&str; 3], hub: [&str; 3]) -> Code {
-    let text = |[imports, fields, items]: [&str; 3]| {
+    let texts = [spoke, hub].map(|[imports, fields, items]| {
         format!(
             "{imports}\n#[derive(CustomResource)]\n#[kube(group = \"shop\", kind = \"Book\")]\n\
              pub struct BookSpec {{ {fields} }}\n{items}\n"
         )
-    };
-    let texts = [text(spoke), text(hub)];
-    let file = |side: usize| File {
-        path: PATHS[side],
-        text: Some(&texts[side]),
-    };
-    convert("Book", file(0), file(1))
+    });
+    convert("Book", file(0, &texts[0]), file(1, &texts[1]))
 }
 
 /// The code between two equal versions.
@@ -185,12 +187,6 @@ fn a_field_of_one_version_has_its_default_in_the_other_one() {
 
 #[test]
 fn the_status_is_converted_if_both_versions_have_one() {
-    let file = |status: &str| {
-        format!(
-            "use super::super::common::Shared;\n#[kube(kind = \"Book\"{status})]\n\
-             pub struct BookSpec {{}}\npub struct State {{ pub a: i32 }}\n"
-        )
-    };
     let own = ", status = \"State\"";
     let cases = [
         ([own, own], true, 4),
@@ -207,12 +203,13 @@ fn the_status_is_converted_if_both_versions_have_one() {
         ),
     ];
     for (statuses, has_status, implementations) in cases {
-        let texts = statuses.map(file);
-        let side = |side: usize| File {
-            path: PATHS[side],
-            text: Some(&texts[side]),
-        };
-        let code = convert("Book", side(0), side(1));
+        let texts = statuses.map(|status| {
+            format!(
+                "use super::super::common::Shared;\n#[kube(kind = \"Book\"{status})]\n\
+                 pub struct BookSpec {{}}\npub struct State {{ pub a: i32 }}\n"
+            )
+        });
+        let code = convert("Book", file(0, &texts[0]), file(1, &texts[1]));
         assert_eq!(code.has_status, has_status, "{statuses:?}");
         assert_eq!(
             code.text.matches("impl ").count(),
@@ -222,13 +219,14 @@ fn the_status_is_converted_if_both_versions_have_one() {
     }
 }
 
+fn deep(start: &str, end: &str) -> String {
+    let (start, end) = (start.repeat(100_000), end.repeat(100_000));
+    format!("#[kube(kind = \"Book\")] pub struct BookSpec {{ pub a: {start}i32{end} }}")
+}
+
 /// A parser that goes as deep as the text would end the program.
 #[test]
 fn a_file_that_is_no_rust_is_converted_without_its_types() {
-    let deep = |start: &str, end: &str| {
-        let (start, end) = (start.repeat(100_000), end.repeat(100_000));
-        format!("#[kube(kind = \"Book\")] pub struct BookSpec {{ pub a: {start}i32{end} }}")
-    };
     let status = format!(
         "#[kube(kind = \"Book\", status = \"{}T\")] pub struct BookSpec;",
         "&".repeat(100_000)
@@ -246,11 +244,11 @@ fn a_file_that_is_no_rust_is_converted_without_its_types() {
         String::new(),
     ];
     for text in texts.iter().map(Some).chain([None]) {
-        let file = |path| File {
+        let [spoke, hub] = PATHS.map(|path| File {
             path,
             text: text.map(String::as_str),
-        };
-        let code = convert("Book", file(PATHS[0]), file(PATHS[1]));
+        });
+        let code = convert("Book", spoke, hub);
         assert_eq!(
             code.text.matches("through_json(&value)\n").count(),
             4,
@@ -259,9 +257,5 @@ fn a_file_that_is_no_rust_is_converted_without_its_types() {
         );
         assert!(code.has_status);
     }
-    let file = |path| File {
-        path,
-        text: Some(status.as_str()),
-    };
-    assert!(!convert("Book", file(PATHS[0]), file(PATHS[1])).has_status);
+    assert!(!convert("Book", file(0, &status), file(1, &status)).has_status);
 }

@@ -3,11 +3,8 @@
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-use super::{Controller, Project, Resource};
-use crate::{
-    names::{GroupVersionKind, Identifiers, Kind},
-    project::builtin,
-};
+use super::{builtin, controller::Controller, model::Project, resource::Resource};
+use crate::names::{GroupVersionKind, Identifiers, Kind};
 
 /// Names of functions and variables that a controller's file already uses. A function for an owned kind cannot have
 /// them.
@@ -78,16 +75,6 @@ impl RelatedKind {
 }
 
 impl Project {
-    /// The path after `use` that imports the type of `resource` under the name `name`.
-    pub fn import(&self, resource: &Resource, name: &str) -> String {
-        let path = self.type_path(resource);
-        if path.rsplit("::").next() == Some(name) {
-            path
-        } else {
-            format!("{path} as {name}")
-        }
-    }
-
     /// The kinds that a controller of `owner` owns, followed by the kinds that it watches.
     ///
     /// # Errors
@@ -107,8 +94,10 @@ impl Project {
                 !self.is_same_kind(&kind.resource, owner),
                 "{owner} cannot {verb} `{id}`, which is the same kind"
             );
-            let same = |other: &RelatedKind| self.is_same_kind(&other.resource, &kind.resource);
-            if let Some(other) = kinds.iter().position(same) {
+            let mut before = kinds.iter();
+            if let Some(other) =
+                before.position(|other| self.is_same_kind(&other.resource, &kind.resource))
+            {
                 let (before, other) = ids[other];
                 ensure!(
                     before == relation,
@@ -144,8 +133,9 @@ impl Project {
                 self.instead(id.kind())
             );
         };
-        let served = self.versions(&kind).filter(|version| version.is_served());
-        let served: Vec<_> = served.map(|version| version.version.as_str()).collect();
+        let served: Vec<_> = (self.served_versions(&kind))
+            .map(|version| version.version.as_str())
+            .collect();
         ensure!(
             served.is_empty() || served.contains(&kind.version.as_str()),
             "the API server does not serve this version, but {}",
@@ -165,11 +155,11 @@ impl Project {
 
     /// A hint for the name of a kind that does not exist.
     fn instead(&self, kind: &Kind) -> String {
-        let own = self.resources.iter();
-        let own = own.map(|own| (own.id().to_string(), own.kind.as_str()));
+        let resources = self.resources.iter();
+        let own = resources.map(|own| (own.id().to_string(), own.kind.as_str()));
         let builtin = builtin::all().map(|builtin| (builtin.id(), builtin.kind));
-        let is_meant = |(_, there): &(_, &str)| there.eq_ignore_ascii_case(kind.as_str());
-        match own.chain(builtin).find(is_meant) {
+        let mut kinds = own.chain(builtin);
+        match kinds.find(|(_, there)| there.eq_ignore_ascii_case(kind.as_str())) {
             Some((id, _)) => format!("did you mean `{id}`?"),
             None => "kinds are named as in `apps/v1/Deployment` or `v1/ConfigMap`".to_owned(),
         }
@@ -183,17 +173,18 @@ impl Project {
             format!("{}Spec", owner.kind),
             format!("{}Status", owner.kind),
         ];
-        let is_ambiguous = |kind: &RelatedKind| {
+        let mut ambiguous = Vec::new();
+        for (index, kind) in kinds.iter().enumerate() {
             let alike = kinds.iter().filter(|other| kind.is_called_like(other));
-            kind.is_taken() || types.contains(&kind.type_name) || alike.count() > 1
-        };
-        let ambiguous: Vec<_> = kinds.iter().map(is_ambiguous).collect();
-        for (owned, ambiguous) in kinds.iter_mut().zip(ambiguous) {
-            if ambiguous {
-                let group = self.group_module(&owned.resource);
-                owned.identifiers = owned.resource.kind.identifiers_in(&group);
-                owned.type_name = owned.resource.kind.type_in(&group);
+            if kind.is_taken() || types.contains(&kind.type_name) || alike.count() > 1 {
+                ambiguous.push(index);
             }
+        }
+        for index in ambiguous {
+            let kind = &mut kinds[index];
+            let group = self.group_module(&kind.resource);
+            kind.identifiers = kind.resource.kind.identifiers_in(&group);
+            kind.type_name = kind.resource.kind.type_in(&group);
         }
         for (index, a) in kinds.iter().enumerate() {
             let name = if types.contains(&a.type_name) {
@@ -227,7 +218,7 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{
+        super::for_tests::{
             api, cluster, core, empty, external, unserved, with_domain, without_controller,
         },
         *,
@@ -267,6 +258,10 @@ mod tests {
             .map(|kind| (kind.identifiers, kind.type_name))
             .map(|(names, type_name)| format!("{} {} {type_name}", names.one, names.many))
             .collect()
+    }
+
+    fn own(group: &str, kind: &str) -> Resource {
+        without_controller(api(group, "v1", kind))
     }
 
     fn guestbook() -> Resource {
@@ -313,13 +308,16 @@ mod tests {
         let [ingress, own] = kinds.as_slice() else {
             panic!("{kinds:?}");
         };
-        let group = |owned: &RelatedKind| project.full_group(&owned.resource);
-        let import = |owned: &RelatedKind| project.import(&owned.resource, &owned.type_name);
-        assert_eq!(group(ingress), "networking.k8s.io");
-        assert_eq!(import(ingress), "k8s_openapi::api::networking::v1::Ingress");
+        let places = [ingress, own].map(|kind| {
+            let import = project.import(&kind.resource, &kind.type_name);
+            format!("{} {import}", project.full_group(&kind.resource))
+        });
+        let expected = [
+            "networking.k8s.io k8s_openapi::api::networking::v1::Ingress",
+            "press.example.org crate::api::press::v1::Page",
+        ];
+        assert_eq!(places, expected);
         assert!(ingress.resource.is_builtin());
-        assert_eq!(group(own), "press.example.org");
-        assert_eq!(import(own), "crate::api::press::v1::Page");
         assert_eq!(own.resource, page);
     }
 
@@ -435,7 +433,6 @@ mod tests {
 
     #[test]
     fn colliding_rust_names_get_the_name_of_the_group() {
-        let own = |group, kind| without_controller(api(group, "v1", kind));
         assert_eq!(
             names(
                 guestbook(),

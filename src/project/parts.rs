@@ -1,0 +1,38 @@
+//! The parts of the runtime that a project uses.
+
+use std::collections::BTreeSet;
+
+use kube_manager::source::Part;
+
+use super::{model::Project, runtime::Runtime};
+
+impl Project {
+    /// The parts of the runtime that the code of the project uses.
+    pub fn used_parts(&self) -> BTreeSet<Part> {
+        let mut parts = BTreeSet::new();
+        if self.hubs().next().is_some() {
+            parts.insert(Part::Arbitrary);
+        }
+        if self.controllers().next().is_some() {
+            parts.insert(Part::Testing);
+        }
+        let mut kinds = self.resources.iter().filter(|resource| resource.has_api());
+        if kinds.any(|kind| self.versions(kind).count() > 1) {
+            parts.insert(Part::Versions);
+        }
+        if self.webhook_certificates().is_some() {
+            parts.insert(Part::Webhook);
+        }
+        parts
+    }
+
+    /// The parts in the project's copy of the runtime. Other projects of a cargo workspace share the copy, so it has all
+    /// parts there.
+    pub fn copied_parts(&self) -> BTreeSet<Part> {
+        match (&self.runtime, &self.workspace) {
+            (Runtime::Vendored, None) => self.used_parts(),
+            (Runtime::Vendored, Some(_)) => BTreeSet::from(Part::ALL),
+            (Runtime::Registry | Runtime::Shared(_), _) => BTreeSet::new(),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The admission webhooks of a version of a kind.
+
+use crate::names::WebhookPath;
+
+/// The admission webhooks of a version of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Webhooks {
+    /// The webhook that sets the default values of an object.
+    pub defaulting: Option<Webhook>,
+    /// The webhook that accepts or rejects an object.
+    pub validation: Option<Webhook>,
+}
+
+/// A webhook.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Webhook {
+    /// The path of the webhook, if it is not the default path.
+    pub path: Option<WebhookPath>,
+}
+
+impl Webhooks {
+    /// Whether the version has no webhooks.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
