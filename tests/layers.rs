@@ -20,7 +20,7 @@ const MODULES: [&str; 15] = [
 ];
 
 /// The modules of rscaffold whose files still import each other in a circle.
-const CIRCULAR: [&str; 4] = ["rust", "engine", "crd", "command"];
+const CIRCULAR: [&str; 3] = ["rust", "crd", "command"];
 
 /// The place of a file of rscaffold among the modules.
 fn module_of(path: &str) -> usize {
@@ -309,6 +309,8 @@ fn only_the_merge_and_the_writer_look_into_a_rendered_text() {
         "src/engine/files/edits.rs",
         "src/engine/files/moves.rs",
         "src/engine/reconcile.rs",
+        "src/engine/reconcile/plan.rs",
+        "src/engine/reconcile/sides.rs",
         "src/engine/reconcile/branches.rs",
         // The record.
         "src/engine/worktree/last_applied.rs",

@@ -61,7 +61,7 @@ pub struct Turn<'a> {
     pub start: Instant,
     /// The project's folder.
     pub tree: &'a WorkTree,
-    /// The project in `PROJECT` on disk; `None` if there is no such file, or if git left it open.
+    /// The project in `PROJECT` on disk; `None` if there is no such file, or if git left it unmerged.
     pub before: Option<Project>,
     /// The new project.
     pub after: Project,
@@ -69,7 +69,7 @@ pub struct Turn<'a> {
     pub rendered: Rendered,
     /// The record of what was written last.
     pub record: Record,
-    /// The files that git left open, for a command that resolves them.
+    /// The files that git left unmerged, for a command that resolves them.
     pub unmerged: Option<Unmerged>,
     /// Files and folders to leave unchanged in this turn.
     pub excluded: Vec<String>,

@@ -2,7 +2,11 @@
 //! files are as long as all other files together.
 
 use self::sha256::{PREFIX, digest};
-use super::{Attribute, Conventions, Text, Texts, reconcile::line_ends::LineEnds};
+use super::{
+    conventions::{Attribute, Conventions},
+    reconcile::line_ends::LineEnds,
+    text::{Text, Texts},
+};
 
 mod sha256;
 

@@ -13,13 +13,15 @@ use std::{
 use anyhow::{Result, anyhow, ensure};
 
 use super::{
-    Conventions, Text, Texts,
+    conventions::Conventions,
     digest::is_digest,
     reconcile::{OnConflict, Plan, Policy, Sides, markers::Marked, reconcile},
+    text::{Text, Texts},
     worktree::{Record, Unmerged, WorkTree},
 };
 use crate::hint::OrHint;
 
+use self::edits::Given;
 pub use self::{edits::Edits, moves::Sources};
 
 /// The files that a command may change. Together with a policy they determine the plan.
@@ -28,10 +30,7 @@ pub struct Files {
     conventions: &'static Conventions,
     record: Record,
     sides: Sides,
-    /// The texts of commands that the next record names.
-    given: Texts,
-    /// The new renders of the files whose theirs is such a text. The next record needs the render.
-    rendered: Texts,
+    given: Given,
 }
 
 impl Files {
@@ -61,8 +60,7 @@ impl Files {
             conventions,
             record,
             sides: Sides::new(conventions, base, disk, theirs),
-            given: Texts::new(),
-            rendered: Texts::new(),
+            given: Given::default(),
         })
     }
 
@@ -191,8 +189,18 @@ impl Files {
             }
         }
         moves::delete_moved(&mut self.sides, sources);
-        self.carry_given(sources);
+        self.given
+            .carry(&mut self.sides, &self.record.given, sources);
         Ok(())
+    }
+
+    /// Makes the texts of `edits` the user's version of their files. If a file had such a text before, the user's edits
+    /// since then are merged with the new text. Any other file that the user edited or deleted stays as it is, unless
+    /// the texts replace it.
+    pub fn take_edits(&mut self, edits: &Edits) {
+        let before = &self.record.given;
+        self.given
+            .take(self.conventions, &mut self.sides, before, edits);
     }
 
     /// The change of each file.
@@ -215,13 +223,13 @@ impl Files {
     /// The record after `plan` is applied.
     pub fn into_record(self, plan: &Plan) -> Record {
         let mut texts = self.sides.into_theirs();
-        texts.extend(self.rendered);
+        texts.extend(self.given.rendered);
         let description = texts.remove(self.conventions.description);
         Record {
             projects: description.into_iter().map(String::from).collect(),
             texts: self.conventions.recorded(texts),
             marked: plan.marked.clone(),
-            given: self.given,
+            given: self.given.texts,
         }
     }
 }

@@ -1,269 +1,26 @@
 //! Three-way reconcile: [`Sides`] -> [`Plan`]. Pure: depends only on its arguments.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-pub use self::policy::{OnConflict, Policy};
-use self::{line_ends::LineEnds, markers::Marked, merge::Merge};
-use super::{Attribute, Conventions, Text, Texts, digest::is_digest};
-
 pub mod branches;
 pub mod line_ends;
 pub mod markers;
 mod merge;
+mod plan;
 mod policy;
+mod sides;
 #[cfg(test)]
 mod tests;
 
-/// The input of a plan: what is known of the file at each path.
-///
-/// All adjustments are made to the sides: [`reconcile`] runs once, and its plan is never changed.
-#[derive(Debug)]
-pub struct Sides {
-    conventions: &'static Conventions,
-    files: BTreeMap<String, File>,
-}
-
-/// What is known of one file. A text is `None` if that side has no such file.
-#[derive(Debug, Default)]
-pub struct File {
-    /// The text that the tool wrote last.
-    pub base: Option<Text>,
-    /// The text of the new render.
-    pub theirs: Option<Text>,
-    /// The text on disk.
-    pub disk: Option<Text>,
-    /// The user's version.
-    ours: Ours,
-    /// What the file starts as.
-    pub start: Start,
-    /// Whether the user's version comes from an input of the command.
-    pub is_given: bool,
-    /// Whether the file has conflict markers that the tool wrote and that the user has not resolved.
-    pub is_marked: bool,
-    /// The conflict of two branches that changed the file in ways that cannot be merged.
-    pub open: Option<Conflict>,
-}
-
-/// The user's version of a file.
-#[derive(Debug, Default)]
-enum Ours {
-    /// The text on disk.
-    #[default]
-    OnDisk,
-    /// Another text: of a file that starts as a copy of another file, that git left open, or that is an input of the
-    /// command. `None` for a deleted file.
-    Elsewhere(Option<Text>),
-}
-
-/// What a file starts as.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// Its own render.
-    #[default]
-    Render,
-    /// The file at another path, which gives the base, and also ours until the new file is on disk.
-    Carried,
-    /// The same, but the new file is not on disk yet, and the other file stays. Their lines cannot conflict.
-    Copied,
-}
-
-impl File {
-    /// The user's version; `None` if the user has no such file.
-    pub fn ours(&self) -> Option<&str> {
-        match &self.ours {
-            Ours::OnDisk => self.disk.as_ref().map(Text::content),
-            Ours::Elsewhere(text) => text.as_ref().map(Text::content),
-        }
-    }
-
-    /// Sets the user's version, if it is not the text on disk.
-    pub fn set_ours(&mut self, text: Option<Text>) {
-        self.ours = Ours::Elsewhere(text);
-    }
-
-    /// Whether any side has the file.
-    fn exists(&self) -> bool {
-        let is_on_a_side = self.base.is_some() || self.theirs.is_some() || self.disk.is_some();
-        is_on_a_side || self.ours().is_some()
-    }
-}
-
-impl Sides {
-    /// The sides of files whose user's version is the text on disk.
-    pub fn new(conventions: &'static Conventions, base: Texts, disk: Texts, theirs: Texts) -> Self {
-        let mut sides = Self {
-            conventions,
-            files: BTreeMap::new(),
-        };
-        for (path, text) in base {
-            sides.files.entry(path).or_default().base = Some(text);
-        }
-        for (path, text) in disk {
-            sides.files.entry(path).or_default().disk = Some(text);
-        }
-        for (path, text) in theirs {
-            sides.files.entry(path).or_default().theirs = Some(text);
-        }
-        sides
-    }
-
-    /// The file at `path`, to change it.
-    pub fn at(&mut self, path: &str) -> &mut File {
-        self.files.entry(path.to_owned()).or_default()
-    }
-
-    /// The file at `path`.
-    pub fn get(&self, path: &str) -> &File {
-        const UNKNOWN: &File = &File {
-            base: None,
-            theirs: None,
-            disk: None,
-            ours: Ours::OnDisk,
-            start: Start::Render,
-            is_given: false,
-            is_marked: false,
-            open: None,
-        };
-        self.files.get(path).unwrap_or(UNKNOWN)
-    }
-
-    /// Each file that the tool writes or wrote, with its path.
-    pub fn files(&self) -> impl Iterator<Item = (&str, &File)> {
-        let files = self.files.iter().filter(|(_, file)| file.exists());
-        files.map(|(path, file)| (path.as_str(), file))
-    }
-
-    /// The texts of the new render.
-    pub fn into_theirs(self) -> Texts {
-        let files = self.files.into_iter();
-        files
-            .filter_map(|(path, file)| Some((path, file.theirs?)))
-            .collect()
-    }
-}
-
-/// The changes to all files.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// The change of each path of the sides.
-    pub changes: BTreeMap<String, Change>,
-    /// Whether derived files do not match the operator's code, so that `make manifests` must be run.
-    pub is_stale: bool,
-    /// Files that have conflict markers of the tool after the plan is applied.
-    pub marked: BTreeSet<String>,
-}
-
-impl Plan {
-    /// The files that stop the plan from being applied.
-    pub fn conflicts(&self) -> impl Iterator<Item = (&String, &Conflict)> {
-        let changes = self.changes.iter();
-        changes.filter_map(|(path, change)| match change {
-            Change::Conflict(conflict) => Some((path, conflict)),
-            _ => None,
-        })
-    }
-
-    /// Whether every file stays as it is.
-    pub fn is_noop(&self) -> bool {
-        self.changes
-            .values()
-            .all(|change| matches!(change, Change::Keep(_) | Change::Unchanged))
-    }
-}
-
-/// The change to one file. A text is the whole new text of the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// The file is new.
-    Create(Text),
-    /// The file gets the tool's text, without loss of a line of the user, unless the user chose that.
-    Update(Text),
-    /// User and tool changed the file: it gets the changes of both.
-    Merge(Text),
-    /// The same, with conflict markers that the user must resolve.
-    Mark(Text),
-    /// The file differs from the tool's text and stays unchanged.
-    Keep(Kept),
-    /// The file is deleted.
-    Delete,
-    /// The file has the tool's text already, or is deleted already.
-    Unchanged,
-    /// The file cannot be merged, and no policy decides the conflict.
-    Conflict(Conflict),
-}
-
-impl Change {
-    /// The text to write, if any.
-    pub fn text(&self) -> Option<&str> {
-        match self {
-            Self::Create(text) | Self::Update(text) | Self::Merge(text) | Self::Mark(text) => {
-                Some(text.content())
-            }
-            Self::Keep(_) | Self::Delete | Self::Unchanged | Self::Conflict(_) => None,
-        }
-    }
-
-    /// The text of the file after the change, if it has this text `now`; `None` if it does not exist.
-    pub fn after<'a>(&'a self, now: Option<&'a str>) -> Option<&'a str> {
-        self.text().or(now).filter(|_| *self != Self::Delete)
-    }
-}
-
-/// Why a file that differs from the tool's text stays unchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// The user changed it, and the render has not changed.
-    Edited,
-    /// The user removed it, and the render has not changed.
-    Removed,
-    /// The user removed it, and the render has changed.
-    RemovedWithNews,
-    /// It conflicts with the render, and the policy is `--on-conflict=ours`.
-    Ours,
-    /// It has conflict markers that the user must resolve.
-    Marked,
-    /// `make manifests` writes it, and must be run because the render changed.
-    Stale,
-}
-
-/// A file that cannot be merged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    /// The reason of the conflict.
-    pub reason: Reason,
-    /// The conflicting lines, in the order of the file.
-    pub hunks: Vec<Hunk>,
-}
-
-/// The reason of a conflict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// The user and the tool changed the same lines.
-    BothChanged,
-    /// The file existed before the tool wrote one.
-    Untracked,
-    /// Another file exists at the path to which this file moves.
-    Occupied,
-    /// The merged text would not have the settings that the command asks for.
-    Contradicts,
-    /// Two branches that git merged changed the same lines.
-    Branches,
-    /// The user changed the file, the tool removes it.
-    Dropped,
-}
-
-/// Conflicting lines, without line ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hunk {
-    /// The number of the first line in the user's file, from 1.
-    pub line: usize,
-    /// The lines that the tool wrote last.
-    pub base: Vec<String>,
-    /// The lines of the user.
-    pub ours: Vec<String>,
-    /// The lines of the new render.
-    pub theirs: Vec<String>,
-}
+use self::{line_ends::LineEnds, markers::Marked, merge::Merge};
+pub use self::{
+    plan::{Change, Conflict, Hunk, Kept, Plan, Reason},
+    policy::{OnConflict, Policy},
+    sides::{File, Sides, Start},
+};
+use super::{
+    conventions::{Attribute, Conventions},
+    digest::is_digest,
+    text::Text,
+};
 
 /// Plans how to bring the files on disk to the new render without losing the user's changes since `base`.
 ///
@@ -275,14 +32,14 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
     let mut plan = Plan::default();
     for (path, file) in sides.files() {
         let case = Case {
-            conventions: sides.conventions,
+            conventions: sides.conventions(),
             path,
             file,
             ours: file.ours(),
         };
         let disk = file.disk.as_ref().map(Text::content);
         let on_conflict = policy.of(path);
-        let change = if let Some(conflict) = &file.open {
+        let change = if let Some(conflict) = &file.clash {
             Change::Conflict(conflict.clone())
         } else if file.is_marked {
             // Markers of an earlier command stay, and new lines are merged around them.
@@ -378,7 +135,7 @@ impl Case<'_> {
     }
 
     /// Converts `change`, a change of the user's version, to a change of the file on disk. The two differ for a file
-    /// that starts as a copy of another file, for a file that git left open, and for an input of the command.
+    /// that starts as a copy of another file, for a file that git left unmerged, and for an input of the command.
     fn on_disk(self, change: Change) -> Change {
         let disk = self.file.disk.as_ref().map(Text::content);
         if self.ours == disk || matches!(change, Change::Conflict(_)) {

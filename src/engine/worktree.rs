@@ -15,8 +15,9 @@ use self::{
     stage::{Stage, Step},
 };
 use super::{
-    Conventions, Texts,
+    conventions::Conventions,
     reconcile::{Change, Plan},
+    text::Texts,
 };
 use crate::{hint::OrHint, limits};
 
@@ -34,12 +35,10 @@ mod stage;
 mod tests;
 
 pub use git::{Commit, Commits, Stages, Unmerged};
-pub use last_applied::Record;
+use last_applied::RESTORE;
+pub use last_applied::{LAST_APPLIED, Record};
 pub use read::read_text;
 pub use snapshot::{Snapshot, snapshot};
-
-/// The record of what was written last, which is the base of the next command's merge.
-pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 
 /// A project's folder, locked against other commands for as long as this value lives.
 #[derive(Debug)]
@@ -50,10 +49,6 @@ pub struct WorkTree {
     jail: Jail,
     seen: Seen,
 }
-
-/// The hint for a record that cannot be read.
-const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
-                       `rscaffold apply --rebuild-base`, which says what is lost";
 
 /// The top folder of the project that contains `folder`; `None` if `folder` is not in a project.
 pub fn top<'a>(folder: &'a Path, conventions: &Conventions) -> Option<&'a Path> {

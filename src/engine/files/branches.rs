@@ -2,19 +2,20 @@
 
 use anyhow::Result;
 
-use super::Sources;
+use super::moves::Sources;
 use crate::engine::{
-    Conventions, Text,
+    conventions::Conventions,
     reconcile::{
         Conflict, Sides,
         branches::{Side, differences, merge},
         line_ends::{is_same, with_line_ends_of},
         markers::Marked,
     },
+    text::Text,
     worktree::{Commit, Stages, Unmerged},
 };
 
-/// Sets ours of each file that git left open to the merged text. If the branches conflict, the file is also open in
+/// Sets ours of each file that git left unmerged to the merged text. If the branches conflict, the conflict is also in
 /// `sides`.
 ///
 /// # Errors
@@ -29,7 +30,7 @@ pub(super) fn settle(
     for (path, stages) in &unmerged.stages {
         let disk = sides.get(path).disk.clone().unwrap_or_default();
         let disk = disk.content();
-        let Some(is_as_git_left_it) = is_open(disk, stages) else {
+        let Some(is_as_git_left_it) = is_unmerged(disk, stages) else {
             continue;
         };
         let target = sources.target(path, sides).unwrap_or(path);
@@ -51,7 +52,7 @@ pub(super) fn settle(
             // `make manifests` will replace the text of either side.
             Err(_) if conventions.is_derived(path) => (Some(Text::default()), stages.ours.clone()),
             Err(conflict) => {
-                sides.at(path).open = Some(at(conflict, disk));
+                sides.at(path).clash = Some(at(conflict, disk));
                 continue;
             }
         };
@@ -86,7 +87,7 @@ fn side(
 
 /// Whether the text on `disk` is the one that git left; `false` if the user has begun to edit it. `None` if the user
 /// has resolved the conflict. `stages` are the texts in the index.
-fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
+fn is_unmerged(disk: &str, stages: &Stages) -> Option<bool> {
     let is_same = |text: &Text| is_same(disk, text.content());
     match (&stages.ours, &stages.theirs) {
         (Some(_), Some(_)) => {
@@ -132,7 +133,7 @@ mod tests {
             theirs,
             written,
         };
-        is_open(disk, &stages)
+        is_unmerged(disk, &stages)
     }
 
     #[test]
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// The sides of the file at `path`, which git left open. The texts are those in the common ancestor, on ours and on
+    /// The sides of the file at `path`, which git left unmerged. The texts are those in the common ancestor, on ours and on
     /// theirs; `commits` are these three commits, if they are known.
     fn settled(
         path: &str,
@@ -240,7 +241,7 @@ mod tests {
         let texts = ["a\nb\nc\n", OURS, "a\nx\nc\n"];
         for (path, is_derived) in [("Makefile", false), ("config/rbac/role.yaml", true)] {
             let sides = settled(path, texts, None, [MARKED, "a\nb\nc\n"]).unwrap();
-            assert_eq!(sides.get(path).open.is_some(), !is_derived, "{path}");
+            assert_eq!(sides.get(path).clash.is_some(), !is_derived, "{path}");
             let ours = if is_derived { OURS } else { MARKED };
             assert_eq!(sides.get(path).ours(), Some(ours));
             // Only the operator's code determines the text for both changes.

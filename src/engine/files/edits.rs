@@ -2,10 +2,11 @@
 //! command, such as types from a CRD, and texts that are computed from the user's files. They do not follow from the
 //! description. The record names each text, so that a later command can find the edits that the user made since.
 
-use super::{Files, Sources};
+use super::moves::Sources;
 use crate::engine::{
-    Text, Texts,
-    reconcile::{File, Start, adapted},
+    conventions::Conventions,
+    reconcile::{File, Sides, Start, adapted},
+    text::{Text, Texts},
 };
 
 /// Texts that count as the user's edits.
@@ -17,26 +18,50 @@ pub struct Edits {
     pub replace: bool,
 }
 
-impl Files {
-    /// Makes the texts of `edits` the user's version of their files. If a file had such a text before, the user's edits
-    /// since then are merged with the new text. Any other file that the user edited or deleted stays as it is, unless
-    /// the texts replace it.
-    pub fn take_edits(&mut self, edits: &Edits) {
+/// What the next record says about such texts.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    /// The texts.
+    pub texts: Texts,
+    /// The new renders of the files whose theirs is such a text. The record needs the render.
+    pub rendered: Texts,
+}
+
+impl Given {
+    /// Makes the texts of `edits` the user's version of their files. `before` are the texts of earlier commands.
+    pub(super) fn take(
+        &mut self,
+        conventions: &Conventions,
+        sides: &mut Sides,
+        before: &Texts,
+        edits: &Edits,
+    ) {
         for (path, text) in &edits.texts {
-            self.take_edit(path, text, edits.replace);
+            let file = sides.at(path);
+            if self.take_edit(path, file, text, before.get(path), edits.replace)
+                && !conventions.is_derived(path)
+            {
+                self.texts.insert(path.clone(), text.clone());
+            }
         }
     }
 
-    /// Makes `text` the user's version of the file at `path`.
-    fn take_edit(&mut self, path: &str, text: &Text, replaces: bool) {
-        let file = self.sides.at(path);
+    /// Makes `text` the user's version of `file`. Returns whether the record names the text.
+    fn take_edit(
+        &mut self,
+        path: &str,
+        file: &mut File,
+        text: &Text,
+        before: Option<&Text>,
+        replaces: bool,
+    ) -> bool {
         let Some(theirs) = file.theirs.clone() else {
             // The tool does not render this file, so it belongs to the user, and later commands do not know it.
             if file.disk.is_none() {
                 file.set_ours(Some(text.clone()));
                 file.is_given = true;
             }
-            return;
+            return false;
         };
         // A file that starts as a copy of another file has the base of the other file.
         let base = file.base.as_ref().filter(|_| file.start == Start::Render);
@@ -46,7 +71,6 @@ impl Files {
             (Some(disk), Some(base)) => disk == base,
             (None, base) => base.is_none(),
         };
-        let before = self.record.given.get(path);
         if is_new || replaces {
             file.base = Some(theirs);
             file.set_ours(Some(text.clone()));
@@ -56,34 +80,31 @@ impl Files {
             file.base = Some(before.clone());
             file.theirs = Some(text.clone());
             self.rendered.insert(path.to_owned(), theirs);
-        } else if file.disk.as_ref() != Some(text) {
-            return;
+        } else {
+            return file.disk.as_ref() == Some(text);
         }
-        if !self.conventions.is_derived(path) {
-            self.given.insert(path.to_owned(), text.clone());
-        }
+        true
     }
 
-    /// Adapts the texts of earlier commands to the new render.
-    pub(super) fn carry_given(&mut self, sources: &Sources) {
-        let before = &self.record.given;
+    /// Adapts the texts `before`, of earlier commands, to the new render.
+    pub(super) fn carry(&mut self, sides: &mut Sides, before: &Texts, sources: &Sources) {
         for (path, text) in before {
-            let file = self.sides.at(path);
+            let file = sides.at(path);
             let adapted = adapted_to(file, text.content());
             if file.theirs.is_some() {
-                self.given.extend(adapted.map(|text| (path.clone(), text)));
+                self.texts.extend(adapted.map(|text| (path.clone(), text)));
             } else if file.base.is_some() && adapted.is_some() {
                 // If the file still has this text, it is deleted with its template.
                 file.base = adapted;
             }
         }
         for (new, old) in &sources.0 {
-            let file = self.sides.get(new);
+            let file = sides.get(new);
             if let Some(text) = before.get(old)
                 && file.start != Start::Render
                 && let Some(text) = adapted_to(file, text.content())
             {
-                self.given.insert(new.clone(), text);
+                self.texts.insert(new.clone(), text);
             }
         }
     }

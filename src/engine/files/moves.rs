@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::engine::{
-    Text,
     reconcile::{File, Sides, Start, copied},
+    text::Text,
 };
 
 /// For each file that starts as another file: the path of that file.
@@ -27,7 +27,7 @@ impl Sources {
 /// Whether another file can start as `file`. If the user has moved the text of a file that stays elsewhere, there is
 /// nothing to copy.
 pub(super) fn is_source(file: &File) -> bool {
-    file.open.is_none() && (file.theirs.is_none() || file.ours().is_some())
+    file.clash.is_none() && (file.theirs.is_none() || file.ours().is_some())
 }
 
 /// Gives the file at `new` the base of the file at `old`. Unless the file at `new` exists, it also gets the user's
@@ -61,7 +61,7 @@ pub(super) fn delete_moved(sides: &mut Sides, sources: &Sources) {
             continue;
         };
         let file = sides.at(old);
-        if file.open.is_none() {
+        if file.clash.is_none() {
             file.base = None;
             file.set_ours(None);
             if mem::take(&mut file.is_marked) {

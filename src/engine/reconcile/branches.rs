@@ -1,4 +1,4 @@
-//! Merges a file that git left open between two branches.
+//! Merges a file that git left unmerged between two branches.
 //!
 //! git knows three texts: one for each branch, and one for their common ancestor. These texts differ in the edits of
 //! users, and in what the tool rendered in each commit. So each text is first brought to the new render, by a three-way
@@ -8,9 +8,11 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Conflict, LineEnds, Reason, Text, Texts,
+    line_ends::LineEnds,
     merge::{self, Merge},
+    plan::{Conflict, Reason},
 };
+use crate::engine::text::{Text, Texts};
 
 /// A file in one commit; `None` where it does not exist.
 #[derive(Debug, Default)]

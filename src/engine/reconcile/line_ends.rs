@@ -9,7 +9,7 @@ pub struct LineEnds {
     /// Every line ends in CRLF: an editor, or git's `core.autocrlf`.
     crlf: bool,
     /// The last line has no newline.
-    open: bool,
+    lacks_newline: bool,
 }
 
 impl LineEnds {
@@ -18,13 +18,13 @@ impl LineEnds {
         let mut lines = text.split_inclusive('\n');
         let ends = Self {
             crlf: text.contains('\n') && lines.all(|l| l.ends_with("\r\n") || !l.ends_with('\n')),
-            open: !text.is_empty() && !text.ends_with('\n'),
+            lacks_newline: !text.is_empty() && !text.ends_with('\n'),
         };
         let mut plain = Cow::Borrowed(text);
         if ends.crlf {
             plain = Cow::Owned(text.replace("\r\n", "\n"));
         }
-        if ends.open {
+        if ends.lacks_newline {
             plain.to_mut().push('\n');
         }
         (plain, ends)
@@ -32,7 +32,7 @@ impl LineEnds {
 
     /// The text with these line ends.
     pub fn restore(self, mut plain: String) -> String {
-        if self.open && plain.ends_with('\n') {
+        if self.lacks_newline && plain.ends_with('\n') {
             plain.pop();
         }
         if self.crlf {

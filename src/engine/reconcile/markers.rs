@@ -35,20 +35,20 @@ impl Marked {
         };
         let (mut ours, mut theirs) = (String::new(), String::new());
         let (mut first, mut own, mut done) = (None, true, 0);
-        while let Some(open) = find(done, "<<<<<<<")
-            && let Some(middle) = find(open, "=======")
-            && let Some(close) = find(open, ">>>>>>>")
-            && middle < close
+        while let Some(start) = find(done, "<<<<<<<")
+            && let Some(middle) = find(start, "=======")
+            && let Some(end) = find(start, ">>>>>>>")
+            && middle < end
         {
             // The base, which git adds with the style `diff3`.
-            let base = (open..middle).find(|at| is_marker(lines[*at], "|||||||"));
-            let settled = &lines[done..open];
-            ours.extend([settled, &lines[open + 1..base.unwrap_or(middle)]].concat());
-            theirs.extend([settled, &lines[middle + 1..close]].concat());
+            let base = (start..middle).find(|at| is_marker(lines[*at], "|||||||"));
+            let settled = &lines[done..start];
+            ours.extend([settled, &lines[start + 1..base.unwrap_or(middle)]].concat());
+            theirs.extend([settled, &lines[middle + 1..end]].concat());
             let label = |at: usize| lines[at].get(8..).unwrap_or_default().trim_end();
-            own &= (label(open), label(close)) == OWN;
-            first = first.or(Some(open));
-            done = close + 1;
+            own &= (label(start), label(end)) == OWN;
+            first = first.or(Some(start));
+            done = end + 1;
         }
         let rest = lines[done..].concat();
         Some(Self {

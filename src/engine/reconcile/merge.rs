@@ -10,7 +10,10 @@ use std::{
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-use super::{Conflict, Hunk, Reason, markers::mark};
+use super::{
+    markers::mark,
+    plan::{Conflict, Hunk, Reason},
+};
 
 /// A merged file, from top to bottom.
 pub(super) struct Merge<'a>(Vec<Part<'a>>);
@@ -114,7 +117,7 @@ impl<'a> Merge<'a> {
 
     /// Whether the user must decide a conflict. If both sides inserted lines, lines that only one side inserted are
     /// taken, provided that the file has other conflicts to show.
-    fn is_open(&self) -> impl Fn(&Clash) -> bool + use<> {
+    fn is_undecided(&self) -> impl Fn(&Clash) -> bool + use<> {
         let all_alone = self.clashes().all(Clash::is_alone);
         move |clash| all_alone || !clash.is_alone()
     }
@@ -143,9 +146,9 @@ impl<'a> Merge<'a> {
 
     /// The merged text, with ours and theirs between conflict markers in conflicts.
     pub(super) fn marked(&self) -> String {
-        let is_open = self.is_open();
+        let is_undecided = self.is_undecided();
         self.text(|clash| {
-            if is_open(clash) {
+            if is_undecided(clash) {
                 mark(clash.ours, clash.theirs)
             } else {
                 [clash.ours, clash.theirs].concat()
@@ -166,11 +169,11 @@ impl<'a> Merge<'a> {
 
     /// The conflicts that the user must decide.
     pub(super) fn conflict(&self, reason: Reason) -> Conflict {
-        let is_open = self.is_open();
-        let open = self.clashes().filter(|clash| is_open(clash));
+        let is_undecided = self.is_undecided();
+        let undecided = self.clashes().filter(|clash| is_undecided(clash));
         Conflict {
             reason,
-            hunks: open.map(|clash| clash.hunk()).collect(),
+            hunks: undecided.map(|clash| clash.hunk()).collect(),
         }
     }
 }

@@ -1,6 +1,9 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::{super::OF_TESTS, *};
+use crate::engine::Texts;
 
 const POLICIES: [OnConflict; 4] = [
     OnConflict::Abort,

@@ -15,9 +15,9 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-use super::{LAST_APPLIED, Record};
+use super::last_applied::{LAST_APPLIED, Record};
 use crate::{
-    engine::{Text, Texts},
+    engine::text::{Text, Texts},
     hint::OrHint,
     limits::{FILE, RECORD, RECORDED_FILES, Total, size},
 };

@@ -21,9 +21,16 @@ use serde_json::Value;
 
 use super::path::ProjectPath;
 use crate::{
-    engine::{Text, Texts},
+    engine::text::{Text, Texts},
     limits::{RECORD, RECORDED_FILES, RECORDED_PROJECTS, Total},
 };
+
+/// The record of what was written last, which is the base of the next command's merge.
+pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
+
+/// The hint for a record that cannot be read.
+pub(super) const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
+                       `rscaffold apply --rebuild-base`, which says what is lost";
 
 /// What was written last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

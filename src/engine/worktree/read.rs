@@ -12,7 +12,7 @@ use cap_std::{
     fs::{File, OpenOptions},
 };
 
-use super::{LAST_APPLIED, RESTORE};
+use super::last_applied::{LAST_APPLIED, RESTORE};
 use crate::{
     hint::OrHint,
     limits::{self, size},
