@@ -9,6 +9,7 @@ mod election;
 mod file;
 mod finalizers;
 mod go;
+mod go_file;
 mod kind;
 mod kinds;
 mod lost;

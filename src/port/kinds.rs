@@ -8,7 +8,8 @@ use super::{
     config::{GoWebhook, webhooks},
     file::{GoProject, GoResource},
     finalizers::{Action, Finalizers, Object, Setting, without_kind},
-    go::{Place, Value},
+    go::Value,
+    go_file::Place,
     kind::{Code, GoKind},
     lost::Lost,
     path::{file_name, folder},
@@ -171,15 +172,15 @@ impl<'a> GoFiles<'a> {
         for kind in in_project.chain(in_crds) {
             files.kinds.insert(kind.to_ascii_lowercase(), kind.clone());
         }
-        for path in source.go.paths() {
-            if source.go.mentions(path, "NewControllerManagedBy") {
-                let calls = source.go.kinds(path, "For").into_iter();
+        for file in source.go.files() {
+            if file.mentions("NewControllerManagedBy") {
+                let calls = file.kinds("For").into_iter();
                 let kinds = calls.map(|(_package, kind)| kind).collect();
-                files.setups.insert(path, kinds);
+                files.setups.insert(&file.path, kinds);
             }
-            if let Some(kind) = files.called(file_name(path)) {
+            if let Some(kind) = files.called(file_name(&file.path)) {
                 let name = kind.to_owned();
-                files.about.insert(path, name);
+                files.about.insert(&file.path, name);
             }
         }
         files
@@ -266,9 +267,9 @@ impl Taker<'_> {
 
     /// Adds a kind that has a CRD.
     fn with_crd(&mut self, project: &mut Project, crd: Crd) -> Result<()> {
-        let given = KindFromCrd::of_project(&crd, None, project)?;
+        let from_crd = KindFromCrd::of_project(&crd, None, project)?;
         let mut resources = Vec::new();
-        for (_version, resource) in given.resources(project)? {
+        for (_version, resource) in from_crd.resources(project)? {
             resources.push(resource);
         }
         for note in crd_notes(&crd) {
@@ -295,10 +296,10 @@ impl Taker<'_> {
         convert(&mut after, &crd, &id, &entries, self.lost);
         *project = after;
         let kind = visible(&crd.kind).into_owned();
-        if let Some(note) = given.unserved(project) {
+        if let Some(note) = from_crd.unserved(project) {
             self.lost.add(format!("`{kind}`: {note}"));
         }
-        if let Some(note) = given.lossy(project) {
+        if let Some(note) = from_crd.lossy(project) {
             self.lost.warnings.push(format!("`{kind}`: {note}"));
         }
         let crd = Some(crd);
@@ -377,9 +378,9 @@ impl Taker<'_> {
     ) -> Result<Resource> {
         let group = entry.group_of_others();
         if let Some(crd) = self.others.get(&(group.clone(), entry.kind.clone())) {
-            let given = KindFromCrd::of_others(crd, Some(&version), project)?;
-            let taken = given.versions.first().context("it has no version")?;
-            return given.resource(taken, Stage::Stored);
+            let from_crd = KindFromCrd::of_others(crd, Some(&version), project)?;
+            let taken = from_crd.versions.first().context("it has no version")?;
+            return from_crd.resource(taken, Stage::Stored);
         }
         let mut resource = resource_of_others(project, &group.parse()?, version, kind)?;
         if let Some(plural) = &entry.plural {
@@ -560,23 +561,20 @@ impl Taker<'_> {
             let places = code.finalizers.entry(setting.value.clone());
             places.or_insert(setting.place.clone());
         }
-        for path in go.paths() {
-            if !self.files.is_beside(path, kind) {
-                continue;
+        for file in go.files() {
+            if self.files.is_beside(&file.path, kind) {
+                for function in ["FieldOwner", "WithFieldOwner"] {
+                    code.field_managers.extend(go.arguments(file, function, 0));
+                }
+                code.field_managers.extend(go.set(file, "FieldManager"));
+                for function in ["GetEventRecorderFor", "GetEventRecorder"] {
+                    code.event_reporters.extend(go.arguments(file, function, 0));
+                }
             }
-            for function in ["FieldOwner", "WithFieldOwner"] {
-                code.field_managers.extend(go.arguments(path, function, 0));
-            }
-            code.field_managers.extend(go.set(path, "FieldManager"));
-            for function in ["GetEventRecorderFor", "GetEventRecorder"] {
-                code.event_reporters.extend(go.arguments(path, function, 0));
-            }
-        }
-        for path in self.files.setups.keys() {
-            if self.files.sets_up(path, kind) {
-                code.owns.extend(go.kinds(path, "Owns"));
-                code.watches.extend(go.kinds(path, "Watches"));
-                code.files.insert((*path).to_owned());
+            if self.files.sets_up(&file.path, kind) {
+                code.owns.extend(file.kinds("Owns"));
+                code.watches.extend(file.kinds("Watches"));
+                code.files.insert(file.path.to_string());
             }
         }
         code

@@ -275,11 +275,11 @@ impl Subject<'_> {
             let reconcilers = self.reconcilers(path);
             return (!reconcilers.is_empty()).then_some(Content::Reconcilers { reconcilers });
         }
-        let go = &self.source.go;
-        if go.mentions(path, "NewWebhookManagedBy") {
+        let file = self.source.go.file(path)?;
+        if file.mentions("NewWebhookManagedBy") {
             let mut targets = Vec::new();
             for resource in self.project.webhooks() {
-                if go.mentions(path, resource.kind.as_str()) {
+                if file.mentions(resource.kind.as_str()) {
                     targets.push(self.project.webhook_file(resource));
                 }
             }
@@ -299,7 +299,7 @@ impl Subject<'_> {
             }
             return (!targets.is_empty()).then_some(Content::Types { targets });
         }
-        let is_main = go.mentions(path, "NewManager") && text.contains("package main");
+        let is_main = file.mentions("NewManager") && text.contains("package main");
         is_main.then_some(Content::Main)
     }
 

@@ -569,7 +569,7 @@ fn a_finalizer_is_taken_over_from_each_form_of_code() {
          controllerutil.AddFinalizer(o, names.Guard)",
         "set(foo, names.Guard)\n}\nfunc set(o client.Object, name string) {\nadd(o, name)\n}\n\
          func add(o client.Object, name string) {\ncontrollerutil.AddFinalizer(o, name)",
-        "kept := r.Foo()\ncontrollerutil.AddFinalizer(kept, r.Finalizer)\n}\nfunc New() *FooReconciler {\n\
+        "other := r.Foo()\ncontrollerutil.AddFinalizer(other, r.Finalizer)\n}\nfunc New() *FooReconciler {\n\
          return &FooReconciler{Finalizer: names.Guard}",
     ] {
         let names = "package names\nconst Guard = \"a.io/b\"\n";
