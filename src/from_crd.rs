@@ -144,7 +144,7 @@ impl<'a> KindFromCrd<'a> {
                 }
                 Definition::Own(Own {
                     stage,
-                    deprecation: match (version.deprecated, &version.warning) {
+                    deprecation: match (version.deprecated, &version.deprecation_warning) {
                         (true, Some(warning)) => Deprecation::Warning(parse(crd, warning)?),
                         (true, None) => Deprecation::Yes,
                         (false, _) => Deprecation::No,

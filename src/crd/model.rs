@@ -1,5 +1,6 @@
 //! The generated Rust types, as data.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::rust::{Attribute, RustType};
@@ -12,6 +13,19 @@ pub(super) enum Purpose {
     /// The project is a client of the kind: the types have no schema, omit fields that the client does not set, and
     /// accept enum values that a later version of the schema adds.
     Use,
+}
+
+/// The code of the types of one version, in the parts that a template puts together.
+#[derive(Debug, Clone, Serialize)]
+pub struct TypesCode {
+    /// The `use` lines.
+    pub imports: String,
+    /// What stands before the attribute `kube` of the spec: its doc comment, and the traits that it derives.
+    pub spec_head: String,
+    /// The last lines of the attribute `kube`, without names.
+    pub kube: String,
+    /// The rest of the spec, and everything else in the file.
+    pub items: String,
 }
 
 /// The contents of the types file of one version.

@@ -7,9 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    TypesCode,
     docs::comment,
-    model::{Field, Helper, Item, Lowered, Purpose, Shape, Variant},
+    model::{Field, Helper, Item, Lowered, Purpose, Shape, TypesCode, Variant},
     read::{Column, Crd, CrdVersion},
 };
 use crate::rust::{Attribute, Meta, one_or_several};
@@ -201,9 +200,10 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, purpose: Purpose) ->
     metas.extend((lowered.root.status.iter()).map(|name| Meta::text("status", name)));
     metas.push(Meta::text("doc", &lowered.root.doc));
     if purpose == Purpose::Define {
-        metas.extend(version.columns.iter().map(column));
-        metas.extend((version.selectable.iter()).map(|path| Meta::text("selectable", path)));
-        if let Some(scale) = &version.scale {
+        metas.extend(version.additional_printer_columns.iter().map(column));
+        let fields = version.selectable_fields.iter();
+        metas.extend(fields.map(|field| Meta::text("selectable", &field.json_path)));
+        if let Some(scale) = &version.subresources.scale {
             let mut paths = vec![
                 Meta::text("spec_replicas_path", &scale.spec_replicas_path),
                 Meta::text("status_replicas_path", &scale.status_replicas_path),

@@ -57,6 +57,9 @@ const DEEPEST: usize = 60;
 /// The largest number of items or fields that a schema can demand.
 const MOST_ITEMS: usize = 64;
 
+/// The largest number of branches of `oneOf` and `anyOf` that are tried.
+const MOST_BRANCHES: usize = 16;
+
 /// Generates values that fit their schemas.
 struct Maker {
     /// How many values may still be generated.
@@ -175,9 +178,13 @@ fn branches(schema: &Value) -> Vec<Value> {
         all = with(&all, branch);
     }
     let mut branches = vec![all.clone()];
-    let choices = ["oneOf", "anyOf"].into_iter();
-    let choices = choices.filter_map(|keyword| schema[keyword].as_array());
-    branches.extend(choices.flatten().take(16).map(|branch| with(&all, branch)));
+    for keyword in ["oneOf", "anyOf"] {
+        for branch in schema[keyword].as_array().into_iter().flatten() {
+            if branches.len() <= MOST_BRANCHES {
+                branches.push(with(&all, branch));
+            }
+        }
+    }
     branches
 }
 

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Lower,
+    Lower, TypeWithSchema,
     attributes::{extend, words},
-    types::TypeWithSchema,
 };
 use crate::{
     crd::{
@@ -34,7 +33,7 @@ pub(super) struct LoweredField {
 
 impl Lower<'_> {
     pub(super) fn field(&mut self, place: &Place, property: Value) -> LoweredField {
-        let mut want = schema::kept(object(property));
+        let mut want = schema::supported(object(property));
         let mut path = place.path.to_vec();
         path.push(place.json.to_owned());
         let ty = self.ty(&want, &path);
@@ -98,7 +97,7 @@ impl Lower<'_> {
         }
         for keyword in ["items", "additionalProperties"] {
             if let Some(inner) = want.get_mut(keyword) {
-                *inner = schema::all_kept(inner.take());
+                *inner = schema::all_supported(inner.take());
                 if written.get(keyword) == Some(inner) {
                     want.remove(keyword);
                 }
