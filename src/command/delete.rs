@@ -5,7 +5,14 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Mode, carry_out, id::Id, load_current, or_way_out, turn::turn, webhook::left_behind};
+use super::{
+    Mode,
+    id::Id,
+    load::load_current,
+    turn::{carry_out, turn},
+    way_out::or_way_out,
+    webhook::left_behind,
+};
 use crate::{
     command::report::{Outcome, Story},
     engine::worktree::WorkTree,
@@ -69,8 +76,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let (plural, group) = (&resource.plural, before.full_group(&resource));
     let successor = after
         .versions(&resource)
-        .find(|version| version.is_stored());
-    let successor = successor.filter(|_| resource.is_stored());
+        .find(|other| resource.is_stored() && other.is_stored());
     if let Some(successor) = successor {
         let was_served = before
             .position(successor)
@@ -121,8 +127,7 @@ pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     let before = load_current(&tree)?;
     let mut after = before.clone();
     let id = args.id.complete(None, None)?;
-    let name = args.controller_name;
-    let name = name.unwrap_or_else(|| id.kind().controller());
+    let name = (args.controller_name).unwrap_or_else(|| id.kind().controller());
     let resource = after.remove_controller(&id, &name)?;
 
     let controller = resource.controller(&name);

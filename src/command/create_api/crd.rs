@@ -4,12 +4,16 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use super::{ApiSettings, CreateApi, story};
+use super::{
+    arguments::{ApiSettings, CreateApi},
+    story::story,
+};
 use crate::{
     command::report::{Outcome, Story},
     command::{
-        load_current, or_way_out,
+        load::load_current,
         turn::{carry_out, turn_to},
+        way_out::or_way_out,
     },
     crd::{self, Crd, CrdVersion, Loss},
     engine::Texts,
@@ -30,7 +34,7 @@ const LISTED: usize = 10;
 pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root, &CONVENTIONS)?;
     let before = load_current(&tree)?;
-    let (group, version, kind) = args.id.given();
+    let (group, version, kind) = args.id.parts();
     let crds = read(&folder.join(file), &file.display().to_string())?;
     let crd = choose(&crds, &file.display().to_string(), &before, group, kind)?;
     let from_crd = if args.settings.resource == Some(false) {
@@ -71,7 +75,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     ] {
         story.notes.extend(shown(title, losses, args.mode.dry_run));
     }
-    story.notes.extend(args.kubebuilder.note());
+    story.notes.extend(args.of_other_tools.note());
     if !args.force {
         say_what_stays(&mut story, &files.texts, &tree)?;
     }
