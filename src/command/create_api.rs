@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 pub use self::arguments::CreateApi;
 use self::story::{moved_storage, story};
 use super::{
-    load::load_current,
+    load::open,
     turn::{carry_out, turn},
     way_out::or_way_out,
 };
@@ -15,10 +15,7 @@ use crate::{
     command::report::{Outcome, UsageError},
     engine::worktree::WorkTree,
     project::{Project, Resource, Types},
-    render::{
-        CONVENTIONS,
-        convert::{File, has_example_status},
-    },
+    render::convert::{File, has_example_status},
 };
 
 mod arguments;
@@ -43,8 +40,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
         );
         return crd::run(&args, &file, root, folder);
     }
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let last = before.resources.iter().rfind(|resource| resource.has_api());
     let id = (args.id).complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
     let settings = args.settings;

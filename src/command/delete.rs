@@ -8,17 +8,15 @@ use clap::Args;
 use super::{
     Mode,
     id::Id,
-    load::load_current,
+    load::open,
     turn::{carry_out, turn},
     way_out::or_way_out,
     webhook::left_behind,
 };
 use crate::{
     command::report::{Outcome, Story},
-    engine::worktree::WorkTree,
     names::ControllerName,
     project::{Controller, Project, Resource},
-    render::CONVENTIONS,
 };
 
 /// `delete api`
@@ -67,8 +65,7 @@ Examples:
 
 /// Removes a version of a kind from the project, with everything that only this version needed.
 pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let mut after = before.clone();
     let resource = or_way_out(after.remove(&args.id.complete(None, None)?))?;
 
@@ -123,8 +120,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
 
 /// Removes a controller from the project.
 pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let mut after = before.clone();
     let id = args.id.complete(None, None)?;
     let name = (args.controller_name).unwrap_or_else(|| id.kind().controller());

@@ -7,16 +7,14 @@ use clap::Args;
 
 use super::{
     Mode,
-    load::load_current,
+    load::open,
     other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
     turn::{carry_out, turn},
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
-    engine::worktree::WorkTree,
     project::{Feature, Project, Resource},
-    render::CONVENTIONS,
 };
 
 /// `edit`
@@ -62,8 +60,7 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
             settings";
         bail!(UsageError(error.to_owned()));
     }
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let enabled = settings.enable.clone();
     let after = settings.apply(before.clone())?;
 

@@ -1,5 +1,7 @@
 //! Loads the project of a work tree.
 
+use std::path::Path;
+
 use anyhow::{Result, anyhow};
 
 use super::turn::ensure_not_lost;
@@ -7,6 +9,7 @@ use crate::{
     engine::{Texts, reconcile::markers::Marked, worktree::WorkTree},
     hint::OrHint,
     project::{self, Project},
+    render::CONVENTIONS,
 };
 
 /// The project of the work tree, which this or an older rscaffold wrote.
@@ -42,11 +45,12 @@ pub fn or_edit<T>(read: Result<T>) -> Result<T> {
     Err(error).or_hint(hint)
 }
 
-/// The project of the work tree, which this rscaffold wrote. Only `update` updates a project.
-pub fn load_current(tree: &WorkTree) -> Result<Project> {
-    let project = load(tree)?;
+/// The work tree in the folder `root`, and its project, which this rscaffold wrote. Only `update` updates a project.
+pub fn open(root: &Path) -> Result<(WorkTree, Project)> {
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
+    let project = load(&tree)?;
     ensure_current(&project)?;
-    Ok(project)
+    Ok((tree, project))
 }
 
 pub fn ensure_current(project: &Project) -> Result<()> {

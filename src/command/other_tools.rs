@@ -18,6 +18,8 @@ pub enum Here {
     Feature(Feature),
     /// Nothing needs to be done: the flag is accepted with one of these values, and a note names it.
     Ignored(&'static [&'static str]),
+    /// Every project has what the plugin writes: a note names the flag.
+    Always,
     /// The flag `--image`. Without an image, the flag is refused with this text.
     Image(&'static str),
     /// The flag is refused with this text.
@@ -50,15 +52,15 @@ pub const TYPED: [(&str, Here); 26] = [
         Here::Refused("leave it out, every controller uses server-side apply"),
     ),
     ("--plugins=autoupdate", Here::Feature(Feature::Autoupdate)),
-    ("--plugins=base", Here::Ignored(&[])),
+    ("--plugins=base", Here::Always),
     (
         "--plugins=deploy-image",
         Here::Image("`rscaffold create api --image IMAGE` makes a controller that runs an image"),
     ),
-    ("--plugins=go", Here::Ignored(&[])),
+    ("--plugins=go", Here::Always),
     ("--plugins=grafana", Here::Feature(Feature::Grafana)),
     ("--plugins=helm", Here::Feature(Feature::Helm)),
-    ("--plugins=kustomize", Here::Ignored(&[])),
+    ("--plugins=kustomize", Here::Always),
     ("--cli-version", Here::Unknown),
     ("--component-config", Here::Unknown),
     ("--crd-version", Here::Unknown),
@@ -107,7 +109,7 @@ impl FlagsOfOtherTools {
                 Here::Image(why) | Here::Refused(why) => {
                     bail!(UsageError(format!("`{typed}` is not supported: {why}")));
                 }
-                Here::Command(_) | Here::Ignored(_) | Here::Unknown => {}
+                Here::Always | Here::Command(_) | Here::Ignored(_) | Here::Unknown => {}
             }
         }
         Ok(features)
@@ -115,31 +117,22 @@ impl FlagsOfOtherTools {
 
     /// A note that names the flags without effect.
     pub fn note(&self) -> Option<String> {
-        let ignored = self
-            .0
-            .iter()
-            .filter(|(_, here)| matches!(here, Here::Ignored(_)));
-        let flags: Vec<_> = ignored.map(|(typed, _)| typed.as_str()).collect();
-        let shown = flags.join("`, `");
+        let rows = self.0.iter();
+        let ignored = rows.filter(|(_, here)| matches!(here, Here::Always | Here::Ignored(_)));
+        let flags: Vec<_> = ignored.map(|(typed, _)| format!("`{typed}`")).collect();
+        let shown = flags.join(", ");
         (!flags.is_empty())
-            .then(|| format!("flags of kubebuilder that have no effect here: `{shown}`"))
+            .then(|| format!("flags of kubebuilder that have no effect here: {shown}"))
     }
 }
 
-/// The rows of flags that each command accepts, except for `--plugins`: the name, the values, and the row.
-fn accepted() -> Vec<(&'static str, &'static [&'static str], Here)> {
-    let mut accepted = Vec::new();
-    for (typed, here) in TYPED {
-        let Some(name) = typed.strip_prefix("--").filter(|name| !name.contains('=')) else {
-            continue;
-        };
-        match here {
-            Here::Ignored(values) => accepted.push((name, values, here)),
-            Here::Refused(_) => accepted.push((name, BOOL, here)),
-            _ => {}
-        }
-    }
-    accepted
+/// The flags that commands accept beside `--plugins`: the name, the values, and what does it here.
+fn accepted() -> impl Iterator<Item = (&'static str, &'static [&'static str], Here)> {
+    TYPED.into_iter().filter_map(|(typed, here)| match here {
+        Here::Ignored(values) => Some((typed.strip_prefix("--")?, values, here)),
+        Here::Refused(_) => Some((typed.strip_prefix("--")?, BOOL, here)),
+        _ => None,
+    })
 }
 
 /// A plugin of kubebuilder, such as `go/v4`, or in full `helm.kubebuilder.io/v2-alpha`.

@@ -9,18 +9,16 @@ use super::{
     Mode,
     external::{ExternalType, external_note},
     id::Id,
-    load::load_current,
+    load::open,
     other_tools::FlagsOfOtherTools,
     turn::{carry_out, turn},
     way_out::or_way_out,
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
-    engine::worktree::WorkTree,
     hint::OrHint,
     names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath},
     project::{Project, Resource, Webhook, Webhooks},
-    render::CONVENTIONS,
 };
 
 /// `create webhook`
@@ -154,8 +152,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
                 .to_owned()
         )
     );
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let last = before.resources.iter().rfind(|resource| resource.has_api());
     let known =
         (args.id).or_version(|group, kind| hub(&before, group, kind).filter(|_| args.conversion));
@@ -313,8 +310,7 @@ fn spokes<'a>(resource: &Resource, project: &'a Project) -> impl Iterator<Item =
 
 /// Removes webhooks from the project.
 pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let mut after = before.clone();
     let known =
         (args.id).or_version(|group, kind| hub(&before, group, kind).filter(|_| args.conversion));

@@ -65,7 +65,7 @@ pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowere
         slots: Vec::new(),
         types: BTreeMap::new(),
         names: Unique::new(TAKEN.map(str::to_owned).into_iter().chain(own)),
-        functions: Unique::new(Helper::ALL.map(|helper| helper.name().to_owned())),
+        functions: Unique::new(Helper::ALL.map(|helper| helper.name.to_owned())),
         defaults: Vec::new(),
         helpers: BTreeSet::new(),
     };

@@ -129,27 +129,38 @@ pub(super) struct DefaultFn {
 
 /// A function that returns a schema that no Rust type has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Helper {
-    DateTime,
-    IntOrString,
-    Integer,
-    Number,
+pub(super) struct Helper {
+    pub name: &'static str,
+    pub doc: &'static str,
+    /// The fields of the schema, as JSON.
+    pub schema: &'static str,
 }
 
 impl Helper {
     pub const ALL: [Self; 4] = [
-        Self::DateTime,
-        Self::IntOrString,
-        Self::Integer,
-        Self::Number,
+        Self::DATE_TIME,
+        Self::INT_OR_STRING,
+        Self::INTEGER,
+        Self::NUMBER,
     ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::DateTime => "date_time",
-            Self::IntOrString => "int_or_string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-        }
-    }
+    pub const DATE_TIME: Self = Self {
+        name: "date_time",
+        doc: "A point in time.",
+        schema: r#""type": "string", "format": "date-time""#,
+    };
+    pub const INT_OR_STRING: Self = Self {
+        name: "int_or_string",
+        doc: "An integer or a text.",
+        schema: r#""x-kubernetes-int-or-string": true"#,
+    };
+    pub const INTEGER: Self = Self {
+        name: "integer",
+        doc: "An integer of any size.",
+        schema: r#""type": "integer""#,
+    };
+    pub const NUMBER: Self = Self {
+        name: "number",
+        doc: "A number of any precision.",
+        schema: r#""type": "number""#,
+    };
 }

@@ -67,6 +67,9 @@ const LIFTED: [&str; 7] = [
 /// The keyword that keeps fields of which the schema says nothing.
 pub(super) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 
+/// The fields of every kind, which the API server defines.
+pub(super) const OF_EVERY_KIND: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
 pub(super) type Schema = Map<String, Value>;
 
 /// The fields of an object. Any other value has none.

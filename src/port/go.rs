@@ -75,7 +75,7 @@ fn value_of(file: &File, at: usize) -> Option<Range<usize>> {
     }
 }
 
-/// The values of a name: of a constant, a variable or a field.
+/// A value of a name: of a constant, a variable or a field.
 #[derive(Debug)]
 pub(super) struct Definition {
     pub place: Place,
@@ -415,6 +415,13 @@ mod tests {
     fn names_with_many_values_are_fast() {
         let lines = (0..2_000).map(|_| "a := a + a\n");
         let go = go(&[("main.go", &(lines.collect::<String>() + "f(a)"))]);
+        assert_eq!(first(&go, "main.go", "f"), unknown("a"));
+    }
+
+    #[test]
+    fn a_long_line_of_assignments_is_fast() {
+        let line = "a = ".repeat(200_000);
+        let go = go(&[("main.go", &(line + "b\nf(a)"))]);
         assert_eq!(first(&go, "main.go", "f"), unknown("a"));
     }
 

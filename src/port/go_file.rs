@@ -28,12 +28,12 @@ fn tokens(text: &str) -> (Vec<Token>, Vec<u32>) {
             taken = rest.find('\n').unwrap_or(rest.len());
         } else if rest.starts_with("/*") {
             taken = rest.find("*/").map_or(rest.len(), |end| end + 2);
-        } else if first == '"' || first == '`' {
+        } else if matches!(first, '"' | '`' | '\'') {
             let (text, length) = literal(rest, first);
-            tokens.push(Token::Text(text));
+            if first != '\'' {
+                tokens.push(Token::Text(text));
+            }
             taken = length;
-        } else if first == '\'' {
-            taken = rune(rest);
         } else if is_word(first) {
             taken = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
             tokens.push(Token::Name(rest[..taken].to_owned()));
@@ -54,31 +54,20 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The text of the literal that `rest` begins with, and its length with quotes.
+/// The text of the literal that `rest` begins with, and its length with quotes. Only a raw literal has several lines.
 fn literal(rest: &str, quote: char) -> (String, usize) {
+    let is_raw = quote == '`';
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
         match c {
             c if c == quote => return (text, at + 1),
-            '\\' if quote == '"' => text.extend(chars.next().map(|(_, c)| c)),
+            '\n' if !is_raw => return (text, at),
+            '\\' if !is_raw => text.extend(chars.next().map(|(_, c)| c)),
             c => text.push(c),
         }
     }
     (text, rest.len())
-}
-
-/// The length of the character literal that `rest` begins with.
-fn rune(rest: &str) -> usize {
-    let mut chars = rest.char_indices().skip(1);
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\'' | '\n' => return at + 1,
-            '\\' => _ = chars.next(),
-            _ => {}
-        }
-    }
-    rest.len()
 }
 
 /// For each opening bracket, the index of the bracket that closes it, or else the number of tokens.
@@ -362,10 +351,14 @@ impl File {
         self.expression(self.assigned(at).or(of_field)?)
     }
 
-    /// The expression at this index. It ends at a comma, at a closing bracket, or with the line.
+    /// The expression at this index. It ends at a comma, at a closing bracket, with the line, or at a limit.
     pub fn expression(&self, start: usize) -> Option<Range<usize>> {
+        const MAX_PARTS: usize = 100;
         let mut end = start;
-        while let Some(token) = self.tokens.get(end) {
+        for _ in 0..MAX_PARTS {
+            let Some(token) = self.tokens.get(end) else {
+                break;
+            };
             let is_end = matches!(token, Token::Sign(')' | ']' | '}' | ',' | ';'));
             let is_next_line = end > start && self.lines[end] != self.lines[end - 1];
             if is_end || is_next_line && !self.is_sign(end - 1, '+') {

@@ -268,24 +268,24 @@ impl Taker<'_> {
     /// Adds a kind that has a CRD.
     fn with_crd(&mut self, project: &mut Project, crd: Crd) -> Result<()> {
         let from_crd = KindFromCrd::of_project(&crd, None, project)?;
-        let mut resources = Vec::new();
-        for (_version, resource) in from_crd.resources(project)? {
-            resources.push(resource);
+        let versions = from_crd.resources(project)?.into_iter();
+        let mut resources: Vec<_> = versions.map(|(_version, resource)| resource).collect();
+        let kind = visible(&crd.kind).into_owned();
+        if let Some(singular) = &crd.singular {
+            self.lost.add(format!(
+                "the singular `{}` of `{kind}`: here, it is the kind in lower case",
+                visible(singular)
+            ));
         }
-        for note in crd_notes(&crd) {
-            self.lost.add(note);
+        if let Some(list) = &crd.list_kind {
+            let list = visible(list);
+            self.lost.add(format!("the list kind `{list}` of `{kind}`"));
         }
-        let mut entries = Vec::new();
-        let go = self.go;
-        for entry in &go.resources {
-            if entry.kind == crd.kind && entry.has_api() {
-                entries.push(entry);
-            }
-        }
+        let mut entries: Vec<_> = self.go.resources.iter().collect();
+        entries.retain(|entry| entry.kind == crd.kind && entry.has_api());
         let mut versions = resources.iter_mut();
-        let stored = versions
-            .find(|resource| resource.is_stored())
-            .context("it has no stored version")?;
+        let stored = versions.find(|resource| resource.is_stored());
+        let stored = stored.context("it has no stored version")?;
         let code = self.code(stored.kind.as_str());
         self.control(stored, &entries, &code);
         let id = stored.id();
@@ -295,7 +295,6 @@ impl Taker<'_> {
         self.check(&after)?;
         convert(&mut after, &crd, &id, &entries, self.lost);
         *project = after;
-        let kind = visible(&crd.kind).into_owned();
         if let Some(note) = from_crd.unserved(project) {
             self.lost.add(format!("`{kind}`: {note}"));
         }
@@ -437,16 +436,6 @@ impl Taker<'_> {
         is_implied && !says_no && self.files.setups.is_empty()
     }
 
-    /// The settings that add a finalizer to objects of `kind`.
-    fn with_finalizer(&self, kind: &str) -> Vec<&Setting> {
-        let settings = self.finalizers.settings.iter();
-        settings
-            .filter(|setting| {
-                setting.action == Action::Add && self.kinds_with(setting).contains(kind)
-            })
-            .collect()
-    }
-
     /// The kinds that get the finalizer of a setting. If the setting does not say it, those from which the code removes
     /// the finalizer.
     fn kinds_with(&self, setting: &Setting) -> BTreeSet<String> {
@@ -466,19 +455,18 @@ impl Taker<'_> {
     fn report_names(&mut self, project: &Project) {
         for (resource, controller) in project.controllers() {
             let mut taken = self.taken.iter();
-            let code = taken
-                .find(|taken| taken.id == resource.id())
-                .map(|taken| &taken.code);
-            let Some(code) = code.filter(|_| resource.controllers.first() == Some(controller))
-            else {
+            let Some(GoKind { code, .. }) = taken.find(|taken| taken.id == resource.id()) else {
                 continue;
             };
+            if resource.controllers.first() != Some(controller) {
+                continue;
+            }
             let kind = &resource.kind;
             if !code.finalizers.is_empty() && controller.finalizer_name.is_none() {
-                let mut names = Vec::new();
-                for (value, place) in &code.finalizers {
-                    names.push(format!("`{}` ({place})", value.text()));
-                }
+                let finalizers = code.finalizers.iter();
+                let names: Vec<_> = finalizers
+                    .map(|(value, place)| format!("`{}` ({place})", value.text()))
+                    .collect();
                 self.lost.add(format!(
                     "the finalizer of {kind}, which is {} in Go: set `FINALIZER_NAME` in its controller; until then, \
                      objects with the finalizer of the Go operator cannot be deleted",
@@ -486,13 +474,10 @@ impl Taker<'_> {
                 ));
             }
             if !code.field_managers.is_empty() && controller.field_manager.is_none() {
-                let mut names = Vec::new();
-                for value in &code.field_managers {
-                    names.push(format!("`{}`", value.text()));
-                }
+                let names: Vec<_> = code.field_managers.iter().map(Value::text).collect();
                 self.lost.add(format!(
-                    "the field manager of {kind}, which is {} in Go: set `FIELD_MANAGER` in its controller",
-                    names.join(" and ")
+                    "the field manager of {kind}, which is `{}` in Go: set `FIELD_MANAGER` in its controller",
+                    names.join("` and `")
                 ));
             }
         }
@@ -557,9 +542,11 @@ impl Taker<'_> {
     fn code(&self, kind: &str) -> Code {
         let go = &self.source.go;
         let mut code = Code::default();
-        for setting in self.with_finalizer(kind) {
-            let places = code.finalizers.entry(setting.value.clone());
-            places.or_insert(setting.place.clone());
+        for setting in &self.finalizers.settings {
+            if setting.action == Action::Add && self.kinds_with(setting).contains(kind) {
+                let places = code.finalizers.entry(setting.value.clone());
+                places.or_insert(setting.place.clone());
+            }
         }
         for file in go.files() {
             if self.files.is_beside(&file.path, kind) {
@@ -593,28 +580,25 @@ impl Taker<'_> {
         };
         let resource = project.resources[at].clone();
         let (full, plural) = (project.full_group(&resource), resource.plural.as_str());
-        let mut own = Vec::new();
-        for webhook in std::mem::take(&mut self.webhooks) {
-            if webhook.group == full && webhook.plural == plural {
-                own.push(webhook);
-            } else {
-                self.webhooks.push(webhook);
-            }
-        }
+        let webhooks = &mut self.webhooks;
+        let own: Vec<_> = webhooks
+            .extract_if(.., |webhook| {
+                webhook.group == full && webhook.plural == plural
+            })
+            .collect();
         for (is_defaulting, letter, verb) in [(true, 'm', "mutate"), (false, 'v', "validate")] {
             let mut in_manifests = own.iter();
             let in_manifest = in_manifests.find(|webhook| webhook.is_defaulting == is_defaulting);
             let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
-            let in_project = in_entries.find(|webhooks| webhooks.has(is_defaulting));
+            let in_project = in_entries.find_map(|webhooks| webhooks.path(is_defaulting));
             if in_manifest.is_none() && in_project.is_none() {
                 continue;
             }
             let path_in_manifest = in_manifest.and_then(|webhook| webhook.path.as_deref());
-            let path_in_project = in_project.and_then(|webhooks| webhooks.path(is_defaulting));
-            let path = path_in_manifest.or(path_in_project);
+            let path = path_in_manifest.or(in_project);
             let mut webhook = Webhook::default();
             let usual = project.webhook_names(&resource, &webhook, letter, verb);
-            if let Some(path) = path.filter(|path| *path != usual.path) {
+            if let Some(path) = path.filter(|path| !path.is_empty() && *path != usual.path) {
                 let what = format!("the path of a webhook of `{}`", resource.kind);
                 webhook.path = self.lost.name(&what, path);
             }
@@ -689,20 +673,4 @@ fn convert(
             hub.kind
         ));
     }
-}
-
-/// Notes about names of a CRD that a project cannot have.
-fn crd_notes(crd: &Crd) -> Vec<String> {
-    let kind = visible(&crd.kind);
-    let mut notes = Vec::new();
-    if let Some(singular) = &crd.singular {
-        notes.push(format!(
-            "the singular `{}` of `{kind}`: here, it is the kind in lower case",
-            visible(singular)
-        ));
-    }
-    if let Some(list) = &crd.list_kind {
-        notes.push(format!("the list kind `{}` of `{kind}`", visible(list)));
-    }
-    notes
 }

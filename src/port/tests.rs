@@ -302,6 +302,15 @@ fn the_namespace_of_the_go_project_is_a_setting_of_the_project() {
 }
 
 #[test]
+fn a_kustomization_that_cannot_be_read_is_reported() {
+    let path = "config/default/kustomization.yaml";
+    let port = read(&[(path, Some("namePrefix: library-\nnamespace: [\n"))]).unwrap();
+    let lost = lost(&port);
+    let start = "- [ ] the settings in `config/default/kustomization.yaml`: line ";
+    assert!(lost.contains(start), "{lost}");
+}
+
+#[test]
 fn samples_that_fit_are_taken_over() {
     let texts = texts(&read(&[]).unwrap());
     let book = &texts["config/samples/shelf_v1_book.yaml"];

@@ -174,21 +174,18 @@ pub fn story(
         ));
     }
 
-    let (edited, types_remark, remark) = if resource.has_api() {
-        (
-            &types,
-            "the types: edit them",
-            "the reconciler: edit it, too",
-        )
+    let [of_types, of_reconciler] = if resource.has_api() {
+        ["the types: edit them", "the reconciler: edit it, too"]
     } else {
-        (
-            &reconciler,
-            "the types, from the CRD",
-            "the reconciler: edit it",
-        )
+        ["the types, from the CRD", "the reconciler: edit it"]
     };
     let mut next = Vec::new();
     if resource.has_api() || !resource.controllers.is_empty() {
+        let edited = if resource.has_api() {
+            &types
+        } else {
+            &reconciler
+        };
         let why = format!("after an edit of {edited}");
         next.push(NextStep::new("make manifests", why));
     }
@@ -213,7 +210,7 @@ pub fn story(
 
     Ok(Story {
         unchanged: format!("{resource} exists and is up to date"),
-        remarks: BTreeMap::from([(types, types_remark), (reconciler, remark)]),
+        remarks: BTreeMap::from([(types, of_types), (reconciler, of_reconciler)]),
         notes,
         next,
         ..Story::default()

@@ -75,11 +75,11 @@ impl Lower<'_> {
         is_default |= is_option;
         if let Some(helper) = ty.helper {
             self.helpers.insert(helper);
-            schemars.push(Meta::text("schema_with", helper.name()));
+            schemars.push(Meta::text("schema_with", helper.name));
         } else if is_option {
             schemars.push(Meta::text("with", &ty.rust.to_string()));
         }
-        if ty.helper == Some(Helper::IntOrString) && !place.is_required && !is_nullable {
+        if ty.helper == Some(Helper::INT_OR_STRING) && !place.is_required && !is_nullable {
             // Otherwise kube would allow null.
             want.insert("nullable".to_owned(), false.into());
         }

@@ -10,7 +10,7 @@ use crate::{
     crd::{
         docs::{is_doc, take_doc},
         model::{Item, Root, Shape},
-        schema::{self, OPEN, Schema, object},
+        schema::{self, OF_EVERY_KIND, OPEN, Schema, object},
     },
     rust::RustType,
 };
@@ -20,7 +20,7 @@ impl Lower<'_> {
     pub(super) fn root(&mut self, of_crd: Schema, has_status: bool) -> (Root, Value) {
         let mut schema = schema::supported(of_crd);
         let mut fields = schema::properties(&mut schema);
-        for name in ["apiVersion", "kind", "metadata"] {
+        for name in OF_EVERY_KIND {
             fields.remove(name);
         }
         let status = match fields.remove("status") {

@@ -24,7 +24,7 @@ impl Lower<'_> {
     pub(super) fn ty(&mut self, schema: &Schema, path: &[String]) -> TypeWithSchema {
         if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
             return TypeWithSchema {
-                helper: Some(Helper::IntOrString),
+                helper: Some(Helper::INT_OR_STRING),
                 ..TypeWithSchema::new(
                     RustType::IntOrString,
                     json!({"x-kubernetes-int-or-string": true}),
@@ -48,7 +48,7 @@ impl Lower<'_> {
         if format == Some("date-time") && !schema.contains_key("enum") {
             return TypeWithSchema {
                 is_default: false,
-                helper: Some(Helper::DateTime),
+                helper: Some(Helper::DATE_TIME),
                 ..TypeWithSchema::new(
                     RustType::Time,
                     json!({"type": "string", "format": "date-time"}),
@@ -181,10 +181,10 @@ const SCALARS: [(&str, Option<&str>, RustType, Option<Helper>); 6] = [
         "integer",
         None,
         RustType::Integer("i64"),
-        Some(Helper::Integer),
+        Some(Helper::INTEGER),
     ),
     ("number", Some("double"), RustType::Float("f64"), None),
-    ("number", None, RustType::Float("f64"), Some(Helper::Number)),
+    ("number", None, RustType::Float("f64"), Some(Helper::NUMBER)),
 ];
 
 /// The type of a boolean or a number.
