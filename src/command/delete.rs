@@ -75,14 +75,9 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
         .versions(&resource)
         .find(|other| resource.is_stored() && other.is_stored());
     if let Some(successor) = successor {
-        let was_served = before
-            .position(successor)
-            .map(|index| before.resources[index].is_served());
-        let what = if was_served == Some(true) {
-            "stored"
-        } else {
-            "served"
-        };
+        let was_served = (before.position(successor))
+            .is_some_and(|position| before.resources[position].is_served());
+        let what = if was_served { "stored" } else { "served" };
         notes.push(format!(
             "`{}` of {} is {what} now, in place of `{}`",
             successor.version, resource.kind, resource.version

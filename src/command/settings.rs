@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use crate::{
@@ -91,13 +91,11 @@ impl Settings {
     /// # Errors
     /// When the settings contradict each other, or do not fit the rest of the project.
     pub fn apply(self, mut project: Project) -> Result<Project> {
-        if let Some(both) = self
-            .enable
-            .iter()
-            .find(|feature| self.disable.contains(feature))
-        {
-            let message = format!("`{both}` cannot be both enabled and disabled");
-            bail!(UsageError(message));
+        for feature in &self.enable {
+            ensure!(
+                !self.disable.contains(feature),
+                UsageError(format!("`{feature}` cannot be both enabled and disabled"))
+            );
         }
         project.features.extend(self.enable);
         project

@@ -226,9 +226,7 @@ fn features(source: &Source, go: &GoProject, kustomization: &Value) -> BTreeSet<
         (Feature::NetworkPolicy, parts.contains("../network-policy")),
         (Feature::Prometheus, parts.contains("../prometheus")),
     ] {
-        if is_there {
-            features.insert(feature);
-        }
+        features.extend(is_there.then_some(feature));
     }
     features
 }

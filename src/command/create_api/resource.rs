@@ -167,22 +167,25 @@ pub(super) fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> 
         domain,
         ..Resource::new(group, id, Definition::Own(Own::first()))
     };
-    let versions: Vec<_> = project.versions(&new).collect();
-    let there = versions
-        .iter()
-        .find(|resource| resource.version == new.version);
-    Ok(match (there, versions.first()) {
-        (Some(there), _) => Resource::clone(there),
-        (None, Some(&sibling)) => Resource {
-            version: new.version,
-            definition: Definition::Own(Own {
-                types: sibling.own().map(|own| own.types).unwrap_or_default(),
-                ..Own::further(sibling.own().map(|own| own.conversion).unwrap_or_default())
-            }),
-            controllers: Vec::new(),
-            webhooks: Webhooks::default(),
-            ..sibling.clone()
-        },
-        (None, None) => new,
+    let there = project
+        .versions(&new)
+        .find(|other| other.version == new.version);
+    if let Some(there) = there {
+        return Ok(there.clone());
+    }
+    let sibling = project.versions(&new).next();
+    let Some((sibling, own)) = sibling.and_then(|sibling| Some((sibling, sibling.own()?))) else {
+        return Ok(new);
+    };
+    let further = Own {
+        types: own.types,
+        ..Own::further(own.conversion)
+    };
+    Ok(Resource {
+        version: new.version,
+        definition: Definition::Own(further),
+        controllers: Vec::new(),
+        webhooks: Webhooks::default(),
+        ..sibling.clone()
     })
 }

@@ -82,11 +82,8 @@ fn new_builtins(wanted: Option<&[GroupVersionKind]>, known: &[GroupVersionKind])
 
 /// A note about existing objects, which are stored in another version than `resource`, the new storage version.
 pub fn moved_storage(before: &Project, resource: &Resource) -> Option<String> {
-    let stored = before
-        .versions(resource)
-        .find(|resource| resource.is_stored());
-    let stored =
-        stored.filter(|stored| resource.is_stored() && stored.version != resource.version)?;
+    let mut others = before.versions(resource).filter(|_| resource.is_stored());
+    let stored = others.find(|other| other.is_stored() && other.version != resource.version)?;
     let (new, old) = (&resource.version, &stored.version);
     Some(if before.namespaced {
         format!(
@@ -110,11 +107,9 @@ fn without_default(
     project: &Project,
     tree: &WorkTree,
 ) -> Result<Option<String>> {
+    let owns = controller.map_or(&[][..], |controller| &controller.owns);
     let mut found = Vec::new();
-    for id in controller
-        .into_iter()
-        .flat_map(|controller| &controller.owns)
-    {
+    for id in owns {
         let kind = project.find(id)?;
         let Some(kind) = kind.filter(|kind| kind.has_given_types()) else {
             continue;
