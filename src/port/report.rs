@@ -75,8 +75,10 @@ struct Name {
 
 impl Name {
     fn new(go: Option<&impl ToString>, here: String) -> Self {
-        let go = go.map_or_else(String::new, ToString::to_string);
-        Self { go, here }
+        Self {
+            go: go.map_or_else(String::new, ToString::to_string),
+            here,
+        }
     }
 
     /// A name that has several values in Go.

@@ -453,8 +453,8 @@ fn a_bad_name_drops_only_its_kind() {
             "    kind: Room\n",
             &format!("    kind: {}\n", json(bad)),
         );
-        let project = fs::read_to_string(go_folder().join("PROJECT")).unwrap();
-        let project = project.replace("  kind: Room\n", &format!("  kind: {}\n", json(bad)));
+        let text = fs::read_to_string(go_folder().join("PROJECT")).unwrap();
+        let project = text.replace("  kind: Room\n", &format!("  kind: {}\n", json(bad)));
         let port = read(&[
             ("config/crd/bases/shelf.example.com_rooms.yaml", Some(&crd)),
             ("PROJECT", Some(&project)),
