@@ -19,8 +19,8 @@ use crate::{
         delete::{self, DeleteApi, DeleteController},
         edit::{self, Edit},
         init::{self, Init},
-        kubebuilder::Alpha,
-        version::{self, Version},
+        other_tools::refused_command,
+        version::{self, ShowVersion},
         webhook::{self, CreateWebhook, DeleteWebhook},
     },
     engine::worktree::top,
@@ -45,7 +45,7 @@ pub struct Cli {
 /// Why there is no command to run.
 #[derive(Debug)]
 pub enum Unread {
-    /// A flag has a bad value.
+    /// A flag has a bad value, or the command is one of another tool.
     Value(UsageError),
     /// What clap prints: help, the version, or another usage error.
     Shown(clap::Error),
@@ -77,12 +77,9 @@ enum Command {
     /// Update the project to this version of rscaffold
     Update(Update),
     /// Print the version of rscaffold
-    Version(Version),
+    Version(ShowVersion),
     /// Print the completion script of a shell
     Completion(Completion),
-    /// Commands of kubebuilder that have other names here
-    #[command(subcommand, hide = true)]
-    Alpha(Alpha),
 }
 
 /// What can be added to a project.
@@ -119,21 +116,21 @@ impl Cli {
         })
     }
 
-    /// Parses `arguments`, the first of which is the name of the program.
+    /// Parses the arguments `words`, the first of which is the name of the program.
     ///
     /// # Errors
     /// When there is no command to run.
-    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Unread> {
-        let arguments: Vec<_> = arguments.into_iter().collect();
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, Unread> {
+        let arguments: Vec<_> = words.into_iter().collect();
         Self::try_parse_from(&arguments).map_err(|error| {
-            if let Some(error) = bad_value(&error) {
+            if let Some(error) = bad_value(&error).or_else(|| bad_command(&error, &arguments)) {
                 return Unread::Value(error);
             }
             // clap repeats arguments in its messages, and a terminal would interpret control
             // characters in them. So parse the escaped arguments to get the message.
             let lossy = arguments.iter().map(|argument| argument.to_string_lossy());
             let shown = Self::try_parse_from(lossy.map(|text| visible(&text).replace('\t', "\\t")));
-            // Escaped arguments may be valid, where the given ones are not UTF-8.
+            // Escaped arguments may be valid, where the typed ones are not UTF-8.
             let error = shown.err().unwrap_or_else(|| not_text(&arguments));
             Unread::Shown(with_tip(error, &Self::command()))
         })
@@ -178,7 +175,6 @@ impl Cli {
             Command::Update(args) => apply::update(&args, root),
             Command::Version(args) => Ok(version::run(&args)),
             Command::Completion(args) => completion::run(&args, Self::command()),
-            Command::Alpha(alpha) => Err(alpha.refused().into()),
         };
         done.unwrap_or_else(|error| Outcome::error(&error, failure))
     }
@@ -187,25 +183,19 @@ impl Cli {
 /// An error that names the flag, its value, the reason and valid values; `None` if the error is not
 /// about a value.
 fn bad_value(error: &clap::Error) -> Option<UsageError> {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    let flag = text(ContextKind::InvalidArg)?;
-    let flag = flag.split([' ', '=', '[']).next().unwrap_or(flag);
-    let value = text(ContextKind::InvalidValue).unwrap_or_default();
+    let argument = text_of(error, ContextKind::InvalidArg)?;
+    let flag = argument.split([' ', '=', '[']).next().unwrap_or(argument);
+    let value = text_of(error, ContextKind::InvalidValue).unwrap_or_default();
     let reason = match (error.kind(), error.get(ContextKind::ValidValue)) {
         (ErrorKind::InvalidValue, _) if value.is_empty() => {
             return Some(UsageError(format!("`{flag}` needs a value")));
         }
         (ErrorKind::InvalidValue, Some(ContextValue::Strings(valid))) => {
-            let suggested = text(ContextKind::SuggestedValue);
-            let suggested = suggested.map(|name| format!("; did you mean `{name}`?"));
-            let valid = valid.join("`, `");
-            format!(
-                "`{value}` is not one of `{valid}`{}",
-                suggested.unwrap_or_default()
-            )
+            let mut reason = format!("`{value}` is not one of `{}`", valid.join("`, `"));
+            if let Some(name) = text_of(error, ContextKind::SuggestedValue) {
+                reason.extend(["; did you mean `", name, "`?"]);
+            }
+            reason
         }
         (ErrorKind::ValueValidation, _) => error.source()?.to_string(),
         _ => return None,
@@ -213,17 +203,36 @@ fn bad_value(error: &clap::Error) -> Option<UsageError> {
     Some(UsageError(format!("invalid value for `{flag}`: {reason}")))
 }
 
+/// An error that names the command to type instead of a command of another tool.
+fn bad_command(error: &clap::Error, arguments: &[OsString]) -> Option<UsageError> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let texts = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    let words: Vec<_> = texts.take_while(|word| !word.starts_with('-')).collect();
+    refused_command(&words)
+}
+
+/// A text in the context of an error.
+fn text_of(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        _ => None,
+    }
+}
+
 /// The error about the first argument that is not text.
 fn not_text(arguments: &[OsString]) -> clap::Error {
-    let is_text = |argument: &OsString| argument.to_str().is_some_and(|text| visible(text) == text);
-    let argument = arguments.iter().find(|argument| !is_text(argument));
-    let text = argument
-        .map(|argument| argument.to_string_lossy())
-        .unwrap_or_default();
-    let text = visible(&text);
+    let mut shown = String::new();
+    for argument in arguments {
+        if argument.to_str().is_none_or(|text| visible(text) != text) {
+            shown = visible(&argument.to_string_lossy()).into_owned();
+            break;
+        }
+    }
     Cli::command().error(
         ErrorKind::InvalidUtf8,
-        format!("the argument `{text}` has characters that are not visible text"),
+        format!("the argument `{shown}` has characters that are not visible text"),
     )
 }
 
@@ -252,9 +261,9 @@ mod tests {
             };
             let text = error.render();
             assert!(text.to_string().contains(expected), "{text}");
-            let text = text.ansi().to_string();
-            assert!(!text.contains(['\u{202e}', '\t']), "{text:?}");
-            assert!(!text.contains("\u{1b}[2J"), "{text:?}");
+            let colored = text.ansi().to_string();
+            assert!(!colored.contains(['\u{202e}', '\t']), "{colored:?}");
+            assert!(!colored.contains("\u{1b}[2J"), "{colored:?}");
         }
     }
 
@@ -263,23 +272,24 @@ mod tests {
     fn an_argument_that_is_not_text_is_shown_with_escapes() {
         use std::os::unix::ffi::OsStringExt;
 
-        let argument = OsString::from_vec(b"--out\xff\x02".to_vec());
-        let words = ["rscaffold", "alpha", "generate"].map(OsString::from);
+        let argument = OsString::from_vec(b"out\xff\x02".to_vec());
+        let words = ["rscaffold", "apply", "--restore"].map(OsString::from);
         let Err(Unread::Shown(error)) = Cli::read(words.into_iter().chain([argument])) else {
             panic!("it is read");
         };
         let text = error.render().ansi().to_string();
-        assert!(text.contains("--out\u{fffd}"), "{text:?}");
+        assert!(text.contains("out\u{fffd}"), "{text:?}");
         assert!(!text.contains('\u{2}'), "{text:?}");
+    }
+
+    fn refusal(arguments: &str) -> Option<String> {
+        let error = Cli::try_parse_from(arguments.split(' ')).unwrap_err();
+        assert_eq!(error.exit_code(), i32::from(Outcome::USAGE));
+        bad_value(&error).map(|error| error.to_string())
     }
 
     #[test]
     fn a_bad_value_is_refused_with_its_flag_and_the_reason() {
-        let refusal = |arguments: &str| {
-            let error = Cli::try_parse_from(arguments.split(' ')).unwrap_err();
-            assert_eq!(error.exit_code(), i32::from(Outcome::USAGE));
-            bad_value(&error).map(|error| error.to_string())
-        };
         for (arguments, expected) in [
             (
                 "rscaffold init --domain=Foo",

@@ -19,7 +19,6 @@ mod schema;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use self::model::Purpose;
@@ -27,21 +26,9 @@ use self::model::Purpose;
 pub use self::{
     compare::{Loss, compare},
     manifest::manifest_version,
-    read::{Column, Crd, CrdVersion, Scale, parse},
+    model::TypesCode,
+    read::{Column, Crd, CrdVersion, Scale, SelectableField, Subresources, parse},
 };
-
-/// The code of the types of one version, in the parts that a template puts together.
-#[derive(Debug, Clone, Serialize)]
-pub struct TypesCode {
-    /// The `use` lines.
-    pub imports: String,
-    /// What stands before the attribute `kube` of the spec: its doc comment, and the traits that it derives.
-    pub spec_head: String,
-    /// The last lines of the attribute `kube`, without names.
-    pub kube: String,
-    /// The rest of the spec, and everything else in the file.
-    pub items: String,
-}
 
 /// The output for one version of a CRD.
 #[derive(Debug, Clone)]

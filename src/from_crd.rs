@@ -73,8 +73,7 @@ impl<'a> KindFromCrd<'a> {
             Some(version) => vec![find_version(crd, version)?],
             None => crd.versions.iter().collect(),
         };
-        let served = versions.iter().filter(|version| version.served).count();
-        let conversion = if served < 2 || crd.converts {
+        let conversion = if served(&versions).len() < 2 || crd.converts {
             Conversion::Missing
         } else if crd::served_alike(crd) {
             Conversion::None
@@ -95,11 +94,7 @@ impl<'a> KindFromCrd<'a> {
     /// # Errors
     /// When the CRD does not have or does not serve this version.
     pub fn of_others(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
-        let served: Vec<_> = crd
-            .versions
-            .iter()
-            .filter(|version| version.served)
-            .collect();
+        let served = served(&crd.versions.iter().collect::<Vec<_>>());
         let taken = if let Some(version) = version {
             let taken = find_version(crd, version)?;
             ensure!(
@@ -144,7 +139,7 @@ impl<'a> KindFromCrd<'a> {
                 }
                 Definition::Own(Own {
                     stage,
-                    deprecation: match (version.deprecated, &version.warning) {
+                    deprecation: match (version.deprecated, &version.deprecation_warning) {
                         (true, Some(warning)) => Deprecation::Warning(parse(crd, warning)?),
                         (true, None) => Deprecation::Yes,
                         (false, _) => Deprecation::No,
@@ -292,25 +287,20 @@ impl<'a> KindFromCrd<'a> {
         if resource.own()?.conversion != Conversion::Lossy {
             return None;
         }
-        let served: Vec<_> = (self.versions.iter().copied())
-            .filter(|version| version.served)
-            .collect();
         Some(format!(
             "the schemas of {} differ, and nothing converts between them, as in the CRD: a \
              write through one version loses the fields that only the others have",
-            names(&served)
+            names(&served(&self.versions))
         ))
     }
 
     /// A note about versions that the CRD serves and the project does not, with the reason.
     pub fn unserved(&self, project: &Project) -> Option<String> {
-        let unserved: Vec<_> = (self.versions.iter().copied())
-            .filter(|version| {
-                let resource = self.existing(version, project).ok().flatten();
-                version.served
-                    && resource.is_some_and(|resource| resource.has_api() && !resource.is_served())
-            })
-            .collect();
+        let mut unserved = served(&self.versions);
+        unserved.retain(|version| {
+            let resource = self.existing(version, project).ok().flatten();
+            resource.is_some_and(|resource| resource.has_api() && !resource.is_served())
+        });
         if unserved.is_empty() {
             return None;
         }
@@ -345,6 +335,13 @@ impl FilesFromCrd {
 /// The name of a CRD, as errors show it.
 fn name(crd: &Crd) -> String {
     format!("{}.{}", visible(&crd.plural), visible(&crd.group))
+}
+
+/// The versions that the API server serves.
+fn served<'a>(versions: &[&'a CrdVersion]) -> Vec<&'a CrdVersion> {
+    let mut served = versions.to_vec();
+    served.retain(|version| version.served);
+    served
 }
 
 /// The names of versions.

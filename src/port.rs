@@ -9,6 +9,7 @@ mod election;
 mod file;
 mod finalizers;
 mod go;
+mod go_file;
 mod kind;
 mod kinds;
 mod lost;
@@ -90,7 +91,7 @@ impl Port {
         };
         let crds = kinds::crds(&source, &mut lost);
         let domain = domain(&go, &crds, shown, &mut lost)?;
-        let deployed = Deployed::new(&source, &go);
+        let deployed = Deployed::new(&source, &go, &mut lost);
         let module = module(&source, &go);
         let name = name(&go, &deployed, module, shown)?;
         let repo = repo(module, &name, &mut lost)?;
@@ -218,20 +219,16 @@ impl Port {
             kinds.insert((project.full_group(resource), &resource.kind));
         }
         let mut parts = Vec::new();
-        for (count, one, several) in [
-            (kinds.len(), "kind", "kinds"),
-            (project.controllers().count(), "controller", "controllers"),
-            (
-                project.webhooks().count(),
-                "kind with webhooks",
-                "kinds with webhooks",
-            ),
-            (self.rules.len(), "resource in RULES", "resources in RULES"),
+        for (count, thing, rest) in [
+            (kinds.len(), "kind", ""),
+            (project.controllers().count(), "controller", ""),
+            (project.webhooks().count(), "kind", " with webhooks"),
+            (self.rules.len(), "resource", " in RULES"),
         ] {
             match count {
                 0 => {}
-                1 => parts.push(format!("1 {one}")),
-                _ => parts.push(format!("{count} {several}")),
+                1 => parts.push(format!("1 {thing}{rest}")),
+                _ => parts.push(format!("{count} {thing}s{rest}")),
             }
         }
         if parts.is_empty() {

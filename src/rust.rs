@@ -5,6 +5,7 @@ pub(crate) mod literal;
 mod types;
 
 pub(crate) use self::{
-    layout::{Attribute, Meta, braces, one_or_several, width},
+    layout::{Attribute, Meta, braces, one_or_several},
+    literal::width,
     types::RustType,
 };

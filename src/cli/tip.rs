@@ -6,23 +6,10 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use crate::project::Feature;
-
-/// Flags of current and older versions of kubebuilder that rscaffold does not have. clap's tip for such a flag would be
-/// a flag with a similar spelling, but with another meaning.
-const OF_KUBEBUILDER: [&str; 11] = [
-    "cli-version",
-    "component-config",
-    "crd-version",
-    "input-dir",
-    "legacy",
-    "manifests",
-    "open-gh-issue",
-    "output-dir",
-    "pattern",
-    "verbose",
-    "webhook-version",
-];
+use crate::{
+    command::other_tools::{Here, here},
+    project::Feature,
+};
 
 /// Replaces clap's tip, which compares only the spelling: clap may suggest a hidden flag, or a flag with another
 /// meaning.
@@ -34,22 +21,15 @@ pub(super) fn with_tip(mut error: clap::Error, cli: &Command) -> clap::Error {
         return error;
     };
     let suggested = error.get(ContextKind::SuggestedArg).and_then(long_flag);
-    let is_hidden = |name: &str| commands_with(cli, name).is_empty();
-    let tip = if let Ok(feature) = Feature::from_str(&flag, false) {
-        Some(format!("a feature is added with `--enable={feature}`"))
-    } else {
-        match commands_with(cli, &flag) {
-            commands if commands.is_empty() => None,
-            commands => Some(format!(
-                "`--{flag}` is a flag of `{}`",
-                commands.join("`, `")
-            )),
-        }
+    let is_hidden = suggested.is_some_and(|name| commands_with(cli, &name).is_empty());
+    let commands = commands_with(cli, &flag).join("`, `");
+    let tip = match Feature::from_str(&flag, false) {
+        Ok(feature) => Some(format!("a feature is added with `--enable={feature}`")),
+        Err(_) if commands.is_empty() => None,
+        Err(_) => Some(format!("`--{flag}` is a flag of `{commands}`")),
     };
-    if tip.is_some()
-        || OF_KUBEBUILDER.contains(&&*flag)
-        || suggested.is_some_and(|name| is_hidden(&name))
-    {
+    let is_unknown = here(&format!("--{flag}")) == Some(Here::Unknown);
+    if tip.is_some() || is_unknown || is_hidden {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Suggested);
     }
@@ -65,18 +45,15 @@ fn long_flag(argument: &ContextValue) -> Option<String> {
     let ContextValue::String(text) = argument else {
         return None;
     };
-    let name = text.strip_prefix("--")?;
-    let name = name.split(['=', ' ', '[']).next().unwrap_or(name);
+    let flag = text.strip_prefix("--")?;
+    let name = flag.split(['=', ' ', '[']).next()?;
     Some(name.to_owned())
 }
 
 /// The commands whose help shows this flag, such as `create api`.
 fn commands_with(cli: &Command, flag: &str) -> Vec<String> {
     let mut commands = Vec::new();
-    for command in cli
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set())
-    {
+    for command in cli.get_subcommands() {
         let has_flag = (command.get_arguments())
             .any(|argument| argument.get_long() == Some(flag) && !argument.is_hide_set());
         if has_flag {
@@ -93,6 +70,7 @@ mod tests {
     use clap::{CommandFactory, Parser};
 
     use super::{super::Cli, *};
+    use crate::command::other_tools::TYPED;
 
     /// The tip that the user gets for `arguments`.
     fn tip(arguments: &str) -> Option<String> {
@@ -130,12 +108,13 @@ mod tests {
 
     #[test]
     fn a_flag_of_kubebuilder_gets_no_tip() {
-        for flag in OF_KUBEBUILDER {
+        let unknown = TYPED.iter().filter(|(_, here)| *here == Here::Unknown);
+        for (flag, _) in unknown {
             for command in ["init", "edit", "create api", "create webhook", "delete api"] {
                 assert_eq!(
-                    tip(&format!("{command} --{flag}=x")),
+                    tip(&format!("{command} {flag}=x")),
                     None,
-                    "{command} --{flag}"
+                    "{command} {flag}"
                 );
             }
         }

@@ -7,9 +7,9 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
-    Mode, ensure_current, load,
+    Mode,
+    load::{ensure_current, load, or_edit, text},
     on_conflict::Choices,
-    or_edit, text,
     turn::{Turn, carry_out, ensure_known},
 };
 use crate::{

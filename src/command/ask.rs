@@ -9,7 +9,7 @@ use std::{
     str::FromStr,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     command::report::{self, UsageError},
@@ -18,15 +18,20 @@ use crate::{
 
 /// Fails if a flag is missing and there is no terminal to ask for its value.
 pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
-    let missing = flags.iter().filter(|(_, given)| !given);
-    let missing: Vec<_> = missing.map(|(flag, _)| format!("`{flag}`")).collect();
-    if missing.is_empty() || is_possible() {
-        return Ok(());
+    let mut missing = Vec::new();
+    for (flag, is_set) in flags {
+        if !is_set {
+            missing.push(format!("`{flag}`"));
+        }
     }
-    let missing = missing.join(", ");
-    bail!(UsageError(format!(
-        "{missing} must be given: without a terminal, rscaffold cannot ask"
-    )))
+    ensure!(
+        missing.is_empty() || is_possible(),
+        UsageError(format!(
+            "{} must be given: without a terminal, rscaffold cannot ask",
+            missing.join(", ")
+        ))
+    );
+    Ok(())
 }
 
 /// Whether a user can answer questions: input and messages are at a terminal.

@@ -5,13 +5,18 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Mode, carry_out, id::Id, load_current, or_way_out, turn::Turn, webhook::left_behind};
+use super::{
+    Mode,
+    id::Id,
+    load::open,
+    turn::{Turn, carry_out},
+    way_out::or_way_out,
+    webhook::left_behind,
+};
 use crate::{
     command::report::{Outcome, Story},
-    engine::worktree::WorkTree,
     names::ControllerName,
     project::{Controller, Project, Resource},
-    render::CONVENTIONS,
 };
 
 /// `delete api`
@@ -60,8 +65,7 @@ Examples:
 
 /// Removes a version of a kind from the project, with everything that only this version needed.
 pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let mut after = before.clone();
     let resource = or_way_out(after.remove(&args.id.complete(None, None)?))?;
 
@@ -69,17 +73,11 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let (plural, group) = (&resource.plural, before.full_group(&resource));
     let successor = after
         .versions(&resource)
-        .find(|version| version.is_stored());
-    let successor = successor.filter(|_| resource.is_stored());
+        .find(|other| resource.is_stored() && other.is_stored());
     if let Some(successor) = successor {
-        let was_served = before
-            .position(successor)
-            .map(|index| before.resources[index].is_served());
-        let what = if was_served == Some(true) {
-            "stored"
-        } else {
-            "served"
-        };
+        let was_served = (before.position(successor))
+            .is_some_and(|position| before.resources[position].is_served());
+        let what = if was_served { "stored" } else { "served" };
         notes.push(format!(
             "`{}` of {} is {what} now, in place of `{}`",
             successor.version, resource.kind, resource.version
@@ -121,12 +119,10 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
 
 /// Removes a controller from the project.
 pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let mut after = before.clone();
     let id = args.id.complete(None, None)?;
-    let name = args.controller_name;
-    let name = name.unwrap_or_else(|| id.kind().controller());
+    let name = (args.controller_name).unwrap_or_else(|| id.kind().controller());
     let resource = after.remove_controller(&id, &name)?;
 
     let controller = resource.controller(&name);

@@ -6,17 +6,15 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::{
-    Mode, carry_out,
-    kubebuilder::Kubebuilder,
-    load_current,
+    Mode,
+    load::open,
+    other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
-    turn::Turn,
+    turn::{Turn, carry_out},
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
-    engine::worktree::WorkTree,
     project::{Feature, Project, Resource},
-    render::CONVENTIONS,
 };
 
 /// `edit`
@@ -28,7 +26,7 @@ pub struct Edit {
     pub settings: Settings,
 
     #[command(flatten)]
-    kubebuilder: Kubebuilder,
+    of_other_tools: FlagsOfOtherTools,
 
     /// In kubebuilder, overwrites files
     #[arg(long, hide = true)]
@@ -53,29 +51,29 @@ Examples:
 pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     let Edit {
         mut settings,
-        kubebuilder,
+        of_other_tools,
         force,
         mode,
     } = args;
-    settings.enable.extend(kubebuilder.features(false)?);
-    if settings == Settings::default() && kubebuilder.note().is_none() && !force {
+    settings.enable.extend(of_other_tools.features(false)?);
+    if settings == Settings::default() && of_other_tools.note().is_none() && !force {
         let error = "`rscaffold edit` needs a setting to change: `rscaffold edit --help` lists all \
             settings";
         bail!(UsageError(error.to_owned()));
     }
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let enabled = settings.enable.clone();
     let after = settings.apply(before.clone())?;
 
     let mut notes = notes(&after, &enabled);
-    notes.extend(kubebuilder.note());
+    notes.extend(of_other_tools.note());
     notes.extend(renamed(&before, &after));
-    let has_chart = |project: &Project| project.features.contains(&Feature::Helm);
+    let is_new_chart =
+        after.features.contains(&Feature::Helm) && !before.features.contains(&Feature::Helm);
     let mut next = Vec::new();
     // A new chart has the rendered CRDs and role. `make manifests` replaces them by the CRDs and
     // the role of the user's code.
-    if has_chart(&after) && !has_chart(&before) {
+    if is_new_chart {
         let why = "copies the CRDs and the role of your code into the chart";
         next.push(NextStep::new("make manifests", why));
     }

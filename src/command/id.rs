@@ -6,7 +6,7 @@ use clap::Args;
 use super::ask;
 use crate::names::{Group, GroupVersionKind, Kind, Version};
 
-/// The parts of the name of a kind, as given on the command line.
+/// The parts of the name of a kind that the command line has.
 #[derive(Debug, Args)]
 pub struct Id {
     /// API group, such as `webapp`, without the domain or in full; `--group ""` is the domain alone. At a terminal,
@@ -24,8 +24,8 @@ pub struct Id {
 }
 
 impl Id {
-    /// The parts that are given.
-    pub fn given(&self) -> (Option<&Group>, Option<&Version>, Option<&Kind>) {
+    /// The parts, as far as the command line has them.
+    pub fn parts(&self) -> (Option<&Group>, Option<&Version>, Option<&Kind>) {
         (
             self.group.as_ref(),
             self.version.as_ref(),
@@ -33,7 +33,7 @@ impl Id {
         )
     }
 
-    /// If no version is given, takes the version that `usual` returns for the group and the kind.
+    /// Without a version, takes the version that `usual` returns for the group and the kind.
     pub fn or_version(mut self, usual: impl FnOnce(&Group, &Kind) -> Option<Version>) -> Self {
         if let (Some(group), None, Some(kind)) = (&self.group, &self.version, &self.kind) {
             self.version = usual(group, kind);

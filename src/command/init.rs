@@ -10,8 +10,8 @@ use clap::Args;
 
 use super::{
     Mode, ask,
-    kubebuilder::Kubebuilder,
-    or_edit,
+    load::or_edit,
+    other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
     turn::{Turn, carry_out, ensure_not_lost},
     workspace::{Workspace, workspace},
@@ -55,7 +55,7 @@ pub struct Init {
     pub settings: Settings,
 
     #[command(flatten)]
-    kubebuilder: Kubebuilder,
+    of_other_tools: FlagsOfOtherTools,
 
     #[command(flatten)]
     mode: Mode,
@@ -110,10 +110,10 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     let Init {
         from,
         mut settings,
-        kubebuilder,
+        of_other_tools,
         mode,
     } = args;
-    settings.enable.extend(kubebuilder.features(false)?);
+    settings.enable.extend(of_other_tools.features(false)?);
     let tree = WorkTree::open(root, &CONVENTIONS)?;
     let there = tree.description()?;
     if let Some(text) = there {
@@ -156,7 +156,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
                 .to_owned(),
         );
     }
-    notes.extend(kubebuilder.note());
+    notes.extend(of_other_tools.note());
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
             "the project is part of the cargo workspace in `{}`: add `{1}` to `members` in the \

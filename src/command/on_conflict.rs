@@ -141,23 +141,22 @@ mod tests {
 
     #[test]
     fn a_choice_is_an_answer_and_may_name_a_file() {
-        let refusal = |text: &str| choice(text).unwrap_err().to_string();
         for text in ["mine", "Ours", ""] {
             let expected = format!("`{text}` is not one of `abort`, `ours`, `theirs`, `markers`");
-            assert_eq!(refusal(text), expected);
+            assert_eq!(choice(text).unwrap_err().to_string(), expected);
         }
         let expected = "`mine` is not one of `abort`, `ours`, `theirs`, `markers`";
-        assert_eq!(refusal("mine:Makefile"), expected);
+        assert_eq!(choice("mine:Makefile").unwrap_err().to_string(), expected);
         assert_eq!(
-            refusal("ours:"),
+            choice("ours:").unwrap_err().to_string(),
             "`ours:` needs a path after the colon, as in `ours:Makefile`"
         );
     }
 
     #[test]
     fn shells_complete_the_answers() {
-        let answers = ChoiceParser.possible_values().into_iter().flatten();
-        let answers: Vec<_> = answers.map(|answer| answer.get_name().to_owned()).collect();
+        let values = ChoiceParser.possible_values().into_iter().flatten();
+        let answers: Vec<_> = values.map(|answer| answer.get_name().to_owned()).collect();
         assert_eq!(answers, ["abort", "ours", "theirs", "markers"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use crate::{
@@ -79,8 +79,9 @@ fn license_header(path: &str) -> Result<LicenseHeader> {
     if path.is_empty() {
         return Ok(LicenseHeader(None));
     }
-    let read = || Header::of_file(&read_text(Path::new(path), MAX_BYTES)?);
-    let header = read().map_err(|error| anyhow!("failed to read `{path}`: {error:#}"))?;
+    let text = read_text(Path::new(path), MAX_BYTES);
+    let read = text.and_then(|text| Header::of_file(&text));
+    let header = read.map_err(|error| anyhow!("failed to read `{path}`: {error:#}"))?;
     Ok(LicenseHeader(Some(header)))
 }
 
@@ -90,13 +91,11 @@ impl Settings {
     /// # Errors
     /// When the settings contradict each other, or do not fit the rest of the project.
     pub fn apply(self, mut project: Project) -> Result<Project> {
-        if let Some(both) = self
-            .enable
-            .iter()
-            .find(|feature| self.disable.contains(feature))
-        {
-            let message = format!("`{both}` cannot be both enabled and disabled");
-            bail!(UsageError(message));
+        for feature in &self.enable {
+            ensure!(
+                !self.disable.contains(feature),
+                UsageError(format!("`{feature}` cannot be both enabled and disabled"))
+            );
         }
         project.features.extend(self.enable);
         project
@@ -329,7 +328,7 @@ version: '3'
         let header = file("header", "/*\nCopyright 2026 Example.\n*/\n");
         let hidden = file("hidden", "a\u{202e}b");
         let large = file("large", &"a\n".repeat(1 << 16));
-        let folder = folder.path().display().to_string();
+        let folder_path = folder.path().display().to_string();
 
         let edit = format!("--license-file={header}");
         let with_header = edited(&[&edit]).unwrap();
@@ -342,7 +341,7 @@ version: '3'
                 "line 1 of the license header has the invisible character `\\u{202e}`",
             ),
             (&large, "it has more than 64 KB"),
-            (&folder, "it is not a file"),
+            (&folder_path, "it is not a file"),
             (
                 &"missing".to_owned(),
                 "No such file or directory (os error 2)",

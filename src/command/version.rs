@@ -11,7 +11,7 @@ use crate::project::Project;
 /// `version`
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Version {
+pub struct ShowVersion {
     /// Format of the output
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "text")]
     output: Format,
@@ -32,7 +32,7 @@ enum Format {
 }
 
 /// Prints the version; JSON also has the layout of projects and the platform.
-pub fn run(args: &Version) -> Outcome {
+pub fn run(args: &ShowVersion) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
     Outcome::data(match args.output {
         Format::Text => format!("rscaffold {version}\n"),

@@ -6,20 +6,19 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
-    Mode, carry_out,
-    create_api::{ExternalType, external_note},
+    Mode,
+    external::{ExternalType, external_note},
     id::Id,
-    kubebuilder::Kubebuilder,
-    load_current, or_way_out,
-    turn::Turn,
+    load::open,
+    other_tools::FlagsOfOtherTools,
+    turn::{Turn, carry_out},
+    way_out::or_way_out,
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
-    engine::worktree::WorkTree,
     hint::OrHint,
     names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath},
     project::{Project, Resource, Webhook, Webhooks},
-    render::CONVENTIONS,
 };
 
 /// `create webhook`
@@ -78,7 +77,7 @@ pub struct CreateWebhook {
     force: bool,
 
     #[command(flatten)]
-    kubebuilder: Kubebuilder,
+    of_other_tools: FlagsOfOtherTools,
 
     #[command(flatten)]
     mode: Mode,
@@ -144,7 +143,7 @@ Examples:
 
 /// Adds webhooks to the project.
 pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
-    args.kubebuilder.features(false)?;
+    args.of_other_tools.features(false)?;
     let is_asked = args.defaulting || args.programmatic_validation;
     ensure!(
         is_asked || args.conversion,
@@ -153,12 +152,11 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
                 .to_owned()
         )
     );
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let last = before.resources.iter().rfind(|resource| resource.has_api());
-    let hub = |group: &Group, kind: &Kind| hub(&before, group, kind).filter(|_| args.conversion);
-    let id = args.id.or_version(hub);
-    let id = id.complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
+    let known =
+        (args.id).or_version(|group, kind| hub(&before, group, kind).filter(|_| args.conversion));
+    let id = known.complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
 
     let mut resource = match &args.external {
         Some(external) => external.resource(&id, &before)?,
@@ -221,7 +219,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
 
     let mut story = story(&resource, &after, is_asked, args.conversion);
     story.notes.extend(roll_out(&served));
-    story.notes.extend(args.kubebuilder.note());
+    story.notes.extend(args.of_other_tools.note());
     carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
 }
 
@@ -312,11 +310,11 @@ fn spokes<'a>(resource: &Resource, project: &'a Project) -> impl Iterator<Item =
 
 /// Removes webhooks from the project.
 pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
+    let (tree, before) = open(root)?;
     let mut after = before.clone();
-    let hub = |group: &Group, kind: &Kind| hub(&before, group, kind).filter(|_| args.conversion);
-    let id = args.id.or_version(hub).complete(None, None)?;
+    let known =
+        (args.id).or_version(|group, kind| hub(&before, group, kind).filter(|_| args.conversion));
+    let id = known.complete(None, None)?;
     let all = !args.defaulting && !args.programmatic_validation && !args.conversion;
     let there = before.find(&id)?;
     if args.conversion || all && there.is_some_and(|resource| resource.spokes().is_some()) {
@@ -350,49 +348,52 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
 }
 
+fn has_defaulting(project: &Project) -> bool {
+    let mut resources = project.webhooks();
+    resources.any(|resource| resource.webhooks.defaulting.is_some())
+}
+
+fn has_validation(project: &Project) -> bool {
+    let mut resources = project.webhooks();
+    resources.any(|resource| resource.webhooks.validation.is_some())
+}
+
+/// Whether there is a validating webhook. A conversion also has one; requests succeed when it does not answer.
+fn is_validated(project: &Project) -> bool {
+    has_validation(project) || project.hubs().next().is_some()
+}
+
 /// Notes about webhooks that clusters keep after this project has removed them.
 pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
-    let defaults = |resource: &Resource| resource.webhooks.defaulting.is_some();
-    let validates = |resource: &Resource| resource.webhooks.validation.is_some();
-    // A conversion also has a validating webhook; requests succeed when it does not answer.
-    let asks =
-        |project: &Project| project.webhooks().any(validates) || project.hubs().next().is_some();
-    let kinds = [
-        (
-            "mutating",
-            before.webhooks().any(defaults) && !after.webhooks().any(defaults),
-            true,
-        ),
-        (
-            "validating",
-            asks(before) && !asks(after),
-            before.webhooks().any(validates),
-        ),
-    ];
-    let gone = kinds.into_iter().filter(|(_, is_gone, _)| *is_gone);
-    let notes = gone.map(|(kind, _, is_strict)| {
+    let mut notes = Vec::new();
+    let is_mutating_gone = has_defaulting(before) && !has_defaulting(after);
+    let is_validating_gone = is_validated(before) && !is_validated(after);
+    for (kind, is_gone, is_strict) in [
+        ("mutating", is_mutating_gone, true),
+        ("validating", is_validating_gone, has_validation(before)),
+    ] {
         let consequence = if is_strict {
             "refuse requests, because the webhooks do not answer"
         } else {
             "wait for an answer in each write"
         };
-        format!(
-            "clusters keep the {kind} webhooks, and {consequence}: delete them there by `kubectl \
-             delete {kind}webhookconfiguration {}-{kind}-webhook-configuration`",
-            before.project_name
-        )
-    });
-    let ended = before.hubs().filter(|hub| {
-        let mut versions = after.versions(hub);
-        versions.next().is_some() && after.hub_of(hub).is_none()
-    });
-    let ended = ended.map(|hub| {
-        let name = format!("{}.{}", hub.plural, before.full_group(hub));
-        format!(
-            "clusters keep the conversion webhook, and refuse the new CRD until you run `kubectl \
-             patch crd {name} --type=merge --patch \
-             '{{\"spec\":{{\"conversion\":{{\"strategy\":\"None\",\"webhook\":null}}}}}}'`"
-        )
-    });
-    notes.chain(ended).collect()
+        if is_gone {
+            notes.push(format!(
+                "clusters keep the {kind} webhooks, and {consequence}: delete them there by `kubectl \
+                 delete {kind}webhookconfiguration {}-{kind}-webhook-configuration`",
+                before.project_name
+            ));
+        }
+    }
+    for hub in before.hubs() {
+        if after.versions(hub).next().is_some() && after.hub_of(hub).is_none() {
+            let name = format!("{}.{}", hub.plural, before.full_group(hub));
+            notes.push(format!(
+                "clusters keep the conversion webhook, and refuse the new CRD until you run `kubectl \
+                 patch crd {name} --type=merge --patch \
+                 '{{\"spec\":{{\"conversion\":{{\"strategy\":\"None\",\"webhook\":null}}}}}}'`"
+            ));
+        }
+    }
+    notes
 }

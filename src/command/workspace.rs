@@ -56,8 +56,9 @@ pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
         };
         // Cargo compares paths in this way: `./a/` equals `a`, `b/../a` does not, and a pattern in `exclude` matches
         // nothing.
-        let is_above = |path: &String| root.starts_with(folder.join(path));
-        if workspace.exclude.iter().any(is_above) && !workspace.members.iter().any(is_above) {
+        if is_below(&root, folder, &workspace.exclude)
+            && !is_below(&root, folder, &workspace.members)
+        {
             continue;
         }
         let member = root.strip_prefix(folder).unwrap_or(&root);
@@ -69,8 +70,7 @@ pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
             .or_hint(
                 "name the members in its Cargo.toml, instead of patterns that match all of this",
             )?;
-        let mut runtimes = runtimes.into_iter();
-        let runtime = runtimes.find_map(|runtime| {
+        let runtime = runtimes.into_iter().find_map(|runtime| {
             let is_own = runtime.starts_with(&root);
             let way = Path::new(above.as_str()).join(runtime.strip_prefix(folder).ok()?);
             way.to_str()?.parse().ok().filter(|_| !is_own)
@@ -86,6 +86,11 @@ pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
         }));
     }
     Ok(None)
+}
+
+/// Returns whether `root` is at or below one of these paths in `folder`.
+fn is_below(root: &Path, folder: &Path, paths: &[String]) -> bool {
+    paths.iter().any(|path| root.starts_with(folder.join(path)))
 }
 
 /// The runtimes that members of the workspace in `folder` have vendored. `members` are the patterns of the workspace.
@@ -128,7 +133,7 @@ impl Search {
             }
             return Ok(());
         };
-        let name = part.as_os_str().to_str().unwrap_or_default();
+        let name = part.as_os_str().to_string_lossy();
         if !name.contains(['*', '?', '[']) {
             return self.members(&folder.join(part), rest);
         }
@@ -137,7 +142,7 @@ impl Search {
             self.members(folder, rest)?;
         }
         // An invalid pattern is skipped: cargo reports it.
-        let Ok(pattern) = Pattern::new(name) else {
+        let Ok(pattern) = Pattern::new(&name) else {
             return Ok(());
         };
         let mut below = Vec::new();

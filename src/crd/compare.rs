@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::schema::{Schema, normal, numbers, object};
+use super::schema::{OF_EVERY_KIND, Schema, normal, numbers, object};
 use crate::visible::visible;
 
 /// A difference between a CRD and the generated code.
@@ -68,11 +68,7 @@ fn root(of_kind: &Value) -> Schema {
         }
     }
     if let Some(Value::Array(names)) = schema.get_mut("required") {
-        names.retain(|name| {
-            !["apiVersion", "kind", "metadata"]
-                .iter()
-                .any(|usual| name == usual)
-        });
+        names.retain(|name| !OF_EVERY_KIND.iter().any(|usual| name == usual));
         if names.is_empty() {
             schema.remove("required");
         }

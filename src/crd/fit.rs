@@ -111,8 +111,8 @@ fn fits(value: &Value, keyword: &str, schema: &Schema) -> bool {
     let mut fitting = branches
         .iter()
         .filter(|branch| misfits(value, branch).is_empty());
-    match keyword {
-        "type" => match constraint.as_str() {
+    match (keyword, value) {
+        ("type", _) => match constraint.as_str() {
             Some("integer") => value.is_i64() || value.is_u64(),
             Some("number") => value.is_number(),
             Some("string") => value.is_string(),
@@ -121,19 +121,32 @@ fn fits(value: &Value, keyword: &str, schema: &Schema) -> bool {
             Some("object") => value.is_object(),
             _ => true,
         },
-        "x-kubernetes-int-or-string" => value.is_i64() || value.is_u64() || value.is_string(),
-        "enum" => branches.contains(value),
-        "allOf" => fitting.count() == branches.len(),
-        "anyOf" => fitting.next().is_some(),
-        "oneOf" => fitting.count() == 1,
-        "not" => !misfits(value, constraint).is_empty(),
-        _ => match value {
-            Value::Number(number) => number_fits(number.as_f64(), keyword, schema),
-            Value::String(text) => text_fits(text, keyword, constraint),
-            Value::Array(items) => items_fit(items, keyword, schema),
-            Value::Object(fields) => count_fits(fields.len(), keyword, constraint, "Properties"),
-            _ => true,
-        },
+        ("x-kubernetes-int-or-string", _) => value.is_i64() || value.is_u64() || value.is_string(),
+        ("enum", _) => branches.contains(value),
+        ("allOf", _) => fitting.count() == branches.len(),
+        ("anyOf", _) => fitting.next().is_some(),
+        ("oneOf", _) => fitting.count() == 1,
+        ("not", _) => !misfits(value, constraint).is_empty(),
+        (_, Value::Number(number)) => {
+            (number.as_f64()).is_none_or(|number| number_fits(number, keyword, schema))
+        }
+        ("pattern", Value::String(text)) => {
+            (constraint.as_str()).is_none_or(|pattern| matches(pattern, text))
+        }
+        ("format", Value::String(text)) => {
+            (constraint.as_str()).is_none_or(|format| has_format(text, format))
+        }
+        ("uniqueItems", Value::Array(items)) => *constraint != true || are_unique(items, schema),
+        ("x-kubernetes-list-type", Value::Array(items)) => {
+            constraint != "set" && constraint != "map" || are_unique(items, schema)
+        }
+        ("minLength", Value::String(text)) => !is_more(constraint, text.chars().count()),
+        ("maxLength", Value::String(text)) => !is_less(constraint, text.chars().count()),
+        ("minItems", Value::Array(items)) => !is_more(constraint, items.len()),
+        ("maxItems", Value::Array(items)) => !is_less(constraint, items.len()),
+        ("minProperties", Value::Object(fields)) => !is_more(constraint, fields.len()),
+        ("maxProperties", Value::Object(fields)) => !is_less(constraint, fields.len()),
+        _ => true,
     }
 }
 
@@ -141,10 +154,17 @@ fn is_on(schema: &Schema, flag: &str) -> bool {
     schema.get(flag) == Some(&Value::Bool(true))
 }
 
-fn number_fits(number: Option<f64>, keyword: &str, schema: &Schema) -> bool {
-    let Some(number) = number else {
-        return true;
-    };
+/// Returns whether the limit is a number that is greater than `count`.
+fn is_more(limit: &Value, count: usize) -> bool {
+    limit.as_u64().is_some_and(|limit| limit > count as u64)
+}
+
+/// Returns whether the limit is a number that is less than `count`.
+fn is_less(limit: &Value, count: usize) -> bool {
+    limit.as_u64().is_some_and(|limit| limit < count as u64)
+}
+
+fn number_fits(number: f64, keyword: &str, schema: &Schema) -> bool {
     match (keyword, schema[keyword].as_f64()) {
         ("minimum", Some(least)) if is_on(schema, "exclusiveMinimum") => number > least,
         ("minimum", Some(least)) => number >= least,
@@ -158,14 +178,6 @@ fn number_fits(number: Option<f64>, keyword: &str, schema: &Schema) -> bool {
             (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number)
         }
         _ => true,
-    }
-}
-
-fn text_fits(text: &str, keyword: &str, constraint: &Value) -> bool {
-    match (keyword, constraint.as_str()) {
-        ("pattern", Some(pattern)) => matches(pattern, text),
-        ("format", Some(format)) => has_format(text, format),
-        _ => count_fits(text.chars().count(), keyword, constraint, "Length"),
     }
 }
 
@@ -205,17 +217,6 @@ fn has_format(text: &str, format: &str) -> bool {
     }
 }
 
-fn items_fit(items: &[Value], keyword: &str, schema: &Schema) -> bool {
-    let constraint = &schema[keyword];
-    match keyword {
-        "uniqueItems" if *constraint == true => are_unique(items, schema),
-        "x-kubernetes-list-type" if constraint == "set" || constraint == "map" => {
-            are_unique(items, schema)
-        }
-        _ => count_fits(items.len(), keyword, constraint, "Items"),
-    }
-}
-
 /// Returns whether all items are different, or their keys if the list has keys.
 fn are_unique(items: &[Value], schema: &Schema) -> bool {
     let keys: Vec<_> = texts(schema.get("x-kubernetes-list-map-keys")).collect();
@@ -230,17 +231,4 @@ fn are_unique(items: &[Value], schema: &Schema) -> bool {
         seen.push(identity);
         is_new
     })
-}
-
-/// Returns whether `count` is within the limit of `keyword`, such as `minItems`. `what` is the end of the keyword:
-/// `Items`.
-fn count_fits(count: usize, keyword: &str, limit: &Value, what: &str) -> bool {
-    let (Ok(count), Some(limit)) = (u64::try_from(count), limit.as_u64()) else {
-        return true;
-    };
-    match keyword.strip_suffix(what) {
-        Some("min") => count >= limit,
-        Some("max") => count <= limit,
-        _ => true,
-    }
 }

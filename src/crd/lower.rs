@@ -8,13 +8,15 @@ mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::types::TypeWithSchema;
+use serde_json::Value;
+
 use super::{
-    model::{DefaultFn, Helper, Item, Lowered, Purpose},
+    model::{DefaultFn, Helper, Item, Lowered, Purpose, Variant},
     names::{self, Unique},
     read::{Crd, CrdVersion},
-    schema::{self, object},
+    schema::{self, Schema, object},
 };
+use crate::rust::RustType;
 
 /// Names that a types file uses for other things, so a generated type cannot have them. Generated names begin with the
 /// kind, so such a conflict is rare.
@@ -63,12 +65,12 @@ pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowere
         slots: Vec::new(),
         types: BTreeMap::new(),
         names: Unique::new(TAKEN.map(str::to_owned).into_iter().chain(own)),
-        functions: Unique::new(Helper::ALL.map(|helper| helper.name().to_owned())),
+        functions: Unique::new(Helper::ALL.map(|helper| helper.name.to_owned())),
         defaults: Vec::new(),
         helpers: BTreeSet::new(),
     };
     let schema = object(schema::normal(version.schema.clone()));
-    let (root, written) = lower.root(schema, version.has_status);
+    let (root, written) = lower.root(schema, version.subresources.status.is_some());
     let mut lowered = Lowered {
         items: lower.slots.into_iter().flatten().collect(),
         defaults: lower.defaults,
@@ -80,6 +82,32 @@ pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowere
         lowered.leave_out_schema();
     }
     lowered
+}
+
+/// A Rust type with the schema that kube generates for it.
+#[derive(Debug, Clone)]
+struct TypeWithSchema {
+    rust: RustType,
+    /// Whether the type implements `Default`.
+    is_default: bool,
+    /// The schema that kube generates for the type, without attributes of the field.
+    written: Schema,
+    /// The function that returns the schema.
+    helper: Option<Helper>,
+    /// The variants of an enum.
+    variants: Vec<Variant>,
+}
+
+impl TypeWithSchema {
+    fn new(rust: RustType, written: Value) -> Self {
+        Self {
+            rust,
+            is_default: true,
+            written: object(written),
+            helper: None,
+            variants: Vec::new(),
+        }
+    }
 }
 
 struct Lower<'a> {

@@ -1,5 +1,6 @@
 //! The generated Rust types, as data.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::rust::{Attribute, RustType};
@@ -12,6 +13,19 @@ pub(super) enum Purpose {
     /// The project is a client of the kind: the types have no schema, omit fields that the client does not set, and
     /// accept enum values that a later version of the schema adds.
     Use,
+}
+
+/// The code of the types of one version, in the parts that a template puts together.
+#[derive(Debug, Clone, Serialize)]
+pub struct TypesCode {
+    /// The `use` lines.
+    pub imports: String,
+    /// What stands before the attribute `kube` of the spec: its doc comment, and the traits that it derives.
+    pub spec_head: String,
+    /// The last lines of the attribute `kube`, without names.
+    pub kube: String,
+    /// The rest of the spec, and everything else in the file.
+    pub items: String,
 }
 
 /// The contents of the types file of one version.
@@ -115,27 +129,38 @@ pub(super) struct DefaultFn {
 
 /// A function that returns a schema that no Rust type has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Helper {
-    DateTime,
-    IntOrString,
-    Integer,
-    Number,
+pub(super) struct Helper {
+    pub name: &'static str,
+    pub doc: &'static str,
+    /// The fields of the schema, as JSON.
+    pub schema: &'static str,
 }
 
 impl Helper {
     pub const ALL: [Self; 4] = [
-        Self::DateTime,
-        Self::IntOrString,
-        Self::Integer,
-        Self::Number,
+        Self::DATE_TIME,
+        Self::INT_OR_STRING,
+        Self::INTEGER,
+        Self::NUMBER,
     ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::DateTime => "date_time",
-            Self::IntOrString => "int_or_string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-        }
-    }
+    pub const DATE_TIME: Self = Self {
+        name: "date_time",
+        doc: "A point in time.",
+        schema: r#""type": "string", "format": "date-time""#,
+    };
+    pub const INT_OR_STRING: Self = Self {
+        name: "int_or_string",
+        doc: "An integer or a text.",
+        schema: r#""x-kubernetes-int-or-string": true"#,
+    };
+    pub const INTEGER: Self = Self {
+        name: "integer",
+        doc: "An integer of any size.",
+        schema: r#""type": "integer""#,
+    };
+    pub const NUMBER: Self = Self {
+        name: "number",
+        doc: "A number of any precision.",
+        schema: r#""type": "number""#,
+    };
 }

@@ -94,18 +94,14 @@ fn plain(name: &str) -> String {
 /// The name that serde gives to a field in camel case: `podCidrs` for `pod_cidrs`.
 pub(super) fn camel(ident: &str) -> String {
     let mut camel = String::new();
-    let mut is_first = false;
-    for char in ident.chars() {
-        if char == '_' {
-            is_first = !camel.is_empty();
-        } else if camel.is_empty() {
-            camel.push(char.to_ascii_lowercase());
-        } else if is_first {
-            camel.push(char.to_ascii_uppercase());
-            is_first = false;
+    for word in ident.split('_').filter(|word| !word.is_empty()) {
+        let (first, rest) = word.split_at(1);
+        camel += &if camel.is_empty() {
+            first.to_ascii_lowercase()
         } else {
-            camel.push(char);
-        }
+            first.to_ascii_uppercase()
+        };
+        camel += rest;
     }
     camel
 }

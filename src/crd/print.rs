@@ -7,9 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    TypesCode,
     docs::comment,
-    model::{Field, Helper, Item, Lowered, Purpose, Shape, Variant},
+    model::{Field, Helper, Item, Lowered, Purpose, Shape, TypesCode, Variant},
     read::{Column, Crd, CrdVersion},
 };
 use crate::rust::{Attribute, Meta, one_or_several};
@@ -38,7 +37,7 @@ pub(super) fn print(
         );
         items.push(format!("{head}\n    {}\n}}", default.value));
     }
-    items.extend(lowered.helpers.iter().map(|helper| print_helper(*helper)));
+    items.extend(lowered.helpers.iter().map(print_helper));
     TypesCode {
         imports: imports(lowered, purpose),
         spec_head,
@@ -81,27 +80,27 @@ fn imports(lowered: &Lowered, purpose: Purpose) -> String {
 
 /// The doc comment and the traits of a type. `first` are the traits that it derives before the others.
 fn head(item: &Item, first: &[&'static str], purpose: Purpose) -> String {
+    let is_enum = matches!(item.shape, Shape::Enum(_));
+    let is_text = is_enum || matches!(item.shape, Shape::OpenEnum(..));
+    let is_defined = purpose == Purpose::Define;
     let mut derives = first.to_vec();
-    if purpose == Purpose::Define {
-        derives.push(if item.is_kube {
-            "KubeSchema"
-        } else {
-            "JsonSchema"
-        });
+    for (is_derived, name) in [
+        (is_defined && item.is_kube, "KubeSchema"),
+        (is_defined && !item.is_kube, "JsonSchema"),
+        (true, "Clone"),
+        (is_enum, "Copy"),
+        (true, "Debug"),
+        (item.is_default, "Default"),
+        (true, "PartialEq"),
+        (is_text, "Eq"),
+        (is_text, "Hash"),
+        (true, "Deserialize"),
+        (true, "Serialize"),
+    ] {
+        if is_derived {
+            derives.push(name);
+        }
     }
-    derives.push("Clone");
-    if matches!(item.shape, Shape::Enum(_)) {
-        derives.push("Copy");
-    }
-    derives.push("Debug");
-    if item.is_default {
-        derives.push("Default");
-    }
-    derives.push("PartialEq");
-    if matches!(item.shape, Shape::Enum(_) | Shape::OpenEnum(..)) {
-        derives.extend(["Eq", "Hash"]);
-    }
-    derives.extend(["Deserialize", "Serialize"]);
     let attribute = format!("#[derive({})]", derives.join(", "));
     match &item.doc {
         Some(doc) => comment(doc, 0) + &attribute,
@@ -163,25 +162,12 @@ fn print_field(field: &Field) -> String {
     text + &line + "\n"
 }
 
-fn print_helper(helper: Helper) -> String {
-    let (what, schema) = match helper {
-        Helper::DateTime => (
-            "A point in time.",
-            "\"type\": \"string\", \"format\": \"date-time\"",
-        ),
-        Helper::IntOrString => (
-            "An integer or a text.",
-            "\"x-kubernetes-int-or-string\": true",
-        ),
-        Helper::Integer => ("An integer of any size.", "\"type\": \"integer\""),
-        Helper::Number => ("A number of any precision.", "\"type\": \"number\""),
-    };
+fn print_helper(Helper { name, doc, schema }: &Helper) -> String {
     format!(
-        "/// {what}
-fn {}(_: &mut schemars::SchemaGenerator) -> schemars::Schema {{
+        "/// {doc}
+fn {name}(_: &mut schemars::SchemaGenerator) -> schemars::Schema {{
     schemars::json_schema!({{{schema}}})
-}}",
-        helper.name()
+}}"
     )
 }
 
@@ -201,9 +187,10 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, purpose: Purpose) ->
     metas.extend((lowered.root.status.iter()).map(|name| Meta::text("status", name)));
     metas.push(Meta::text("doc", &lowered.root.doc));
     if purpose == Purpose::Define {
-        metas.extend(version.columns.iter().map(column));
-        metas.extend((version.selectable.iter()).map(|path| Meta::text("selectable", path)));
-        if let Some(scale) = &version.scale {
+        metas.extend(version.additional_printer_columns.iter().map(column));
+        let fields = version.selectable_fields.iter();
+        metas.extend(fields.map(|field| Meta::text("selectable", &field.json_path)));
+        if let Some(scale) = &version.subresources.scale {
             let mut paths = vec![
                 Meta::text("spec_replicas_path", &scale.spec_replicas_path),
                 Meta::text("status_replicas_path", &scale.status_replicas_path),

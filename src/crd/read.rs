@@ -1,7 +1,7 @@
 //! Reads `CustomResourceDefinition`s from YAML.
 
-use anyhow::{Result, anyhow, bail, ensure};
-use serde::Deserialize;
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{visible::visible, yaml};
@@ -32,8 +32,8 @@ pub struct Crd {
 }
 
 /// A version of a [`Crd`].
-#[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "a CRD has these fields")]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct CrdVersion {
     /// Its name.
     pub name: String,
@@ -42,44 +42,77 @@ pub struct CrdVersion {
     /// Whether the API server stores objects in it.
     pub storage: bool,
     /// Whether the API server warns clients that use the version.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,
-    /// The text of the warning, if the CRD sets one.
-    pub warning: Option<String>,
+    /// The text of the warning, if the version is deprecated and the CRD sets a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deprecation_warning: Option<String>,
     /// The schema of its objects.
+    #[serde(default, skip_serializing)]
     pub schema: Value,
     /// The columns of `kubectl get`.
-    pub columns: Vec<Column>,
-    /// The JSON paths of the fields that a field selector can use.
-    pub selectable: Vec<String>,
-    /// Whether the status is a subresource.
-    pub has_status: bool,
-    /// The subresource `scale`.
-    pub scale: Option<Scale>,
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub additional_printer_columns: Vec<Column>,
+    /// The fields that a field selector can use.
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub selectable_fields: Vec<SelectableField>,
+    /// The parts of its objects that have their own URLs.
+    #[serde(default, deserialize_with = "nullable", skip_serializing)]
+    pub subresources: Subresources,
 }
 
 /// A column of `kubectl get`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Column {
     /// What it shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The format of its values.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// The JSON path of its values.
     pub json_path: String,
     /// Its heading.
     pub name: String,
     /// 0 if it is always shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
     /// The type of its values.
     pub r#type: String,
 }
 
+/// A field that a field selector can use.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SelectableField {
+    /// Its JSON path.
+    pub json_path: String,
+}
+
+/// The subresources of a version.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Subresources {
+    /// An empty object, if the status is a subresource.
+    pub status: Option<Value>,
+    /// The number of replicas.
+    pub scale: Option<Scale>,
+}
+
 /// The JSON paths of the subresource `scale`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Scale {
     /// The selector of the Pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub label_selector_path: Option<String>,
     /// The desired number of replicas.
     pub spec_replicas_path: String,
@@ -88,13 +121,13 @@ pub struct Scale {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Spec {
     group: String,
     names: NamesOfKind,
     scope: String,
-    versions: Vec<Version>,
-    conversion: Option<Conversion>,
+    versions: Vec<CrdVersion>,
+    #[serde(default, deserialize_with = "nullable")]
+    conversion: Value,
 }
 
 #[derive(Deserialize)]
@@ -104,46 +137,19 @@ struct NamesOfKind {
     plural: String,
     singular: Option<String>,
     list_kind: Option<String>,
-    short_names: Option<Vec<String>>,
-    categories: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "nullable")]
+    short_names: Vec<String>,
+    #[serde(default, deserialize_with = "nullable")]
+    categories: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Conversion {
-    strategy: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Version {
-    name: String,
-    served: bool,
-    storage: bool,
-    #[serde(default)]
-    deprecated: bool,
-    deprecation_warning: Option<String>,
-    schema: Option<Validation>,
-    additional_printer_columns: Option<Vec<Column>>,
-    selectable_fields: Option<Vec<Selectable>>,
-    subresources: Option<Subresources>,
-}
-
-#[derive(Deserialize)]
-struct Validation {
-    #[serde(rename = "openAPIV3Schema")]
-    schema: Option<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Selectable {
-    json_path: String,
-}
-
-#[derive(Default, Deserialize)]
-struct Subresources {
-    status: Option<Value>,
-    scale: Option<Scale>,
+/// A field that may be null, which means the same as no field.
+fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// The largest file, in bytes. The API server limits one CRD to 1.5 MB, but a file can have many CRDs.
@@ -218,63 +224,61 @@ fn are_small(versions: &[CrdVersion]) -> bool {
 
 /// Reads one CRD.
 fn crd(file: &str, mut document: Value) -> Result<Crd> {
-    let name = visible(document["metadata"]["name"].as_str().unwrap_or("?")).into_owned();
+    let name = visible(document["metadata"]["name"].as_str().unwrap_or("?"));
+    let shown = format!("the CustomResourceDefinition `{name}` in `{file}`");
     let version = document["apiVersion"].as_str().unwrap_or("");
     ensure!(
         version == "apiextensions.k8s.io/v1",
-        "the CustomResourceDefinition `{name}` in `{file}` has the apiVersion `{}`: only \
-         `apiextensions.k8s.io/v1` has a schema for each version, so convert the file first",
+        "{shown} has the apiVersion `{}`: only `apiextensions.k8s.io/v1` has a schema for each \
+         version, so convert the file first",
         visible(version)
     );
     let mut track = serde_path_to_error::Track::new();
     let fields = document["spec"].take();
     let deserializer = serde_path_to_error::Deserializer::new(fields, &mut track);
-    let spec = Spec::deserialize(deserializer).map_err(|error| {
-        anyhow!(
-            "the CustomResourceDefinition `{name}` in `{file}`, `spec.{}`: {}",
-            visible(&track.path().to_string()),
-            visible(&error.to_string())
-        )
+    let Spec {
+        group,
+        names,
+        scope,
+        mut versions,
+        conversion,
+    } = Spec::deserialize(deserializer).map_err(|error| {
+        let (path, reason) = (track.path().to_string(), error.to_string());
+        anyhow!("{shown}, `spec.{}`: {}", visible(&path), visible(&reason))
     })?;
-    let namespaced = match spec.scope.as_str() {
-        "Namespaced" => true,
-        "Cluster" => false,
-        scope => bail!(
-            "the CustomResourceDefinition `{name}` in `{file}` has the scope `{}`, which must be \
-             `Namespaced` or `Cluster`",
-            visible(scope)
-        ),
-    };
-    let stored = spec
-        .versions
-        .iter()
-        .filter(|version| version.storage)
-        .count();
+    ensure!(
+        matches!(scope.as_str(), "Namespaced" | "Cluster"),
+        "{shown} has the scope `{}`, which must be `Namespaced` or `Cluster`",
+        visible(&scope)
+    );
+    let stored = versions.iter().filter(|version| version.storage).count();
     ensure!(
         stored == 1,
-        "the CustomResourceDefinition `{name}` in `{file}` stores {stored} versions: exactly one \
-         must be stored"
+        "{shown} stores {stored} versions: exactly one must be stored"
     );
-    let versions = spec
-        .versions
-        .into_iter()
-        .map(|version| read_version(&name, file, version))
-        .collect::<Result<Vec<_>>>()?;
+    for version in &mut versions {
+        let schema = version.schema.get_mut("openAPIV3Schema").map(Value::take);
+        version.schema = schema.filter(Value::is_object).with_context(|| {
+            let name = visible(&version.name);
+            format!("{shown} has no schema for its version `{name}`")
+        })?;
+        let is_used = version.deprecated;
+        (version.deprecation_warning).take_if(|text| text.is_empty() || !is_used);
+    }
     ensure!(
         are_small(&versions),
-        "the CustomResourceDefinition `{name}` in `{file}` has schemas of more than {MAX_OBJECTS} objects or \
-         {MAX_VALUES} values, the most that rscaffold takes"
+        "{shown} has schemas of more than {MAX_OBJECTS} objects or {MAX_VALUES} values, the most \
+         that rscaffold takes"
     );
-    let names = spec.names;
     Ok(Crd {
-        group: spec.group,
+        group,
         plural: names.plural,
         singular: unusual(names.singular, &names.kind.to_ascii_lowercase()),
         list_kind: unusual(names.list_kind, &format!("{}List", names.kind)),
-        short_names: names.short_names.unwrap_or_default(),
-        categories: names.categories.unwrap_or_default(),
-        namespaced,
-        converts: (spec.conversion).is_some_and(|conversion| conversion.strategy == "Webhook"),
+        short_names: names.short_names,
+        categories: names.categories,
+        namespaced: scope == "Namespaced",
+        converts: conversion["strategy"] == "Webhook",
         versions,
         kind: names.kind,
     })
@@ -283,30 +287,4 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
 /// A name, if the CRD sets one that is not `usual`.
 fn unusual(name: Option<String>, usual: &str) -> Option<String> {
     name.filter(|name| name != usual && !name.is_empty())
-}
-
-fn read_version(name: &str, file: &str, version: Version) -> Result<CrdVersion> {
-    let Some(Validation {
-        schema: Some(schema @ Value::Object(_)),
-    }) = version.schema
-    else {
-        bail!(
-            "the CustomResourceDefinition `{name}` in `{file}` has no schema for its version `{}`",
-            visible(&version.name)
-        );
-    };
-    let selectable = version.selectable_fields.into_iter().flatten();
-    let subresources = version.subresources.unwrap_or_default();
-    Ok(CrdVersion {
-        name: version.name,
-        served: version.served,
-        storage: version.storage,
-        deprecated: version.deprecated,
-        warning: unusual(version.deprecation_warning, ""),
-        schema,
-        columns: version.additional_printer_columns.unwrap_or_default(),
-        selectable: selectable.map(|field| field.json_path).collect(),
-        has_status: subresources.status.is_some_and(|status| !status.is_null()),
-        scale: subresources.scale,
-    })
 }

@@ -57,6 +57,9 @@ const DEEPEST: usize = 60;
 /// The largest number of items or fields that a schema can demand.
 const MOST_ITEMS: usize = 64;
 
+/// The largest number of branches of `oneOf` and `anyOf` that are tried.
+const MOST_BRANCHES: usize = 16;
+
 /// Generates values that fit their schemas.
 struct Maker {
     /// How many values may still be generated.
@@ -164,8 +167,13 @@ impl Maker {
 
 /// The number of items or fields that `keyword` of a schema demands, up to a limit.
 fn least(schema: &Value, keyword: &str) -> usize {
-    let demanded = schema[keyword].as_u64().unwrap_or(0);
-    usize::try_from(demanded).map_or(MOST_ITEMS, |count| count.min(MOST_ITEMS))
+    limit(schema, keyword).unwrap_or(0).min(MOST_ITEMS)
+}
+
+/// The limit that `keyword` of a schema sets.
+fn limit(schema: &Value, keyword: &str) -> Option<usize> {
+    let limit = schema[keyword].as_u64()?;
+    Some(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
 /// `schema` with `allOf` merged in, first alone, and then with each branch of `oneOf` and `anyOf`.
@@ -175,9 +183,13 @@ fn branches(schema: &Value) -> Vec<Value> {
         all = with(&all, branch);
     }
     let mut branches = vec![all.clone()];
-    let choices = ["oneOf", "anyOf"].into_iter();
-    let choices = choices.filter_map(|keyword| schema[keyword].as_array());
-    branches.extend(choices.flatten().take(16).map(|branch| with(&all, branch)));
+    for keyword in ["oneOf", "anyOf"] {
+        for branch in schema[keyword].as_array().into_iter().flatten() {
+            if branches.len() <= MOST_BRANCHES {
+                branches.push(with(&all, branch));
+            }
+        }
+    }
     branches
 }
 
@@ -270,15 +282,10 @@ const TEXTS: &[&str] = &[
 
 fn text(schema: &Value, number: usize) -> Value {
     let usual = TEXTS[0];
-    let least = schema["minLength"].as_u64().unwrap_or(0).min(1 << 16);
-    let most = schema["maxLength"].as_u64().unwrap_or(u64::MAX);
-    let long: String = usual
-        .chars()
-        .cycle()
-        .zip(0..least)
-        .map(|(char, _)| char)
-        .collect();
-    let short: String = usual.chars().zip(0..most).map(|(char, _)| char).collect();
+    let least = limit(schema, "minLength").unwrap_or(0).min(1 << 16);
+    let most = limit(schema, "maxLength").unwrap_or(usize::MAX);
+    let long: String = usual.chars().cycle().take(least).collect();
+    let short: String = usual.chars().take(most).collect();
     let pattern = schema["pattern"].as_str().unwrap_or("");
     let expression = regex(pattern);
     let mut found = Vec::new();

@@ -67,6 +67,9 @@ const LIFTED: [&str; 7] = [
 /// The keyword that keeps fields of which the schema says nothing.
 pub(super) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 
+/// The fields of every kind, which the API server defines.
+pub(super) const OF_EVERY_KIND: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
 pub(super) type Schema = Map<String, Value>;
 
 /// The fields of an object. Any other value has none.
@@ -142,12 +145,12 @@ pub(super) fn numbers(value: Value) -> Value {
 }
 
 /// The keywords of `schema`, which is [normal], that generated code can have without a change by kube. Properties and
-/// items are kept as they are.
-pub(super) fn kept(mut schema: Schema) -> Schema {
+/// items stay as they are.
+pub(super) fn supported(mut schema: Schema) -> Schema {
     schema.retain(|keyword, value| {
         KEYWORDS.contains(&keyword.as_str())
             && match keyword.as_str() {
-                "anyOf" | "oneOf" => branches_are_kept(keyword, value),
+                "anyOf" | "oneOf" => are_branches_supported(keyword, value),
                 "allOf" => are_left_alone(value),
                 "not" => is_left_alone(value),
                 "maxItems" | "minItems" | "maxProperties" | "minProperties" => value
@@ -159,17 +162,17 @@ pub(super) fn kept(mut schema: Schema) -> Schema {
     schema
 }
 
-/// Like [`kept`], for `schema` and all schemas inside of it.
-pub(super) fn all_kept(schema: Value) -> Value {
+/// Like [`supported`], for `schema` and all schemas inside of it.
+pub(super) fn all_supported(schema: Value) -> Value {
     match schema {
-        Value::Object(fields) => with_inner(kept(fields), all_kept).into(),
+        Value::Object(fields) => with_inner(supported(fields), all_supported).into(),
         other => other,
     }
 }
 
 /// Returns whether kube keeps the branches of `oneOf` or `anyOf`. kube moves properties and enums out of the branches,
 /// and removes types.
-fn branches_are_kept(keyword: &str, branches: &Value) -> bool {
+fn are_branches_supported(keyword: &str, branches: &Value) -> bool {
     let Some(branches) = branches.as_array().filter(|branches| !branches.is_empty()) else {
         return false;
     };
@@ -194,7 +197,7 @@ fn is_left_alone(schema: &Value) -> bool {
         fields
             .iter()
             .all(|(keyword, value)| match keyword.as_str() {
-                "anyOf" | "oneOf" => branches_are_kept(keyword, value),
+                "anyOf" | "oneOf" => are_branches_supported(keyword, value),
                 "allOf" => are_left_alone(value),
                 "not" | "items" => is_left_alone(value),
                 "properties" => {

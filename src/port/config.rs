@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     file::GoProject,
+    lost::Lost,
     path::file_name,
     source::{Object, Source, at, list, texts},
 };
@@ -57,8 +58,8 @@ pub(super) struct GoWebhook {
 }
 
 impl Deployed {
-    pub fn new(source: &Source, go: &GoProject) -> Self {
-        let kustomization = kustomization(source);
+    pub fn new(source: &Source, go: &GoProject, lost: &mut Lost) -> Self {
+        let kustomization = kustomization(source, lost);
         let prefix = setting(&kustomization, "namePrefix");
         let mut namespace = setting(&kustomization, "namespace");
         let in_manager = source.objects("config/manager/").into_iter();
@@ -146,16 +147,20 @@ fn is_usual(selector: &Labels) -> bool {
     keys == ["app.kubernetes.io/name", "control-plane"]
 }
 
-/// The kustomization of `config/default`; null if there is none.
-fn kustomization(source: &Source) -> Value {
+/// The kustomization of `config/default`; null if there is none, or none that can be read.
+fn kustomization(source: &Source, lost: &mut Lost) -> Value {
     const FILES: [&str; 2] = [
         "config/default/kustomization.yaml",
         "config/default/kustomization.yml",
     ];
-    let text = FILES.iter().find_map(|path| source.text(path));
-    let documents = text.and_then(|text| documents(text).ok());
-    let last = documents.and_then(|mut documents| documents.pop());
-    last.unwrap_or(Value::Null)
+    for path in FILES {
+        match source.text(path).map(documents) {
+            Some(Ok(mut documents)) => return documents.pop().unwrap_or(Value::Null),
+            Some(Err(error)) => lost.add(format!("the settings in `{path}`: {error}")),
+            None => {}
+        }
+    }
+    Value::Null
 }
 
 /// A field of the kustomization, unless it is empty.
@@ -221,9 +226,7 @@ fn features(source: &Source, go: &GoProject, kustomization: &Value) -> BTreeSet<
         (Feature::NetworkPolicy, parts.contains("../network-policy")),
         (Feature::Prometheus, parts.contains("../prometheus")),
     ] {
-        if is_there {
-            features.insert(feature);
-        }
+        features.extend(is_there.then_some(feature));
     }
     features
 }

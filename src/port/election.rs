@@ -1,18 +1,16 @@
 //! Leader election of the Go operator: whether it is on, the name of the Lease, and what cannot be taken over.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     config::Deployed,
-    go::{File, Go, Place, Token, Value, written},
+    go::{Go, Value},
+    go_file::{File, Place, Token},
     lost::Lost,
     path::is_in_test_folder,
     source::Source,
 };
 use crate::{names::LeaseName, visible::visible, yaml::documents};
-
-/// The longest setting that the report shows, in tokens.
-const MAX_TOKENS: usize = 20;
 
 /// The largest number of lines in the report about settings that cannot be taken over.
 const MAX_LINES: usize = 100;
@@ -183,10 +181,10 @@ fn lease(go: &Go, arguments: &[String], settings: &Settings, lost: &mut Lost) ->
             let value = go.defined(definition);
             found.extend(matches!(value, Value::Known(_)).then_some((value, place)));
         }
-        for file in go.code() {
-            found.extend(of_options(go, file));
-            found.extend(of_lock(go, file));
+        for (file, place, value) in set_to(go, "LeaderElectionID") {
+            found.insert((go.value(file, &value), Some(place)));
         }
+        found.extend(of_lock(go));
     }
     let mut names = BTreeSet::new();
     for (value, _) in &found {
@@ -235,88 +233,48 @@ fn places(found: &BTreeSet<(Value, Option<Place>)>, name: &str) -> String {
     format!(" ({})", places.join(", "))
 }
 
-/// The names of Leases that the code gives to controller-runtime: `LeaderElectionID: …`.
-fn of_options(go: &Go, file: &File) -> Vec<(Value, Option<Place>)> {
-    let mut names = Vec::new();
-    for (at, token) in file.tokens.iter().enumerate() {
-        if !token.is_name("LeaderElectionID") {
-            continue;
-        }
-        let value = setting(file, at);
-        if !value.is_empty() {
-            let place = file.place(at);
-            names.push((go.value(&place.path, value), Some(place)));
+/// What the Go code sets to `name`: the values, each with its file and its place.
+fn set_to<'a>(go: &'a Go, name: &str) -> Vec<(&'a File, Place, Range<usize>)> {
+    let mut values = Vec::new();
+    for file in go.code() {
+        for (at, token) in file.tokens.iter().enumerate() {
+            if token.is_name(name)
+                && let Some(value) = file.value(at)
+            {
+                values.push((file, file.place(at), value));
+            }
         }
     }
-    names
+    values
 }
 
 /// The names of Leases that the code gives to client-go: `LeaseMeta: metav1.ObjectMeta{Name: …}`.
-fn of_lock(go: &Go, file: &File) -> Vec<(Value, Option<Place>)> {
+fn of_lock(go: &Go) -> Vec<(Value, Option<Place>)> {
+    const MAX_TOKENS: usize = 20;
     let mut names = Vec::new();
-    for (at, token) in file.tokens.iter().enumerate() {
-        if !token.is_name("LeaseMeta") {
-            continue;
-        }
-        let mut after = file.tokens[at..].iter().take(MAX_TOKENS);
-        let name = after.position(|token| token.is_name("Name"));
-        if let Some(name) = name.map(|after| at + after)
-            && file.is_sign(name + 1, ':')
+    for (file, _, value) in set_to(go, "LeaseMeta") {
+        let mut tokens = value.take(MAX_TOKENS);
+        if let Some(name) = tokens.find(|at| file.name(*at) == Some("Name"))
+            && let Some(value) = file.value(name)
         {
-            let place = file.place(name);
-            names.push((go.value(&place.path, setting(file, name)), Some(place)));
+            names.push((go.value(file, &value), Some(file.place(name))));
         }
     }
     names
-}
-
-/// What is set to the name at this index: the tokens after `:`, `=` or `:=`, up to a comma or the end of the line.
-fn setting(file: &File, at: usize) -> &[Token] {
-    let tokens = &file.tokens;
-    let is_equal = file.is_sign(at + 2, '=');
-    let start = if file.is_sign(at + 1, ':') && is_equal {
-        at + 3
-    } else if file.is_sign(at + 1, ':') || file.is_sign(at + 1, '=') && !is_equal {
-        at + 2
-    } else {
-        return &[];
-    };
-    let (mut depth, mut end) = (0_usize, start);
-    while let Some(token) = tokens.get(end).filter(|_| end < start + MAX_TOKENS) {
-        match token {
-            Token::Sign('(' | '[' | '{') => depth += 1,
-            Token::Sign(')' | ']' | '}' | ',') if depth == 0 => break,
-            Token::Sign(')' | ']' | '}') => depth -= 1,
-            _ if depth == 0 && file.place(end).line != file.place(start).line => break,
-            _ => {}
-        }
-        end += 1;
-    }
-    tokens.get(start..end).unwrap_or(&[])
 }
 
 /// Whether the code turns leader election on. `is_deployed` tells whether the arguments of the operator are known:
 /// otherwise, the default of a flag says nothing.
 fn in_code(go: &Go, is_deployed: bool, lost: &mut Lost) -> Option<bool> {
     let (mut is_off, mut computed, mut is_literal) = (false, Vec::new(), true);
-    for file in go.code() {
-        for at in 0..file.tokens.len() {
-            if !file.tokens[at].is_name("LeaderElection") {
-                continue;
+    for (file, place, value) in set_to(go, "LeaderElection") {
+        match go.value(file, &value) {
+            Value::Known(text) if text == "true" => return Some(true),
+            Value::Known(text) if text == "false" => {
+                is_off = true;
+                is_literal &= file.name(value.start) == Some("false");
             }
-            let value = setting(file, at);
-            if value.is_empty() {
-                continue;
-            }
-            let place = file.place(at);
-            match go.value(&place.path, value) {
-                Value::Known(text) if text == "true" => return Some(true),
-                Value::Known(text) if text == "false" => {
-                    is_off = true;
-                    is_literal &= value.len() == 1 && value[0].is_name("false");
-                }
-                Value::Known(text) | Value::Unknown(text) => computed.push((text, place)),
-            }
+            Value::Known(text) | Value::Unknown(text) => computed.push((text, place)),
         }
     }
     for (expression, place) in &computed {
@@ -325,10 +283,8 @@ fn in_code(go: &Go, is_deployed: bool, lost: &mut Lost) -> Option<bool> {
             visible(expression)
         ));
     }
-    for file in go.code() {
-        if file.tokens.iter().any(|token| token.is_name("RunOrDie")) {
-            return Some(true);
-        }
+    if go.code().any(|file| file.mentions("RunOrDie")) {
+        return Some(true);
     }
     // Without a word, controller-runtime does not elect a leader.
     (computed.is_empty() && (is_deployed || is_off && is_literal)).then_some(false)
@@ -347,6 +303,17 @@ fn has_word(name: &str, word: &str) -> bool {
     })
 }
 
+/// The fields that have a flag here, with the flag.
+const FLAGS: [(&str, &str); 4] = [
+    ("LeaseDuration", "--leader-elect-lease-duration"),
+    ("RenewDeadline", "--leader-elect-renew-deadline"),
+    ("RetryPeriod", "--leader-elect-retry-period"),
+    (
+        "LeaderElectionNamespace",
+        "--leader-elect-resource-namespace",
+    ),
+];
+
 /// Adds what the file says about leader election and Leases, and what was not taken over.
 fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>) {
     let mut seen = BTreeSet::new();
@@ -357,36 +324,27 @@ fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>)
     for (at, token) in file.tokens.iter().enumerate() {
         let Token::Name(name) = token else { continue };
         let place = file.place(at);
-        let value = setting(file, at);
-        let is_code = match file.tokens.get(at + 1..at + 3) {
-            Some([Token::Sign('.'), after]) => !after.is_name("LeasesResourceLock"),
-            _ => false,
-        };
-        let flag = match name.as_str() {
-            "LeaseDuration" => "--leader-elect-lease-duration",
-            "RenewDeadline" => "--leader-elect-renew-deadline",
-            "RetryPeriod" if is_about => "--leader-elect-retry-period",
-            "LeaderElectionNamespace" => "--leader-elect-resource-namespace",
-            _ => "",
-        };
-        if !flag.is_empty() {
-            let known = go.value(&place.path, value);
-            let is_same = match &known {
-                Value::Known(text) => text.is_empty() || deployed.namespace.as_ref() == Some(text),
-                Value::Unknown(_) => false,
-            };
-            if !value.is_empty() && !is_same && seen.insert(name.as_str()) {
-                let shown = match known {
-                    Value::Known(text) => text,
-                    Value::Unknown(_) => written(value),
-                };
+        let value = file.value(at);
+        if let Some((_, flag)) = FLAGS.iter().find(|(field, _)| field == name)
+            && (is_about || name != "RetryPeriod")
+        {
+            let Some(value) = value else { continue };
+            let known = go.value(file, &value);
+            let is_same = matches!(&known, Value::Known(text)
+                if text.is_empty() || deployed.namespace.as_ref() == Some(text));
+            if !is_same && seen.insert(name.as_str()) {
                 lines.insert(format!(
-                    "`{name}` of leader election, which is `{shown}` in Go ({place}): add `{flag}` to the arguments in \
-                     `config/manager/manager.yaml`"
+                    "`{name}` of leader election, which is `{}` in Go ({place}): add `{flag}` to the arguments in \
+                     `config/manager/manager.yaml`",
+                    known.text()
                 ));
             }
             continue;
         }
+        let is_code = match file.tokens.get(at + 1..at + 3) {
+            Some([Token::Sign('.'), after]) => !after.is_name("LeasesResourceLock"),
+            _ => false,
+        };
         let what = match name.as_str() {
             "NeedLeaderElection" => "`NeedLeaderElection`: code that may run in each replica",
             "leaderelection" | "resourcelock" if is_code => {
@@ -395,7 +353,9 @@ fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>)
             "LeaderElectionConfig"
             | "LeaderElectionResourceLockInterface"
             | "LeaderElectionResourceLock"
-                if !value.is_empty() && !is_lease_lock(go, &place, value) =>
+                if value
+                    .as_ref()
+                    .is_some_and(|value| !is_lease_lock(go, file, value)) =>
             {
                 "the lock of leader election: here, it is a Lease"
             }
@@ -411,19 +371,15 @@ fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>)
 }
 
 /// Whether the lock of leader election is a Lease, the default.
-fn is_lease_lock(go: &Go, place: &Place, value: &[Token]) -> bool {
-    let last = value.last();
-    let is_constant = last.is_some_and(|token| token.is_name("LeasesResourceLock"));
-    is_constant || go.value(&place.path, value) == Value::Known("leases".to_owned())
+fn is_lease_lock(go: &Go, file: &File, value: &Range<usize>) -> bool {
+    file.name(value.end - 1) == Some("LeasesResourceLock")
+        || go.value(file, value) == Value::Known("leases".to_owned())
 }
 
 /// Whether the type at this index is of the group `coordination.k8s.io`.
 fn is_of_kubernetes(file: &File, at: usize) -> bool {
-    let before = at.checked_sub(2).map(|start| &file.tokens[start..at]);
-    let Some([Token::Name(package), Token::Sign('.')]) = before else {
-        return false;
-    };
-    let import = file.import(package);
+    let package = file.qualifier(at);
+    let import = package.and_then(|package| file.import(package));
     import.is_some_and(|path| path.starts_with("k8s.io/api/coordination/"))
 }
 

@@ -68,23 +68,14 @@ pub(super) struct GoWebhooks {
 }
 
 impl GoWebhooks {
-    /// Whether there is a webhook that sets defaults, or else one that validates.
-    pub fn has(&self, is_defaulting: bool) -> bool {
-        if is_defaulting {
-            self.defaulting
-        } else {
-            self.validation
-        }
-    }
-
-    /// The path of this webhook.
+    /// If there is a webhook that sets defaults, or else one that validates: its path, empty for the usual one.
     pub fn path(&self, is_defaulting: bool) -> Option<&str> {
-        let path = if is_defaulting {
-            &self.defaulting_path
+        let (is_there, path) = if is_defaulting {
+            (self.defaulting, &self.defaulting_path)
         } else {
-            &self.validation_path
+            (self.validation, &self.validation_path)
         };
-        path.as_deref()
+        is_there.then_some(path.as_deref().unwrap_or(""))
     }
 }
 

@@ -10,7 +10,8 @@ use std::{
 };
 
 use super::{
-    go::{File, Go, Place, Token, Value, ends},
+    go::{Go, Value},
+    go_file::{File, Place, Token},
     path::{file_name, folder},
 };
 use crate::names::FinalizerName;
@@ -78,15 +79,14 @@ impl Finalizers {
         let files: Vec<_> = go.code().collect();
         let about: Vec<_> = files.iter().filter(|file| says_so(file)).copied().collect();
         for file in &about {
-            let reader = Reader::new(file);
-            for function in &reader.functions {
+            for function in &file.functions {
                 finder.functions.insert(function.name.clone());
             }
-            finder.known_calls(&reader);
+            finder.known_calls(file);
         }
         finder.helper_calls(&files);
         for file in &about {
-            finder.other_calls(&Reader::new(file));
+            finder.other_calls(file);
         }
         finder.definitions();
         for file in &about {
@@ -129,17 +129,6 @@ fn action(function: &str) -> Action {
     }
 }
 
-/// A function of the Go code.
-struct Function {
-    name: String,
-    /// The index of its name.
-    at: usize,
-    is_method: bool,
-    parameters: Vec<String>,
-    /// The tokens of parameters and body.
-    tokens: Range<usize>,
-}
-
 /// A function of the project that sets the finalizer in one of its parameters.
 struct Helper {
     folder: String,
@@ -151,208 +140,58 @@ struct Helper {
     is_called: bool,
 }
 
-/// A file with its brackets and functions.
-struct Reader<'a> {
-    file: &'a File,
-    ends: Vec<usize>,
-    functions: Vec<Function>,
+/// The elements of `[]string{…}` at this index.
+fn list(file: &File, at: usize) -> Vec<Range<usize>> {
+    let is_list = file.is_sign(at, '[')
+        && file.is_sign(at + 1, ']')
+        && file.name(at + 2) == Some("string")
+        && file.is_sign(at + 3, '{');
+    if is_list {
+        file.arguments(at + 3)
+    } else {
+        Vec::new()
+    }
 }
 
-impl<'a> Reader<'a> {
-    fn new(file: &'a File) -> Self {
-        let mut reader = Self {
-            file,
-            ends: ends(&file.tokens),
-            functions: Vec::new(),
-        };
-        let mut at = 0;
-        while let Some(token) = file.tokens.get(at) {
-            let function = token.is_name("func").then(|| reader.function(at)).flatten();
-            at = function
-                .as_ref()
-                .map_or(at + 1, |function| function.tokens.end);
-            reader.functions.extend(function);
-        }
-        reader
+/// The last name of the path that ends before the token at `end`, without `ObjectMeta`: `book` of
+/// `r.book.ObjectMeta.`.
+fn owner(file: &File, end: usize) -> Option<Range<usize>> {
+    let at = file.before_dot(end)?;
+    match file.name(at)? {
+        "ObjectMeta" => owner(file, at),
+        _ => Some(at..at + 1),
     }
+}
 
-    fn sign(&self, at: usize, sign: char) -> bool {
-        self.file.is_sign(at, sign)
-    }
-
-    fn name(&self, at: usize) -> Option<&'a str> {
-        match self.file.tokens.get(at)? {
-            Token::Name(name) => Some(name),
-            _ => None,
+/// The types that `variable` may have in `tokens`, each with its package.
+fn types<'a>(file: &'a File, tokens: Range<usize>, variable: &str) -> Vec<(&'a str, &'a str)> {
+    let end = tokens.end.min(tokens.start + MAX_FUNCTION);
+    let mut types = Vec::new();
+    for at in tokens.start..end {
+        if file.name(at) == Some(variable) {
+            types.extend(type_beside(file, at));
         }
     }
+    types
+}
 
-    /// The function that begins with `func` at this index.
-    fn function(&self, func: usize) -> Option<Function> {
-        let is_method = self.sign(func + 1, '(');
-        let at = if is_method {
-            self.ends[func + 1] + 1
-        } else {
-            func + 1
-        };
-        let name = self.name(at)?.to_owned();
-        let mut open = at + 1;
-        if self.sign(open, '[') {
-            open = self.ends[open] + 1;
+/// The type that the code beside a variable gives to it.
+fn type_beside(file: &File, at: usize) -> Option<(&str, &str)> {
+    // `book, ok := object.(*v1.Book)`
+    let is_pair = file.is_sign(at + 1, ',') && file.is_sign(at + 3, ':');
+    let Some(value) = file.assigned(if is_pair { at + 2 } else { at }) else {
+        // `book *v1.Book`, `var book v1.Book`
+        return file.type_at(at + 1 + usize::from(file.is_sign(at + 1, '*')));
+    };
+    let mut dots = value..value + 8;
+    let cast = dots.find(|dot| file.is_sign(*dot, '.') && file.is_sign(dot + 1, '('));
+    match cast {
+        _ if file.is_sign(value, '&') => file.type_at(value + 1),
+        _ if file.name(value) == Some("new") && file.is_sign(value + 1, '(') => {
+            file.type_at(value + 2)
         }
-        if !self.sign(open, '(') {
-            return None;
-        }
-        let mut parameters = Vec::new();
-        for parameter in self.arguments(open) {
-            parameters.push(self.name(parameter.start).unwrap_or("").to_owned());
-        }
-        // The result types are between the parameters and the body.
-        let mut body = self.ends[open] + 1;
-        while !self.sign(body, '{') {
-            let is_end = self.file.tokens.get(body)?.is_name("func");
-            if is_end {
-                return None;
-            }
-            let is_type = matches!(self.name(body), Some("interface" | "struct"));
-            body = if is_type && self.sign(body + 1, '{') {
-                self.ends[body + 1] + 1
-            } else if self.sign(body, '(') || self.sign(body, '[') {
-                self.ends[body] + 1
-            } else {
-                body + 1
-            };
-        }
-        Some(Function {
-            name,
-            at,
-            is_method,
-            parameters,
-            tokens: open..self.ends[body],
-        })
-    }
-
-    /// The arguments of the call, or the elements of the list, that begins with the bracket at `open`.
-    fn arguments(&self, open: usize) -> Vec<Range<usize>> {
-        let end = self.ends[open];
-        let (mut all, mut start, mut at) = (Vec::new(), open + 1, open + 1);
-        while at < end {
-            match &self.file.tokens[at] {
-                Token::Sign('(' | '[' | '{') => at = self.ends[at],
-                Token::Sign(',') => {
-                    all.push(start..at);
-                    start = at + 1;
-                }
-                _ => {}
-            }
-            at += 1;
-        }
-        if start < end {
-            all.push(start..end);
-        }
-        all
-    }
-
-    /// The function that contains the token at `at`.
-    fn around(&self, at: usize) -> Option<&Function> {
-        let after = self
-            .functions
-            .partition_point(|function| function.tokens.start <= at);
-        let function = self.functions.get(after.checked_sub(1)?)?;
-        function.tokens.contains(&at).then_some(function)
-    }
-
-    /// The calls in the file: the index of the name of each function.
-    fn calls(&self) -> impl Iterator<Item = (usize, &'a str)> {
-        (0..self.file.tokens.len()).filter_map(|at| {
-            let name = self.name(at).filter(|_| self.sign(at + 1, '('))?;
-            let definition = self
-                .functions
-                .binary_search_by_key(&at, |function| function.at);
-            (definition.is_err() && name != "func").then_some((at, name))
-        })
-    }
-
-    /// The name before the dot before the token at `at`: the package or the variable of a function.
-    fn qualifier(&self, at: usize) -> Option<&'a str> {
-        let dot = at.checked_sub(1).filter(|dot| self.sign(*dot, '.'))?;
-        self.name(dot.checked_sub(1)?)
-    }
-
-    /// The elements of `[]string{…}` at this index.
-    fn list(&self, at: usize) -> Option<Vec<Range<usize>>> {
-        let is_list = self.sign(at, '[')
-            && self.sign(at + 1, ']')
-            && self.name(at + 2) == Some("string")
-            && self.sign(at + 3, '{');
-        is_list.then(|| self.arguments(at + 3))
-    }
-
-    /// The last name of the path that ends before the token at `end`, without `ObjectMeta`: `book` of
-    /// `r.book.ObjectMeta.`.
-    fn owner(&self, end: usize) -> Option<Range<usize>> {
-        let dot = end.checked_sub(1).filter(|dot| self.sign(*dot, '.'))?;
-        let at = dot.checked_sub(1)?;
-        match self.name(at)? {
-            "ObjectMeta" => self.owner(at),
-            _ => Some(at..at + 1),
-        }
-    }
-
-    /// The type of the composite literal around the token at `at`, without `ObjectMeta`.
-    fn literal_around(&self, at: usize) -> Option<(&'a str, &'a str)> {
-        const MAX_BACK: usize = 400;
-        for brace in (at.saturating_sub(MAX_BACK)..at).rev() {
-            if !self.sign(brace, '{') || self.ends[brace] <= at {
-                continue;
-            }
-            let before = brace.checked_sub(1)?;
-            if let Some(kind) = self.name(before)
-                && kind != "ObjectMeta"
-            {
-                return Some((self.qualifier(before).unwrap_or(""), kind));
-            }
-        }
-        None
-    }
-
-    /// The types that `variable` may have in `tokens`, each with its package.
-    fn types(&self, tokens: Range<usize>, variable: &str) -> Vec<(&'a str, &'a str)> {
-        let end = tokens.end.min(tokens.start + MAX_FUNCTION);
-        let uses = (tokens.start..end).filter(|at| self.name(*at) == Some(variable));
-        uses.filter_map(|at| {
-            let mut after = at + 1;
-            // `book, ok := object.(*v1.Book)`
-            let is_pair = self.sign(after, ',') && self.sign(after + 2, ':');
-            after += 2 * usize::from(is_pair);
-            let is_set =
-                self.sign(after, '=') || self.sign(after, ':') && self.sign(after + 1, '=');
-            if !is_set {
-                // `book *v1.Book`, `var book v1.Book`
-                return self.type_at(after + usize::from(self.sign(after, '*')));
-            }
-            let value = after + 1 + usize::from(self.sign(after, ':'));
-            let cast =
-                (value..value + 8).find(|dot| self.sign(*dot, '.') && self.sign(dot + 1, '('));
-            match cast {
-                _ if self.sign(value, '&') => self.type_at(value + 1),
-                _ if self.name(value) == Some("new") && self.sign(value + 1, '(') => {
-                    self.type_at(value + 2)
-                }
-                Some(cast) if self.sign(cast + 2, '*') => self.type_at(cast + 3),
-                _ => self.type_at(value),
-            }
-        })
-        .collect()
-    }
-
-    /// The type at this index, with its package: `v1.Book` or `Book`.
-    fn type_at(&self, at: usize) -> Option<(&'a str, &'a str)> {
-        let first = self.name(at)?;
-        match self.name(at + 2).filter(|_| self.sign(at + 1, '.')) {
-            Some(kind) => Some((first, kind)),
-            None => Some(("", first)),
-        }
+        Some(cast) if file.is_sign(cast + 2, '*') => file.type_at(cast + 3),
+        _ => file.type_at(value),
     }
 }
 
@@ -370,62 +209,62 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     /// Reads the calls of functions that set finalizers, and edits of the list.
-    fn known_calls(&mut self, reader: &Reader) {
-        for (at, function) in reader.calls() {
-            let arguments = reader.arguments(at + 1);
+    fn known_calls(&mut self, file: &File) {
+        for (at, function) in file.calls() {
+            let arguments = file.arguments(at + 1);
             match (function, arguments.as_slice()) {
                 ("AddFinalizer" | "RemoveFinalizer" | "ContainsFinalizer", [object, value])
-                    if is_of_library(reader, at) =>
+                    if is_of_library(file, at) =>
                 {
-                    let object = self.object(reader, object);
-                    self.setting(reader, at, value, object, action(function));
+                    let object = self.object(file, object);
+                    self.setting(file, at, value, object, action(function));
                 }
                 ("append", [list, values @ ..]) => {
-                    let Some(list) = list_of_finalizers(reader, list) else {
+                    let Some(list) = list_of_finalizers(file, list) else {
                         continue;
                     };
                     // A variable with a list has no owner.
-                    let object = self.owner(reader, list);
+                    let object = self.owner(file, list);
                     for value in values {
                         // `list[i:]...` is a part of the list itself.
-                        if !reader.sign(value.end - 1, '.') {
-                            self.setting(reader, at, value, object.clone(), Action::Add);
+                        if !file.is_sign(value.end - 1, '.') {
+                            self.setting(file, at, value, object.clone(), Action::Add);
                         }
                     }
                 }
-                ("SetFinalizers", [list]) => {
-                    let object = self.owner(reader, at);
-                    for value in reader.list(list.start).into_iter().flatten() {
-                        self.setting(reader, at, &value, object.clone(), Action::Add);
+                ("SetFinalizers", [elements]) => {
+                    let object = self.owner(file, at);
+                    for value in list(file, elements.start) {
+                        self.setting(file, at, &value, object.clone(), Action::Add);
                     }
                 }
                 // The registry of controller-runtime: `finalizers.Register("name", …)`.
-                ("Register", [value, ..]) if reader.qualifier(at).is_some_and(says_finalizer) => {
-                    self.setting(reader, at, value, Object::Unknown, Action::Add);
+                ("Register", [value, ..]) if file.qualifier(at).is_some_and(says_finalizer) => {
+                    self.setting(file, at, value, Object::Unknown, Action::Add);
                 }
                 _ => {}
             }
         }
-        let lists = (0..reader.file.tokens.len()).filter(|at| {
-            reader.name(*at) == Some("Finalizers")
-                && (reader.sign(at + 1, ':') || reader.sign(at + 1, '='))
+        let lists = (0..file.tokens.len()).filter(|at| {
+            file.name(*at) == Some("Finalizers")
+                && (file.is_sign(at + 1, ':') || file.is_sign(at + 1, '='))
         });
         for at in lists {
-            let object = match (reader.owner(at), reader.literal_around(at)) {
-                (Some(owner), _) => self.object(reader, &owner),
-                (None, Some((package, kind))) => self.kind(reader, package, kind),
+            let object = match (owner(file, at), file.literal_around(at)) {
+                (Some(owner), _) => self.object(file, &owner),
+                (None, Some((package, kind))) => self.kind(file, package, kind),
                 (None, None) => Object::Unknown,
             };
-            for value in reader.list(at + 2).into_iter().flatten() {
-                self.setting(reader, at, &value, object.clone(), Action::Add);
+            for value in list(file, at + 2) {
+                self.setting(file, at, &value, object.clone(), Action::Add);
             }
         }
     }
 
     /// The object at the end of the path before the token at `end`.
-    fn owner(&self, reader: &Reader, end: usize) -> Object {
-        match reader.owner(end) {
-            Some(owner) => self.object(reader, &owner),
+    fn owner(&self, file: &File, end: usize) -> Object {
+        match owner(file, end) {
+            Some(owner) => self.object(file, &owner),
             None => Object::Unknown,
         }
     }
@@ -444,15 +283,10 @@ impl Finder<'_> {
                 break;
             }
             for file in files {
-                let mut tokens = file.tokens.iter();
-                if !tokens.any(|token| matches!(token, Token::Name(name) if names.contains(name))) {
-                    continue;
-                }
-                let reader = Reader::new(file);
-                for (at, function) in reader.calls() {
+                for (at, function) in file.calls() {
                     if names.contains(function) {
                         for index in new.clone() {
-                            self.helper_call(&reader, at, function, index);
+                            self.helper_call(file, at, function, index);
                         }
                     }
                 }
@@ -467,48 +301,48 @@ impl Finder<'_> {
     }
 
     /// Reads the call at `at`, if it calls the helper at `index`.
-    fn helper_call(&mut self, reader: &Reader, at: usize, function: &str, index: usize) {
+    fn helper_call(&mut self, file: &File, at: usize, function: &str, index: usize) {
         let helper = &self.helpers[index];
-        if helper.function != function || !is_call_of(reader, at, helper) {
+        if helper.function != function || !is_call_of(file, at, helper) {
             return;
         }
-        let arguments = reader.arguments(at + 1);
+        let arguments = file.arguments(at + 1);
         let Some(value) = arguments.get(helper.parameter) else {
             return;
         };
         let action = helper.setting.action;
-        let beside = self.object_beside(reader, &arguments, value);
+        let beside = self.object_beside(file, &arguments, value);
         let object = beside.unwrap_or_else(|| helper.setting.object.clone());
         self.helpers[index].is_called = true;
-        self.setting(reader, at, value, object, action);
+        self.setting(file, at, value, object, action);
     }
 
     /// Reads the other calls that say something about a finalizer: of functions outside of the project, and of
     /// functions of the project that the code here does not understand.
-    fn other_calls(&mut self, reader: &Reader) {
-        for (at, function) in reader.calls() {
-            let is_known = is_of_library(reader, at)
+    fn other_calls(&mut self, file: &File) {
+        for (at, function) in file.calls() {
+            let is_known = is_of_library(file, at)
                 || matches!(
                     function,
                     "append" | "SetFinalizers" | "GetFinalizers" | "Register"
                 )
-                || self.is_helper(reader, at, function);
-            if is_known || is_about_text(reader, at, function) || self.is_full() {
+                || self.is_helper(file, at, function);
+            if is_known || is_about_text(file, at, function) || self.is_full() {
                 continue;
             }
-            let arguments = reader.arguments(at + 1);
+            let arguments = file.arguments(at + 1);
             let is_about =
-                says_finalizer(function) || reader.qualifier(at).is_some_and(says_finalizer);
+                says_finalizer(function) || file.qualifier(at).is_some_and(says_finalizer);
             let mut values = arguments.iter();
             let value = values.find(|argument| {
-                (is_about || is_named_finalizer(reader, argument))
-                    && self.is_known_finalizer(reader, argument)
+                (is_about || is_named_finalizer(file, argument))
+                    && self.is_known_finalizer(file, argument)
             });
-            let object = value.and_then(|value| self.object_beside(reader, &arguments, value));
+            let object = value.and_then(|value| self.object_beside(file, &arguments, value));
             match value {
                 Some(value) if is_about || object.is_some() => {
                     let known = object.unwrap_or(Object::Unknown);
-                    self.setting(reader, at, value, known, action(function));
+                    self.setting(file, at, value, known, action(function));
                 }
                 // What a function of the project does is in the function itself.
                 None if says_finalizer(function)
@@ -516,7 +350,7 @@ impl Finder<'_> {
                     && action(function) == Action::Add
                     && arguments.len() > 1 =>
                 {
-                    let place = reader.file.place(at);
+                    let place = file.place(at);
                     self.rest(format!("what `{function}` does with finalizers ({place})"));
                 }
                 _ => {}
@@ -525,22 +359,20 @@ impl Finder<'_> {
     }
 
     /// Whether the value of these tokens is known, and looks like a finalizer.
-    fn is_known_finalizer(&self, reader: &Reader, tokens: &Range<usize>) -> bool {
-        let path = &reader.file.place(tokens.start).path;
-        let value = self.go.value(path, &reader.file.tokens[tokens.clone()]);
-        matches!(value, Value::Known(text) if is_finalizer(&text))
+    fn is_known_finalizer(&self, file: &File, tokens: &Range<usize>) -> bool {
+        matches!(self.go.value(file, tokens), Value::Known(text) if is_finalizer(&text))
     }
 
     /// Whether the call at `at` is of a function that sets the finalizer in one of its parameters.
-    fn is_helper(&self, reader: &Reader, at: usize, function: &str) -> bool {
+    fn is_helper(&self, file: &File, at: usize, function: &str) -> bool {
         let mut helpers = self.helpers.iter();
-        helpers.any(|helper| helper.function == function && is_call_of(reader, at, helper))
+        helpers.any(|helper| helper.function == function && is_call_of(file, at, helper))
     }
 
     /// Records that the code at `at` sets the finalizer `value`.
     fn setting(
         &mut self,
-        reader: &Reader,
+        file: &File,
         at: usize,
         value: &Range<usize>,
         object: Object,
@@ -549,20 +381,20 @@ impl Finder<'_> {
         if self.is_full() {
             return;
         }
-        let tokens = &reader.file.tokens[value.clone()];
-        let place = reader.file.place(at);
+        let tokens = &file.tokens[value.clone()];
+        let place = file.place(at);
         let name = tokens.iter().rev().find_map(|token| match token {
             Token::Name(name) => Some(name.clone()),
             _ => None,
         });
         let setting = Setting {
-            value: self.go.value(&place.path, tokens),
+            value: self.go.value(file, value),
             place,
             name,
             object,
             action,
         };
-        let function = reader.around(at);
+        let function = file.around(at);
         let parameter = match (tokens, function) {
             ([Token::Name(name)], Some(function)) => {
                 let mut parameters = function.parameters.iter();
@@ -600,44 +432,47 @@ impl Finder<'_> {
     /// The kind of the object among the arguments of a call, of which `value` is the finalizer.
     fn object_beside(
         &self,
-        reader: &Reader,
+        file: &File,
         arguments: &[Range<usize>],
         value: &Range<usize>,
     ) -> Option<Object> {
         let mut objects = BTreeSet::new();
         for argument in arguments.iter().filter(|argument| *argument != value) {
-            objects.insert(self.object(reader, argument));
+            objects.insert(self.object(file, argument));
         }
         objects.remove(&Object::Unknown);
         objects.pop_first()
     }
 
     /// The kind of the object in these tokens.
-    fn object(&self, reader: &Reader, tokens: &Range<usize>) -> Object {
+    fn object(&self, file: &File, tokens: &Range<usize>) -> Object {
         let start = (tokens.clone())
-            .find(|at| !reader.sign(*at, '&') && !reader.sign(*at, '*'))
+            .find(|at| !file.is_sign(*at, '&') && !file.is_sign(*at, '*'))
             .unwrap_or(tokens.end);
         let object = start..tokens.end;
-        let Some(name) = object.clone().rev().find_map(|at| reader.name(at)) else {
+        let Some(name) = object.clone().rev().find_map(|at| file.name(at)) else {
             return Object::Unknown;
         };
         if object.len() == 1 {
-            let scope = match reader.around(start) {
+            let scope = match file.around(start) {
                 Some(function) => function.tokens.clone(),
-                None => 0..reader.file.tokens.len(),
+                None => 0..file.tokens.len(),
             };
             let mut kinds = BTreeSet::new();
-            for (package, kind) in reader.types(scope, name) {
-                kinds.insert(self.kind(reader, package, kind));
+            for (package, kind) in types(file, scope, name) {
+                kinds.insert(self.kind(file, package, kind));
             }
             kinds.remove(&Object::Unknown);
             if let Some(kind) = kinds.pop_first() {
                 return kind;
             }
-        } else if let Some((package, kind)) = reader.type_at(start)
-            && object.clone().take(MAX_PATH).any(|at| reader.sign(at, '{'))
+        } else if let Some((package, kind)) = file.type_at(start)
+            && object
+                .clone()
+                .take(MAX_PATH)
+                .any(|at| file.is_sign(at, '{'))
         {
-            return self.kind(reader, package, kind);
+            return self.kind(file, package, kind);
         }
         // A variable or a field often has the name of the kind.
         let mut kinds = self.kinds.iter();
@@ -647,11 +482,11 @@ impl Finder<'_> {
         }
     }
 
-    fn kind(&self, reader: &Reader, package: &str, kind: &str) -> Object {
+    fn kind(&self, file: &File, package: &str, kind: &str) -> Object {
         if self.kinds.contains(kind) {
             return Object::Kind(kind.to_owned());
         }
-        match reader.file.import(package) {
+        match file.import(package) {
             Some(import) if import.starts_with("k8s.io/api/") => Object::Other(kind.to_owned()),
             _ => Object::Unknown,
         }
@@ -739,33 +574,33 @@ fn is_finalizer(text: &str) -> bool {
 }
 
 /// Whether the function at `at` is one of controller-runtime's package `controllerutil`.
-fn is_of_library(reader: &Reader, at: usize) -> bool {
+fn is_of_library(file: &File, at: usize) -> bool {
     let is_named = matches!(
-        reader.name(at),
+        file.name(at),
         Some("AddFinalizer" | "RemoveFinalizer" | "ContainsFinalizer")
     );
-    let Some(package) = reader.qualifier(at).filter(|_| is_named) else {
+    let Some(package) = file.qualifier(at).filter(|_| is_named) else {
         return false;
     };
-    let import = reader.file.import(package).unwrap_or(package);
+    let import = file.import(package).unwrap_or(package);
     file_name(import) == "controllerutil"
 }
 
 /// Whether the call at `at` is of this function of the project.
-fn is_call_of(reader: &Reader, at: usize, helper: &Helper) -> bool {
-    let is_dotted = at.checked_sub(1).is_some_and(|dot| reader.sign(dot, '.'));
-    match reader.qualifier(at) {
+fn is_call_of(file: &File, at: usize, helper: &Helper) -> bool {
+    let is_dotted = at.checked_sub(1).is_some_and(|dot| file.is_sign(dot, '.'));
+    match file.qualifier(at) {
         _ if helper.is_method => is_dotted,
         Some(package) => {
-            let import = reader.file.import(package).unwrap_or(package);
+            let import = file.import(package).unwrap_or(package);
             file_name(import) == file_name(&helper.folder)
         }
-        None => !is_dotted && folder(&reader.file.place(at).path) == helper.folder,
+        None => !is_dotted && folder(&file.place(at).path) == helper.folder,
     }
 }
 
 /// Whether the call at `at` only writes or compares text.
-fn is_about_text(reader: &Reader, at: usize, function: &str) -> bool {
+fn is_about_text(file: &File, at: usize, function: &str) -> bool {
     const PACKAGES: [&str; 8] = [
         "errors", "fmt", "json", "log", "os", "runtime", "slices", "strings",
     ];
@@ -785,20 +620,20 @@ fn is_about_text(reader: &Reader, at: usize, function: &str) -> bool {
         "len",
         "string",
     ];
-    let package = reader.qualifier(at);
+    let package = file.qualifier(at);
     FUNCTIONS.contains(&function) || package.is_some_and(|name| PACKAGES.contains(&name))
 }
 
 /// Whether these are few tokens with a name that says finalizer.
-fn is_named_finalizer(reader: &Reader, tokens: &Range<usize>) -> bool {
-    let mut names = tokens.clone().filter_map(|at| reader.name(at));
+fn is_named_finalizer(file: &File, tokens: &Range<usize>) -> bool {
+    let mut names = tokens.clone().filter_map(|at| file.name(at));
     tokens.len() <= 3 && names.any(says_finalizer)
 }
 
 /// The index of the name of a list of finalizers in these tokens.
-fn list_of_finalizers(reader: &Reader, tokens: &Range<usize>) -> Option<usize> {
+fn list_of_finalizers(file: &File, tokens: &Range<usize>) -> Option<usize> {
     tokens.clone().take(MAX_PATH).find(|at| {
-        let name = reader.name(*at);
+        let name = file.name(*at);
         name.is_some_and(|name| name == "GetFinalizers" || name.eq_ignore_ascii_case("finalizers"))
     })
 }

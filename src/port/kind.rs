@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::go::{Place, Value};
+use super::{go::Value, go_file::Place};
 use crate::{crd::Crd, names::GroupVersionKind};
 
 /// A kind that was taken over from the Go project.

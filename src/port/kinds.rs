@@ -8,7 +8,8 @@ use super::{
     config::{GoWebhook, webhooks},
     file::{GoProject, GoResource},
     finalizers::{Action, Finalizers, Object, Setting, without_kind},
-    go::{Place, Value},
+    go::Value,
+    go_file::Place,
     kind::{Code, GoKind},
     lost::Lost,
     path::{file_name, folder},
@@ -171,15 +172,15 @@ impl<'a> GoFiles<'a> {
         for kind in in_project.chain(in_crds) {
             files.kinds.insert(kind.to_ascii_lowercase(), kind.clone());
         }
-        for path in source.go.paths() {
-            if source.go.mentions(path, "NewControllerManagedBy") {
-                let calls = source.go.kinds(path, "For").into_iter();
+        for file in source.go.files() {
+            if file.mentions("NewControllerManagedBy") {
+                let calls = file.kinds("For").into_iter();
                 let kinds = calls.map(|(_package, kind)| kind).collect();
-                files.setups.insert(path, kinds);
+                files.setups.insert(&file.path, kinds);
             }
-            if let Some(kind) = files.called(file_name(path)) {
+            if let Some(kind) = files.called(file_name(&file.path)) {
                 let name = kind.to_owned();
-                files.about.insert(path, name);
+                files.about.insert(&file.path, name);
             }
         }
         files
@@ -266,25 +267,25 @@ impl Taker<'_> {
 
     /// Adds a kind that has a CRD.
     fn with_crd(&mut self, project: &mut Project, crd: Crd) -> Result<()> {
-        let given = KindFromCrd::of_project(&crd, None, project)?;
-        let mut resources = Vec::new();
-        for (_version, resource) in given.resources(project)? {
-            resources.push(resource);
+        let from_crd = KindFromCrd::of_project(&crd, None, project)?;
+        let versions = from_crd.resources(project)?.into_iter();
+        let mut resources: Vec<_> = versions.map(|(_version, resource)| resource).collect();
+        let kind = visible(&crd.kind).into_owned();
+        if let Some(singular) = &crd.singular {
+            self.lost.add(format!(
+                "the singular `{}` of `{kind}`: here, it is the kind in lower case",
+                visible(singular)
+            ));
         }
-        for note in crd_notes(&crd) {
-            self.lost.add(note);
+        if let Some(list) = &crd.list_kind {
+            let list = visible(list);
+            self.lost.add(format!("the list kind `{list}` of `{kind}`"));
         }
-        let mut entries = Vec::new();
-        let go = self.go;
-        for entry in &go.resources {
-            if entry.kind == crd.kind && entry.has_api() {
-                entries.push(entry);
-            }
-        }
+        let mut entries: Vec<_> = self.go.resources.iter().collect();
+        entries.retain(|entry| entry.kind == crd.kind && entry.has_api());
         let mut versions = resources.iter_mut();
-        let stored = versions
-            .find(|resource| resource.is_stored())
-            .context("it has no stored version")?;
+        let stored = versions.find(|resource| resource.is_stored());
+        let stored = stored.context("it has no stored version")?;
         let code = self.code(stored.kind.as_str());
         self.control(stored, &entries, &code);
         let id = stored.id();
@@ -294,11 +295,10 @@ impl Taker<'_> {
         self.check(&after)?;
         convert(&mut after, &crd, &id, &entries, self.lost);
         *project = after;
-        let kind = visible(&crd.kind).into_owned();
-        if let Some(note) = given.unserved(project) {
+        if let Some(note) = from_crd.unserved(project) {
             self.lost.add(format!("`{kind}`: {note}"));
         }
-        if let Some(note) = given.lossy(project) {
+        if let Some(note) = from_crd.lossy(project) {
             self.lost.warnings.push(format!("`{kind}`: {note}"));
         }
         let crd = Some(crd);
@@ -377,9 +377,9 @@ impl Taker<'_> {
     ) -> Result<Resource> {
         let group = entry.group_of_others();
         if let Some(crd) = self.others.get(&(group.clone(), entry.kind.clone())) {
-            let given = KindFromCrd::of_others(crd, Some(&version), project)?;
-            let taken = given.versions.first().context("it has no version")?;
-            return given.resource(taken, Stage::Stored);
+            let from_crd = KindFromCrd::of_others(crd, Some(&version), project)?;
+            let taken = from_crd.versions.first().context("it has no version")?;
+            return from_crd.resource(taken, Stage::Stored);
         }
         let mut resource = resource_of_others(project, &group.parse()?, version, kind)?;
         if let Some(plural) = &entry.plural {
@@ -436,16 +436,6 @@ impl Taker<'_> {
         is_implied && !says_no && self.files.setups.is_empty()
     }
 
-    /// The settings that add a finalizer to objects of `kind`.
-    fn with_finalizer(&self, kind: &str) -> Vec<&Setting> {
-        let settings = self.finalizers.settings.iter();
-        settings
-            .filter(|setting| {
-                setting.action == Action::Add && self.kinds_with(setting).contains(kind)
-            })
-            .collect()
-    }
-
     /// The kinds that get the finalizer of a setting. If the setting does not say it, those from which the code removes
     /// the finalizer.
     fn kinds_with(&self, setting: &Setting) -> BTreeSet<String> {
@@ -465,19 +455,18 @@ impl Taker<'_> {
     fn report_names(&mut self, project: &Project) {
         for (resource, controller) in project.controllers() {
             let mut taken = self.taken.iter();
-            let code = taken
-                .find(|taken| taken.id == resource.id())
-                .map(|taken| &taken.code);
-            let Some(code) = code.filter(|_| resource.controllers.first() == Some(controller))
-            else {
+            let Some(GoKind { code, .. }) = taken.find(|taken| taken.id == resource.id()) else {
                 continue;
             };
+            if resource.controllers.first() != Some(controller) {
+                continue;
+            }
             let kind = &resource.kind;
             if !code.finalizers.is_empty() && controller.finalizer_name.is_none() {
-                let mut names = Vec::new();
-                for (value, place) in &code.finalizers {
-                    names.push(format!("`{}` ({place})", value.text()));
-                }
+                let finalizers = code.finalizers.iter();
+                let names: Vec<_> = finalizers
+                    .map(|(value, place)| format!("`{}` ({place})", value.text()))
+                    .collect();
                 self.lost.add(format!(
                     "the finalizer of {kind}, which is {} in Go: set `FINALIZER_NAME` in its controller; until then, \
                      objects with the finalizer of the Go operator cannot be deleted",
@@ -485,13 +474,10 @@ impl Taker<'_> {
                 ));
             }
             if !code.field_managers.is_empty() && controller.field_manager.is_none() {
-                let mut names = Vec::new();
-                for value in &code.field_managers {
-                    names.push(format!("`{}`", value.text()));
-                }
+                let names: Vec<_> = code.field_managers.iter().map(Value::text).collect();
                 self.lost.add(format!(
-                    "the field manager of {kind}, which is {} in Go: set `FIELD_MANAGER` in its controller",
-                    names.join(" and ")
+                    "the field manager of {kind}, which is `{}` in Go: set `FIELD_MANAGER` in its controller",
+                    names.join("` and `")
                 ));
             }
         }
@@ -556,27 +542,26 @@ impl Taker<'_> {
     fn code(&self, kind: &str) -> Code {
         let go = &self.source.go;
         let mut code = Code::default();
-        for setting in self.with_finalizer(kind) {
-            let places = code.finalizers.entry(setting.value.clone());
-            places.or_insert(setting.place.clone());
-        }
-        for path in go.paths() {
-            if !self.files.is_beside(path, kind) {
-                continue;
-            }
-            for function in ["FieldOwner", "WithFieldOwner"] {
-                code.field_managers.extend(go.arguments(path, function, 0));
-            }
-            code.field_managers.extend(go.set(path, "FieldManager"));
-            for function in ["GetEventRecorderFor", "GetEventRecorder"] {
-                code.event_reporters.extend(go.arguments(path, function, 0));
+        for setting in &self.finalizers.settings {
+            if setting.action == Action::Add && self.kinds_with(setting).contains(kind) {
+                let places = code.finalizers.entry(setting.value.clone());
+                places.or_insert(setting.place.clone());
             }
         }
-        for path in self.files.setups.keys() {
-            if self.files.sets_up(path, kind) {
-                code.owns.extend(go.kinds(path, "Owns"));
-                code.watches.extend(go.kinds(path, "Watches"));
-                code.files.insert((*path).to_owned());
+        for file in go.files() {
+            if self.files.is_beside(&file.path, kind) {
+                for function in ["FieldOwner", "WithFieldOwner"] {
+                    code.field_managers.extend(go.arguments(file, function, 0));
+                }
+                code.field_managers.extend(go.set(file, "FieldManager"));
+                for function in ["GetEventRecorderFor", "GetEventRecorder"] {
+                    code.event_reporters.extend(go.arguments(file, function, 0));
+                }
+            }
+            if self.files.sets_up(&file.path, kind) {
+                code.owns.extend(file.kinds("Owns"));
+                code.watches.extend(file.kinds("Watches"));
+                code.files.insert(file.path.to_string());
             }
         }
         code
@@ -595,28 +580,25 @@ impl Taker<'_> {
         };
         let resource = project.resources[at].clone();
         let (full, plural) = (project.full_group(&resource), resource.plural.as_str());
-        let mut own = Vec::new();
-        for webhook in std::mem::take(&mut self.webhooks) {
-            if webhook.group == full && webhook.plural == plural {
-                own.push(webhook);
-            } else {
-                self.webhooks.push(webhook);
-            }
-        }
+        let webhooks = &mut self.webhooks;
+        let own: Vec<_> = webhooks
+            .extract_if(.., |webhook| {
+                webhook.group == full && webhook.plural == plural
+            })
+            .collect();
         for (is_defaulting, letter, verb) in [(true, 'm', "mutate"), (false, 'v', "validate")] {
             let mut in_manifests = own.iter();
             let in_manifest = in_manifests.find(|webhook| webhook.is_defaulting == is_defaulting);
             let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
-            let in_project = in_entries.find(|webhooks| webhooks.has(is_defaulting));
+            let in_project = in_entries.find_map(|webhooks| webhooks.path(is_defaulting));
             if in_manifest.is_none() && in_project.is_none() {
                 continue;
             }
             let path_in_manifest = in_manifest.and_then(|webhook| webhook.path.as_deref());
-            let path_in_project = in_project.and_then(|webhooks| webhooks.path(is_defaulting));
-            let path = path_in_manifest.or(path_in_project);
+            let path = path_in_manifest.or(in_project);
             let mut webhook = Webhook::default();
             let usual = project.webhook_names(&resource, &webhook, letter, verb);
-            if let Some(path) = path.filter(|path| *path != usual.path) {
+            if let Some(path) = path.filter(|path| !path.is_empty() && *path != usual.path) {
                 let what = format!("the path of a webhook of `{}`", resource.kind);
                 webhook.path = self.lost.name(&what, path);
             }
@@ -691,20 +673,4 @@ fn convert(
             hub.kind
         ));
     }
-}
-
-/// Notes about names of a CRD that a project cannot have.
-fn crd_notes(crd: &Crd) -> Vec<String> {
-    let kind = visible(&crd.kind);
-    let mut notes = Vec::new();
-    if let Some(singular) = &crd.singular {
-        notes.push(format!(
-            "the singular `{}` of `{kind}`: here, it is the kind in lower case",
-            visible(singular)
-        ));
-    }
-    if let Some(list) = &crd.list_kind {
-        notes.push(format!("the list kind `{}` of `{kind}`", visible(list)));
-    }
-    notes
 }

@@ -41,7 +41,7 @@ fn called(
     name: &str,
 ) -> Option<GroupVersionKind> {
     files.iter().find_map(|file| {
-        let import = source.go.import(file, package)?;
+        let import = source.go.file(file)?.import(package)?;
         imported(project, import, name)
     })
 }

@@ -73,6 +73,21 @@ struct Name {
     here: String,
 }
 
+impl Name {
+    fn new(go: Option<&impl ToString>, here: String) -> Self {
+        Self {
+            go: go.map_or_else(String::new, ToString::to_string),
+            here,
+        }
+    }
+
+    /// A name that has several values in Go.
+    fn joined<'a>(go: impl IntoIterator<Item = &'a Value>, here: String) -> Self {
+        let texts: Vec<_> = go.into_iter().map(Value::text).collect();
+        Self::new(Some(&texts.join(", ")), here)
+    }
+}
+
 /// The names that objects of a kind have.
 #[derive(Debug, Serialize)]
 struct NamesOfKind {
@@ -166,25 +181,13 @@ impl Subject<'_> {
             kinds: project.resources.iter().map(Kind::new).collect(),
             features: strings(&self.deployed.features),
             rules: self.rules,
-            lease: Name {
-                go: lease.map_or_else(String::new, ToString::to_string),
-                here: project.lease_name(),
-            },
-            namespace: Name {
-                go: namespace.clone().unwrap_or_default(),
-                here: project.namespace_name(),
-            },
+            lease: Name::new(lease, project.lease_name()),
+            namespace: Name::new(namespace.as_ref(), project.namespace_name()),
             stays: deployment.is_some_and(|found| found.name != here),
             // They share it only if the name and the namespace are the same.
             takes_turns: lease.is_some() && namespace.is_some(),
-            deployment: Name {
-                go: deployment.map_or_else(String::new, |found| found.name.clone()),
-                here: here.clone(),
-            },
-            service_account: Name {
-                go: deployment.map_or_else(String::new, |found| found.service_account.clone()),
-                here,
-            },
+            deployment: Name::new(deployment.map(|found| &found.name), here.clone()),
+            service_account: Name::new(deployment.map(|found| &found.service_account), here),
             program: deployment.map_or_else(String::new, |found| found.program.clone()),
             names: self.names(),
             warnings: lost.warnings.clone(),
@@ -200,7 +203,8 @@ impl Subject<'_> {
         let mut controlled = Vec::new();
         for kind in self.kinds {
             let mut resources = self.project.resources.iter();
-            if let Some(resource) = resources.find(|resource| resource.id() == kind.id)
+            let resource = resources.find(|resource| resource.id() == kind.id);
+            if let Some(resource) = resource
                 && let Some(controller) = resource.controllers.first()
             {
                 controlled.push((kind, resource, controller));
@@ -214,19 +218,19 @@ impl Subject<'_> {
         for (kind, resource, controller) in self.controlled() {
             names.push(NamesOfKind {
                 kind: kind.id.kind().to_string(),
-                field_manager: Name {
-                    go: joined(&kind.code.field_managers),
-                    here: self.project.field_manager(resource, controller),
-                },
+                field_manager: Name::joined(
+                    &kind.code.field_managers,
+                    self.project.field_manager(resource, controller),
+                ),
                 has_finalizer: controller.finalizer,
-                finalizer: Name {
-                    go: joined(kind.code.finalizers.keys()),
-                    here: self.project.finalizer_name(resource, controller),
-                },
-                events: Name {
-                    go: joined(&kind.code.event_reporters),
-                    here: self.project.controller_name(resource, controller),
-                },
+                finalizer: Name::joined(
+                    kind.code.finalizers.keys(),
+                    self.project.finalizer_name(resource, controller),
+                ),
+                events: Name::joined(
+                    &kind.code.event_reporters,
+                    self.project.controller_name(resource, controller),
+                ),
             });
         }
         names
@@ -275,11 +279,11 @@ impl Subject<'_> {
             let reconcilers = self.reconcilers(path);
             return (!reconcilers.is_empty()).then_some(Content::Reconcilers { reconcilers });
         }
-        let go = &self.source.go;
-        if go.mentions(path, "NewWebhookManagedBy") {
+        let file = self.source.go.file(path)?;
+        if file.mentions("NewWebhookManagedBy") {
             let mut targets = Vec::new();
             for resource in self.project.webhooks() {
-                if go.mentions(path, resource.kind.as_str()) {
+                if file.mentions(resource.kind.as_str()) {
                     targets.push(self.project.webhook_file(resource));
                 }
             }
@@ -299,7 +303,7 @@ impl Subject<'_> {
             }
             return (!targets.is_empty()).then_some(Content::Types { targets });
         }
-        let is_main = go.mentions(path, "NewManager") && text.contains("package main");
+        let is_main = file.mentions("NewManager") && text.contains("package main");
         is_main.then_some(Content::Main)
     }
 
@@ -309,16 +313,12 @@ impl Subject<'_> {
         let mut targets = Vec::new();
         for hub in self.project.hubs() {
             let methods = ["ConvertTo", "ConvertFrom"];
-            let mut starts = methods
-                .map(|method| format!("{}) {method}(", hub.kind))
-                .into_iter();
-            if !starts.any(|start| text.contains(&start)) {
-                continue;
-            }
-            for spoke in hub.spokes().into_iter().flatten() {
-                if spoke.as_str() == version {
-                    targets.push(self.project.conversion_file(hub, spoke));
-                }
+            let is_there =
+                (methods.iter()).any(|method| text.contains(&format!("{}) {method}(", hub.kind)));
+            let mut spokes = hub.spokes().into_iter().flatten();
+            let spoke = spokes.find(|spoke| spoke.as_str() == version);
+            if let Some(spoke) = spoke.filter(|_| is_there) {
+                targets.push(self.project.conversion_file(hub, spoke));
             }
         }
         targets
@@ -387,10 +387,4 @@ fn go_names<'a>(kinds: impl IntoIterator<Item = &'a (String, String)>) -> Vec<St
         });
     }
     names
-}
-
-/// The texts of all values.
-fn joined<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
-    let texts: Vec<_> = values.into_iter().map(Value::text).collect();
-    texts.join(", ")
 }

@@ -148,17 +148,16 @@ fn hidden(file: &str) -> String {
 /// When the project was not validated.
 pub(super) fn by_controller(rules: &[Rule], project: &Project) -> Result<BTreeMap<Key, Vec<Rule>>> {
     let mut of_kinds = BTreeMap::new();
-    let mut first = None;
-    let mut first_of_own_kinds = None;
+    let mut controllers = Vec::new();
     for (resource, controller) in project.controllers() {
         let key = (resource.id(), controller.name.clone());
         let kind = (project.full_group(resource), resource.plural.to_string());
-        if resource.has_api() {
-            first_of_own_kinds.get_or_insert(key.clone());
-        }
-        first.get_or_insert(key.clone());
+        controllers.push((resource.has_api(), key.clone()));
         of_kinds.entry(kind).or_insert(key);
     }
+    // The first controller of a kind that the project defines, or else the first one.
+    let of_own_kind = controllers.iter().find(|(has_api, _)| *has_api);
+    let first = of_own_kind.or(controllers.first()).map(|(_, key)| key);
     let mut of_controllers: BTreeMap<Key, Vec<Rule>> = BTreeMap::new();
     for rule in rules {
         let of_kind = match &rule.target {
@@ -167,8 +166,7 @@ pub(super) fn by_controller(rules: &[Rule], project: &Project) -> Result<BTreeMa
             }
             Target::Url(_) => None,
         };
-        let key = of_kind.or(first_of_own_kinds.as_ref()).or(first.as_ref());
-        if let Some(key) = key {
+        if let Some(key) = of_kind.or(first) {
             let rules = of_controllers.entry(key.clone()).or_default();
             rules.push(rule.clone());
         }

@@ -302,6 +302,15 @@ fn the_namespace_of_the_go_project_is_a_setting_of_the_project() {
 }
 
 #[test]
+fn a_kustomization_that_cannot_be_read_is_reported() {
+    let path = "config/default/kustomization.yaml";
+    let port = read(&[(path, Some("namePrefix: library-\nnamespace: [\n"))]).unwrap();
+    let lost = lost(&port);
+    let start = "- [ ] the settings in `config/default/kustomization.yaml`: line ";
+    assert!(lost.contains(start), "{lost}");
+}
+
+#[test]
 fn samples_that_fit_are_taken_over() {
     let texts = texts(&read(&[]).unwrap());
     let book = &texts["config/samples/shelf_v1_book.yaml"];
@@ -444,8 +453,8 @@ fn a_bad_name_drops_only_its_kind() {
             "    kind: Room\n",
             &format!("    kind: {}\n", json(bad)),
         );
-        let project = fs::read_to_string(go_folder().join("PROJECT")).unwrap();
-        let project = project.replace("  kind: Room\n", &format!("  kind: {}\n", json(bad)));
+        let text = fs::read_to_string(go_folder().join("PROJECT")).unwrap();
+        let project = text.replace("  kind: Room\n", &format!("  kind: {}\n", json(bad)));
         let port = read(&[
             ("config/crd/bases/shelf.example.com_rooms.yaml", Some(&crd)),
             ("PROJECT", Some(&project)),
@@ -569,7 +578,7 @@ fn a_finalizer_is_taken_over_from_each_form_of_code() {
          controllerutil.AddFinalizer(o, names.Guard)",
         "set(foo, names.Guard)\n}\nfunc set(o client.Object, name string) {\nadd(o, name)\n}\n\
          func add(o client.Object, name string) {\ncontrollerutil.AddFinalizer(o, name)",
-        "kept := r.Foo()\ncontrollerutil.AddFinalizer(kept, r.Finalizer)\n}\nfunc New() *FooReconciler {\n\
+        "other := r.Foo()\ncontrollerutil.AddFinalizer(other, r.Finalizer)\n}\nfunc New() *FooReconciler {\n\
          return &FooReconciler{Finalizer: names.Guard}",
     ] {
         let names = "package names\nconst Guard = \"a.io/b\"\n";

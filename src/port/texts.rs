@@ -37,12 +37,13 @@ pub(super) fn of_crds(
     for kind in kinds {
         let Some(crd) = &kind.crd else { continue };
         let mut resources = project.resources.iter();
-        let given = if resources.any(|resource| resource.id() == kind.id && !resource.has_api()) {
+        let from_crd = if resources.any(|resource| resource.id() == kind.id && !resource.has_api())
+        {
             KindFromCrd::of_others(crd, Some(kind.id.version()), project)?
         } else {
             KindFromCrd::of_project(crd, None, project)?
         };
-        let files = given.files(project, templates, rendered)?;
+        let files = from_crd.files(project, templates, rendered)?;
         texts.extend(files.texts);
         for loss in files.losses {
             differences.push(Difference {

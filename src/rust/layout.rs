@@ -4,7 +4,7 @@
     reason = "`+=` is easier to read than `write!`"
 )]
 
-use super::literal;
+use super::literal::{self, width};
 
 /// The longest line of code.
 const LINE: usize = 100;
@@ -12,11 +12,6 @@ const LINE: usize = 100;
 const FIELDS: usize = 18;
 /// rustfmt leaves several arguments of an attribute on one line up to this width.
 const ARGUMENTS: usize = 70;
-
-/// The number of columns of a text.
-pub(crate) fn width(text: &str) -> usize {
-    text.chars().count()
-}
 
 /// Returns `line`, or `lines` if `line` is too long.
 pub(crate) fn one_or_several(line: String, lines: String) -> String {

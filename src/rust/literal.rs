@@ -6,8 +6,12 @@
 
 use serde_json::Value;
 
-use super::width;
 use crate::visible::is_hidden;
+
+/// The number of columns of a text.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().count()
+}
 
 /// Returns whether `char` is visible in source code, and accepted there by rustc and clippy.
 pub(crate) fn is_plain(char: char) -> bool {

@@ -4,12 +4,16 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use super::{ApiSettings, CreateApi, story};
+use super::{
+    arguments::{ApiSettings, CreateApi},
+    story::story,
+};
 use crate::{
     command::report::{Outcome, Story},
     command::{
-        load_current, or_way_out,
+        load::open,
         turn::{Turn, carry_out},
+        way_out::or_way_out,
     },
     crd::{self, Crd, CrdVersion, Loss},
     engine::worktree::{WorkTree, read_text},
@@ -18,7 +22,7 @@ use crate::{
     hint::OrHint,
     names::{Group, Kind},
     project::{Project, Resource, Stage},
-    render::{CONVENTIONS, Templates},
+    render::Templates,
     visible::visible,
 };
 
@@ -27,9 +31,8 @@ const LISTED: usize = 10;
 
 /// Adds the kind of the CRD in `file`, with types that are generated from the CRD. `file` is relative to `folder`.
 pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> Result<Outcome> {
-    let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let before = load_current(&tree)?;
-    let (group, version, kind) = args.id.given();
+    let (tree, before) = open(root)?;
+    let (group, version, kind) = args.id.parts();
     let crds = read(&folder.join(file), &file.display().to_string())?;
     let crd = choose(&crds, &file.display().to_string(), &before, group, kind)?;
     let from_crd = if args.settings.resource == Some(false) {
@@ -70,7 +73,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     ] {
         story.notes.extend(shown(title, losses, args.mode.dry_run));
     }
-    story.notes.extend(args.kubebuilder.note());
+    story.notes.extend(args.of_other_tools.note());
     if !args.force {
         say_what_stays(&mut story, &files.texts, &tree)?;
     }
@@ -90,15 +93,13 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
 fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<()> {
     let disk = tree.ours(texts.keys().map(String::as_str))?;
     let before = tree.record()?.given;
-    let others: Vec<_> = texts
-        .iter()
-        .filter(|(path, text)| {
-            path.starts_with("src/")
-                && !before.contains_key(*path)
-                && disk.get(*path).is_some_and(|ours| ours != *text)
-        })
-        .map(|(path, _)| format!("`{path}`"))
-        .collect();
+    let mut others = Vec::new();
+    for (path, text) in texts {
+        let is_new = path.starts_with("src/") && !before.contains_key(path);
+        if is_new && disk.get(path).is_some_and(|ours| ours != text) {
+            others.push(format!("`{path}`"));
+        }
+    }
     if !others.is_empty() {
         let note = format!(
             "what the CRD gives otherwise is not taken into {}, because rscaffold cannot tell your edits from \
@@ -171,21 +172,19 @@ fn ensure_one_definer(from_crd: &KindFromCrd, project: &Project) -> Result<()> {
         let Some(existing) = resources.find(|other| project.is_same_kind(other, &wanted)) else {
             continue;
         };
-        match (existing.has_api(), wanted.has_api()) {
-            (false, true) => {
-                return Err(anyhow!(
-                    "{existing} exists already, defined by another project"
-                ))
-                .or_hint("add `--resource=false` for a kind that another project defines");
-            }
-            (true, false) => {
-                return Err(anyhow!(
-                    "{existing} exists already, defined by this project"
-                ))
-                .or_hint("leave out `--resource=false` for a kind that this project defines");
-            }
-            _ => {}
-        }
+        let (definer, hint) = match (existing.has_api(), wanted.has_api()) {
+            (false, true) => (
+                "another project",
+                "add `--resource=false` for a kind that another project defines",
+            ),
+            (true, false) => (
+                "this project",
+                "leave out `--resource=false` for a kind that this project defines",
+            ),
+            _ => continue,
+        };
+        let error = anyhow!("{existing} exists already, defined by {definer}");
+        return Err(error).or_hint(hint);
     }
     Ok(())
 }

@@ -1,8 +1,12 @@
 use anyhow::Context as _;
 use proptest::prelude::*;
 
-use super::*;
-use crate::{names::Group, project::License};
+use super::{arguments::ApiSettings, resource::own, *};
+use crate::{
+    command::external::ExternalType,
+    names::{Group, GroupVersionKind, ShortName},
+    project::{Controller, Conversion, Definition, External, License, Own, Stage, Webhooks},
+};
 
 fn id(text: &str) -> GroupVersionKind {
     text.parse().unwrap()

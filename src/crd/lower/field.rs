@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Lower,
+    Lower, TypeWithSchema,
     attributes::{extend, words},
-    types::TypeWithSchema,
 };
 use crate::{
     crd::{
@@ -34,7 +33,7 @@ pub(super) struct LoweredField {
 
 impl Lower<'_> {
     pub(super) fn field(&mut self, place: &Place, property: Value) -> LoweredField {
-        let mut want = schema::kept(object(property));
+        let mut want = schema::supported(object(property));
         let mut path = place.path.to_vec();
         path.push(place.json.to_owned());
         let ty = self.ty(&want, &path);
@@ -76,11 +75,11 @@ impl Lower<'_> {
         is_default |= is_option;
         if let Some(helper) = ty.helper {
             self.helpers.insert(helper);
-            schemars.push(Meta::text("schema_with", helper.name()));
+            schemars.push(Meta::text("schema_with", helper.name));
         } else if is_option {
             schemars.push(Meta::text("with", &ty.rust.to_string()));
         }
-        if ty.helper == Some(Helper::IntOrString) && !place.is_required && !is_nullable {
+        if ty.helper == Some(Helper::INT_OR_STRING) && !place.is_required && !is_nullable {
             // Otherwise kube would allow null.
             want.insert("nullable".to_owned(), false.into());
         }
@@ -98,7 +97,7 @@ impl Lower<'_> {
         }
         for keyword in ["items", "additionalProperties"] {
             if let Some(inner) = want.get_mut(keyword) {
-                *inner = schema::all_kept(inner.take());
+                *inner = schema::all_supported(inner.take());
                 if written.get(keyword) == Some(inner) {
                     want.remove(keyword);
                 }

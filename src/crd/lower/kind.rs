@@ -10,7 +10,7 @@ use crate::{
     crd::{
         docs::{is_doc, take_doc},
         model::{Item, Root, Shape},
-        schema::{self, OPEN, Schema, object},
+        schema::{self, OF_EVERY_KIND, OPEN, Schema, object},
     },
     rust::RustType,
 };
@@ -18,9 +18,9 @@ use crate::{
 impl Lower<'_> {
     /// Lowers the kind itself. Returns it with the schema that kube generates.
     pub(super) fn root(&mut self, of_crd: Schema, has_status: bool) -> (Root, Value) {
-        let mut schema = schema::kept(of_crd);
+        let mut schema = schema::supported(of_crd);
         let mut fields = schema::properties(&mut schema);
-        for name in ["apiVersion", "kind", "metadata"] {
+        for name in OF_EVERY_KIND {
             fields.remove(name);
         }
         let status = match fields.remove("status") {
@@ -87,7 +87,7 @@ impl Lower<'_> {
     /// Adds the type of the spec or the status, and returns the schema that kube generates for it. The attributes of
     /// the type hold its whole schema, because no field of a generated type refers to it.
     fn own_type(&mut self, name: String, of_crd: Schema, path: &[String]) -> Schema {
-        let schema = schema::kept(of_crd);
+        let schema = schema::supported(of_crd);
         let is_struct = schema.contains_key("properties")
             || !schema.contains_key(OPEN) && !schema.contains_key("additionalProperties");
         if is_struct {
@@ -99,7 +99,7 @@ impl Lower<'_> {
 
     /// Adds a newtype around `serde_json::Value`.
     fn newtype(&mut self, name: String, of_crd: Schema) -> Schema {
-        let mut schema = object(schema::all_kept(of_crd.into()));
+        let mut schema = object(schema::all_supported(of_crd.into()));
         let doc = take_doc(&mut schema);
         self.slots.push(Some(Item {
             name,

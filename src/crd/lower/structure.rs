@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
-    Lower,
+    Lower, TypeWithSchema,
     attributes::{extend, validations},
     field::Place,
-    types::TypeWithSchema,
 };
 use crate::{
     crd::{

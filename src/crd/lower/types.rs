@@ -4,42 +4,16 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Lower, attributes::extend};
+use super::{Lower, TypeWithSchema, attributes::extend};
 use crate::{
     crd::{
         docs::take_doc,
         model::{Helper, Item, Purpose, Shape, Variant},
         names::{self, Unique},
-        schema::{self, OPEN, Schema, object},
+        schema::{self, OPEN, Schema},
     },
     rust::RustType,
 };
-
-/// A Rust type with the schema that kube generates for it.
-#[derive(Debug, Clone)]
-pub(super) struct TypeWithSchema {
-    pub rust: RustType,
-    /// Whether the type implements `Default`.
-    pub is_default: bool,
-    /// The schema that kube generates for the type, without attributes of the field.
-    pub written: Schema,
-    /// The function that returns the schema.
-    pub helper: Option<Helper>,
-    /// The variants of an enum.
-    pub variants: Vec<Variant>,
-}
-
-impl TypeWithSchema {
-    pub fn new(rust: RustType, written: Value) -> Self {
-        Self {
-            rust,
-            is_default: true,
-            written: object(written),
-            helper: None,
-            variants: Vec::new(),
-        }
-    }
-}
 
 /// Keywords that describe a field, not the type of the field.
 const OF_FIELD: [&str; 3] = ["default", "description", "nullable"];
@@ -50,7 +24,7 @@ impl Lower<'_> {
     pub(super) fn ty(&mut self, schema: &Schema, path: &[String]) -> TypeWithSchema {
         if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
             return TypeWithSchema {
-                helper: Some(Helper::IntOrString),
+                helper: Some(Helper::INT_OR_STRING),
                 ..TypeWithSchema::new(
                     RustType::IntOrString,
                     json!({"x-kubernetes-int-or-string": true}),
@@ -60,30 +34,10 @@ impl Lower<'_> {
         let format = schema.get("format").and_then(Value::as_str);
         match (schema.get("type").and_then(Value::as_str), format) {
             (Some("string"), format) => self.string(schema, format, path),
-            (Some("boolean"), _) => TypeWithSchema::new(RustType::Bool, json!({"type": "boolean"})),
-            (Some("integer"), Some("int32")) => TypeWithSchema::new(
-                RustType::Integer("i32"),
-                json!({"type": "integer", "format": "int32"}),
-            ),
-            (Some("integer"), Some("int64")) => TypeWithSchema::new(
-                RustType::Integer("i64"),
-                json!({"type": "integer", "format": "int64"}),
-            ),
-            (Some("integer"), _) => TypeWithSchema {
-                helper: Some(Helper::Integer),
-                ..TypeWithSchema::new(RustType::Integer("i64"), json!({"type": "integer"}))
-            },
-            (Some("number"), Some("double")) => TypeWithSchema::new(
-                RustType::Float("f64"),
-                json!({"type": "number", "format": "double"}),
-            ),
-            (Some("number"), _) => TypeWithSchema {
-                helper: Some(Helper::Number),
-                ..TypeWithSchema::new(RustType::Float("f64"), json!({"type": "number"}))
-            },
             (Some("array"), _) => self.list(schema, path),
             (Some("object"), _) => self.object(schema, path),
-            _ => any(),
+            (Some(name), format) => scalar(name, format).unwrap_or_else(any),
+            (None, _) => any(),
         }
     }
 
@@ -94,7 +48,7 @@ impl Lower<'_> {
         if format == Some("date-time") && !schema.contains_key("enum") {
             return TypeWithSchema {
                 is_default: false,
-                helper: Some(Helper::DateTime),
+                helper: Some(Helper::DATE_TIME),
                 ..TypeWithSchema::new(
                     RustType::Time,
                     json!({"type": "string", "format": "date-time"}),
@@ -188,7 +142,7 @@ impl Lower<'_> {
         if let Some(last) = item_path.last_mut() {
             *last = names::singular(last);
         }
-        let schema = schema::kept(items.clone());
+        let schema = schema::supported(items.clone());
         let ty = schema.get("type").and_then(Value::as_str);
         let is_closed = (schema.get("additionalProperties")).is_none_or(|values| *values == false);
         let is_struct = ty == Some("object")
@@ -215,6 +169,35 @@ impl TypeWithSchema {
     fn written_as(self, keyword: &str) -> Option<(String, Value)> {
         (self.helper.is_none()).then(|| (keyword.to_owned(), self.written.into()))
     }
+}
+
+/// The types of scalars, by the type and the format of the schema. Each has the type, and the function that returns the
+/// schema if no Rust type has it. Without a format, the row is for all other formats.
+const SCALARS: [(&str, Option<&str>, RustType, Option<Helper>); 6] = [
+    ("boolean", None, RustType::Bool, None),
+    ("integer", Some("int32"), RustType::Integer("i32"), None),
+    ("integer", Some("int64"), RustType::Integer("i64"), None),
+    (
+        "integer",
+        None,
+        RustType::Integer("i64"),
+        Some(Helper::INTEGER),
+    ),
+    ("number", Some("double"), RustType::Float("f64"), None),
+    ("number", None, RustType::Float("f64"), Some(Helper::NUMBER)),
+];
+
+/// The type of a boolean or a number.
+fn scalar(name: &str, format: Option<&str>) -> Option<TypeWithSchema> {
+    let mut rows = SCALARS.into_iter();
+    let (.., of_row, rust, helper) = rows.find(|(of_row, format_of_row, ..)| {
+        *of_row == name && (format_of_row.is_none() || *format_of_row == format)
+    })?;
+    let mut ty = TypeWithSchema::new(rust, json!({"type": name}));
+    ty.helper = helper;
+    ty.written
+        .extend(of_row.map(|format| ("format".to_owned(), format.into())));
+    Some(ty)
 }
 
 fn any() -> TypeWithSchema {

@@ -1,0 +1,213 @@
+//! What `create api` tells the user.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use super::arguments::ApiSettings;
+use crate::{
+    command::{
+        external::external_note,
+        report::{NextStep, Story},
+    },
+    engine::worktree::WorkTree,
+    names::{ControllerName, GroupVersionKind},
+    project::{
+        Controller, Project, Resource,
+        builtin::{self, Builtin},
+    },
+};
+
+/// How to reach fewer objects of an owned kind, and of a watched kind.
+const NARROWER_OWNS: &str = "limit its rule with `Rule::in_namespace`, and the controller with \
+                             `Builder::namespaces`, or use `Rule::named` and `Builder::owns_named`";
+const NARROWER_WATCHES: &str = "limit its rule with `Rule::named`, and its watch with the field \
+                                selector `metadata.name`";
+
+impl ApiSettings {
+    /// Notes about new kinds of the controller whose objects give more power than others, or do something once.
+    pub fn consequences(&self, id: &GroupVersionKind, before: &Project) -> Result<Vec<String>> {
+        let resource = before.find(id)?;
+        let known = resource.and_then(|resource| resource.controller(&self.controller_of(id)));
+        let (known_owns, known_watches) = match known {
+            Some(controller) => (controller.owns.as_slice(), controller.watches.as_slice()),
+            None => (&[][..], &[][..]),
+        };
+        let (extent, narrower) = if before.namespaced {
+            ("of its namespace", String::new())
+        } else {
+            ("of the cluster", format!(": {NARROWER_OWNS}"))
+        };
+        let mut notes = Vec::new();
+        for kind in new_builtins(self.owns.as_deref(), known_owns) {
+            match (kind.group, kind.kind) {
+                ("", "Secret") => notes.push(format!(
+                    "the role allows the operator to read, change and delete all Secrets \
+                     {extent}{narrower}"
+                )),
+                ("rbac.authorization.k8s.io", kind) => notes.push(format!(
+                    "a {kind} can only give permissions that the operator has itself: add them to \
+                     `RULES`. With the verbs `Escalate` and `Bind` instead, the operator could \
+                     give itself all permissions"
+                )),
+                ("batch", "Job") => notes.push(
+                    "the Job runs once for each object, right after its creation: for a Job that \
+                     runs before the deletion of the object, use `Builder::owns_until_cleanup`"
+                        .to_owned(),
+                ),
+                _ => {}
+            }
+        }
+        let mut watches = new_builtins(self.watches.as_deref(), known_watches).into_iter();
+        if watches.any(|kind| kind.id() == "v1/Secret") {
+            notes.push(format!(
+                "the role allows the operator to read all Secrets {extent}: {NARROWER_WATCHES}"
+            ));
+        }
+        Ok(notes)
+    }
+}
+
+/// The built-in kinds among `wanted` that are not among `known`.
+fn new_builtins(wanted: Option<&[GroupVersionKind]>, known: &[GroupVersionKind]) -> Vec<Builtin> {
+    let known_builtins: Vec<_> = known.iter().filter_map(builtin::named).collect();
+    let mut new = Vec::new();
+    for kind in wanted.into_iter().flatten().filter_map(builtin::named) {
+        if !known_builtins.contains(&kind) {
+            new.push(kind);
+        }
+    }
+    new
+}
+
+/// A note about existing objects, which are stored in another version than `resource`, the new storage version.
+pub fn moved_storage(before: &Project, resource: &Resource) -> Option<String> {
+    let mut others = before.versions(resource).filter(|_| resource.is_stored());
+    let stored = others.find(|other| other.is_stored() && other.version != resource.version)?;
+    let (new, old) = (&resource.version, &stored.version);
+    Some(if before.namespaced {
+        format!(
+            "with the new CRD, an object is stored as `{new}` once it is written again; until then \
+             it stays stored as `{old}`, because a namespaced operator cannot migrate objects"
+        )
+    } else {
+        let crd = format!("{}.{}", resource.plural, before.full_group(resource));
+        format!(
+            "with the new CRD, objects are stored as `{new}`, and the operator migrates the \
+             objects that are stored as `{old}`: wait for the end with `kubectl wait \
+             --for=condition=StorageMigrated crd/{crd}`"
+        )
+    })
+}
+
+/// A note about owned kinds whose types come from a CRD and have no `Default`, because the controller's code creates
+/// objects by `default()`.
+fn without_default(
+    controller: Option<&Controller>,
+    project: &Project,
+    tree: &WorkTree,
+) -> Result<Option<String>> {
+    let owns = controller.map_or(&[][..], |controller| &controller.owns);
+    let mut found = Vec::new();
+    for id in owns {
+        let kind = project.find(id)?;
+        let Some(kind) = kind.filter(|kind| kind.has_given_types()) else {
+            continue;
+        };
+        let types = tree.read_text(&project.types_file(kind))?;
+        let implementation = format!("impl Default for {} ", kind.kind);
+        let has_default = types.is_some_and(|types| {
+            types.contains("derive = \"Default\"") || types.contains(&implementation)
+        });
+        if !has_default {
+            found.push(format!("`{id}`"));
+        }
+    }
+    Ok((!found.is_empty()).then(|| {
+        format!(
+            "the types of {} come from a CRD and have no `Default`: implement it, or set each \
+             field where the controller creates the object",
+            found.join(", ")
+        )
+    }))
+}
+
+/// The messages for the user.
+pub fn story(
+    id: &GroupVersionKind,
+    resource: &Resource,
+    controller: &ControllerName,
+    project: &Project,
+    tree: &WorkTree,
+) -> Result<Story> {
+    let types = project.types_file(resource);
+    let there = resource.controller(controller);
+    let usual = Controller::new(resource.kind.controller());
+    let reconciler = project.controller_file(resource, there.unwrap_or(&usual));
+    let full_group = project.full_group(resource);
+
+    let mut notes = Vec::new();
+    if project.is_protected(resource) {
+        notes.push(format!(
+            "`{full_group}` belongs to the Kubernetes project, so the CRD has the annotation \
+             `api-approved.kubernetes.io: unapproved, experimental-only`"
+        ));
+    }
+    if resource.has_api() && !resource.is_served() && !project.is_converted(resource) {
+        notes.push(format!(
+            "{resource} is not served yet, because the API server cannot convert it to the served \
+             version: add a webhook that converts with `rscaffold create webhook --conversion`"
+        ));
+    }
+    notes.extend(external_note(resource));
+    if resource.has_api() && builtin::named(id).is_some() {
+        notes.push(format!(
+            "this creates the new kind `{full_group}/{}/{}`; for a controller of the built-in \
+             `{id}`, use `--resource=false`",
+            resource.version, resource.kind
+        ));
+    }
+
+    let [of_types, of_reconciler] = if resource.has_api() {
+        ["the types: edit them", "the reconciler: edit it, too"]
+    } else {
+        ["the types, from the CRD", "the reconciler: edit it"]
+    };
+    let mut next = Vec::new();
+    if resource.has_api() || !resource.controllers.is_empty() {
+        let edited = if resource.has_api() {
+            &types
+        } else {
+            &reconciler
+        };
+        let why = format!("after an edit of {edited}");
+        next.push(NextStep::new("make manifests", why));
+    }
+    let has_crds = project.resources.iter().any(Resource::has_api);
+    let (command, what) = match (has_crds, project.controllers().next()) {
+        (true, Some(_)) => ("make install run", "CRDs and operator"),
+        (true, None) => ("make install", "CRDs"),
+        (false, _) => ("make run", "operator"),
+    };
+    next.push(NextStep::new(
+        command,
+        format!("{what}, on your current cluster"),
+    ));
+    if resource.has_api() {
+        next.push(NextStep::new(
+            "kubectl apply -k config/samples",
+            "an object to reconcile",
+        ));
+    }
+
+    notes.extend(without_default(there, project, tree)?);
+
+    Ok(Story {
+        unchanged: format!("{resource} exists and is up to date"),
+        remarks: BTreeMap::from([(types, of_types), (reconciler, of_reconciler)]),
+        runtime: Some(project.runtime.clone()),
+        notes,
+        next,
+        ..Story::default()
+    })
+}

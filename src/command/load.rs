@@ -1,0 +1,79 @@
+//! Loads the project of a work tree.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+
+use super::turn::ensure_not_lost;
+use crate::{
+    engine::{Texts, reconcile::markers::Marked, worktree::WorkTree},
+    hint::OrHint,
+    project::{self, Project},
+    render::CONVENTIONS,
+};
+
+/// The project of the work tree, which this or an older rscaffold wrote.
+pub fn load(tree: &WorkTree) -> Result<Project> {
+    let text = text(tree)?;
+    if let Some(marked) = Marked::parse(&text) {
+        let (file, line) = (Project::FILE, marked.line);
+        return Err(anyhow!("`{file}` has conflict markers in line {line}")).or_hint(
+            "run `rscaffold apply`: it resolves them unless the branches contradict each other",
+        );
+    }
+    or_edit(Project::parse(&text))
+}
+
+/// Adds a hint to the error of a refused `PROJECT`.
+pub fn or_edit<T>(read: Result<T>) -> Result<T> {
+    let Err(error) = read else { return read };
+    let hint = match error.downcast_ref() {
+        Some(project::Error::GoProject) => {
+            "to start a Rust project with the same kinds, types, permissions and names, run \
+             `rscaffold init --from <THIS FOLDER>` in an empty folder"
+        }
+        Some(project::Error::TooOld { .. }) => {
+            "start a new project with `rscaffold init` in another folder, add the same kinds, and \
+             copy your code into it"
+        }
+        Some(project::Error::Unconverted { .. }) => {
+            "if the schemas are equal, set `conversion: none`, else set `served: false` for all but \
+             one until you run `rscaffold create webhook --conversion`"
+        }
+        _ => return Err(error),
+    };
+    Err(error).or_hint(hint)
+}
+
+/// The work tree in the folder `root`, and its project, which this rscaffold wrote. Only `update` updates a project.
+pub fn open(root: &Path) -> Result<(WorkTree, Project)> {
+    let tree = WorkTree::open(root, &CONVENTIONS)?;
+    let project = load(&tree)?;
+    ensure_current(&project)?;
+    Ok((tree, project))
+}
+
+pub fn ensure_current(project: &Project) -> Result<()> {
+    if !project.is_older() {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "this project was written by rscaffold {}, but this is rscaffold {}",
+        project.cli_version,
+        env!("CARGO_PKG_VERSION")
+    ))
+    .or_hint("update it with `rscaffold update`; `rscaffold diff` shows the changes")
+}
+
+/// The text of `PROJECT`.
+pub fn text(tree: &WorkTree) -> Result<String> {
+    if let Some(text) = tree.description()? {
+        return Ok(text);
+    }
+    ensure_not_lost(&tree.record()?, &Texts::new())?;
+    let file = Project::FILE;
+    Err(anyhow!(
+        "neither this folder nor a folder above it has a `{file}` file"
+    ))
+    .or_hint("start a project with `rscaffold init`")
+}

@@ -1,0 +1,80 @@
+//! What users can do instead of a change that the project refuses.
+
+use anyhow::Result;
+
+use crate::{hint::OrHint, project::Error};
+
+/// Adds a hint to the error of a refused change.
+pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
+    let Err(error) = changed else { return changed };
+    match error.downcast_ref().and_then(way_out) {
+        Some(hint) => Err(error).or_hint(hint),
+        None => Err(error),
+    }
+}
+
+/// What the user can do instead of a change that is refused.
+fn way_out(refusal: &Error) -> Option<String> {
+    let hint = match refusal {
+        Error::Changes { .. } => "apply the new settings with `--force`",
+        Error::SecondControllers { .. } | Error::UnstoredController { .. } => {
+            "add no controller: `--controller=false`"
+        }
+        Error::UnstoredWebhook { .. } => {
+            "add the webhook to the stored version: the API server calls it for all versions"
+        }
+        Error::Crate { .. } => {
+            "pass the existing crate to `--external-api-crate`, or change the crate of all kinds \
+             with `--force`"
+        }
+        Error::NeedlessCrate { .. } => "leave out `--external-api-crate`",
+        Error::OnlyVersion { id } => {
+            return Some(format!(
+                "add another version first, with `rscaffold create api --group {} --version \
+                 <VERSION> --kind {}`",
+                id.group().as_argument(),
+                id.kind()
+            ));
+        }
+        Error::OtherHub { hub, .. } => {
+            return Some(format!(
+                "leave out `--version`, or use `{}`; to change the hub anyway, run `rscaffold \
+                 delete webhook --conversion` first",
+                hub.version()
+            ));
+        }
+        Error::Hub { .. } => {
+            "delete the spokes first, or delete the conversion with `rscaffold delete webhook \
+             --conversion`"
+        }
+        Error::NoSpoke { .. } => {
+            "make it a spoke with `rscaffold create webhook --conversion`; until then, use \
+             `--served=false`"
+        }
+        Error::TwoConversions { .. } => {
+            "delete the webhook with `rscaffold delete webhook --conversion`"
+        }
+        Error::StoredObjects { .. } => {
+            "if the schemas are equal, use `--conversion=none`, else run `rscaffold create webhook \
+             --conversion` first; if no cluster has such objects, use `--force`"
+        }
+        Error::ServedVersions { other, .. } => {
+            return Some(format!(
+                "first `rscaffold create api --group {} --version {} --kind {} --served=false \
+                 --force`",
+                other.group().as_argument(),
+                other.version(),
+                other.kind()
+            ));
+        }
+        Error::Unconverted { .. } => {
+            "if the schemas are equal, use `--conversion=none`, else use `--served=false` for all \
+             but one until you run `rscaffold create webhook --conversion`"
+        }
+        Error::GoProject | Error::TooOld { .. } => return None,
+        Error::Related { .. } => {
+            "remove it from `owns` or `watches` of the controller in `PROJECT`, then run `rscaffold apply`"
+        }
+    };
+    Some(hint.to_owned())
+}

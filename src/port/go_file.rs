@@ -1,0 +1,448 @@
+//! A Go file as tokens, with its brackets and its functions. The reader knows tokens, but not types.
+
+use std::{collections::BTreeSet, fmt, ops::Range, sync::Arc};
+
+use super::path::{file_name, is_in_test_folder};
+
+/// A token of Go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token {
+    Name(String),
+    Text(String),
+    Sign(char),
+}
+
+impl Token {
+    pub fn is_name(&self, name: &str) -> bool {
+        matches!(self, Self::Name(text) if text == name)
+    }
+}
+
+/// The tokens of a file, without comments, each with its line.
+fn tokens(text: &str) -> (Vec<Token>, Vec<u32>) {
+    let (mut tokens, mut lines, mut line) = (Vec::new(), Vec::new(), 1_u32);
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let mut taken = first.len_utf8();
+        if rest.starts_with("//") {
+            taken = rest.find('\n').unwrap_or(rest.len());
+        } else if rest.starts_with("/*") {
+            taken = rest.find("*/").map_or(rest.len(), |end| end + 2);
+        } else if matches!(first, '"' | '`' | '\'') {
+            let (text, length) = literal(rest, first);
+            if first != '\'' {
+                tokens.push(Token::Text(text));
+            }
+            taken = length;
+        } else if is_word(first) {
+            taken = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+            tokens.push(Token::Name(rest[..taken].to_owned()));
+        } else if !first.is_whitespace() {
+            tokens.push(Token::Sign(first));
+        }
+        lines.resize(tokens.len(), line);
+        let ends = rest.as_bytes()[..taken]
+            .iter()
+            .filter(|byte| **byte == b'\n');
+        line = line.saturating_add(u32::try_from(ends.count()).unwrap_or(u32::MAX));
+        rest = &rest[taken..];
+    }
+    (tokens, lines)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The text of the literal that `rest` begins with, and its length with quotes. Only a raw literal has several lines.
+fn literal(rest: &str, quote: char) -> (String, usize) {
+    let is_raw = quote == '`';
+    let mut text = String::new();
+    let mut chars = rest.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            c if c == quote => return (text, at + 1),
+            '\n' if !is_raw => return (text, at),
+            '\\' if !is_raw => text.extend(chars.next().map(|(_, c)| c)),
+            c => text.push(c),
+        }
+    }
+    (text, rest.len())
+}
+
+/// For each opening bracket, the index of the bracket that closes it, or else the number of tokens.
+fn ends(tokens: &[Token]) -> Vec<usize> {
+    let mut ends = vec![tokens.len(); tokens.len()];
+    let mut open = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Sign('(' | '[' | '{') => open.push(at),
+            Token::Sign(')' | ']' | '}') => {
+                if let Some(opening) = open.pop() {
+                    ends[opening] = at;
+                }
+            }
+            _ => {}
+        }
+    }
+    ends
+}
+
+/// A place in a Go file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub path: Arc<str>,
+    pub line: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}:{}`", self.path, self.line)
+    }
+}
+
+/// A function of the Go code.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub name: String,
+    /// The index of its name.
+    at: usize,
+    pub is_method: bool,
+    pub parameters: Vec<String>,
+    /// The tokens of parameters and body.
+    pub tokens: Range<usize>,
+}
+
+/// A Go file. Methods take and return indices of tokens. There is no token at an index behind the last one.
+#[derive(Debug)]
+pub(super) struct File {
+    pub path: Arc<str>,
+    pub tokens: Vec<Token>,
+    /// The line of each token.
+    lines: Vec<u32>,
+    /// The ends of brackets.
+    ends: Vec<usize>,
+    /// The functions at the top of the file, and methods.
+    pub functions: Vec<Function>,
+    /// Whether the file has only tests, or code for tests.
+    pub is_test: bool,
+    /// Whether a program wrote the file.
+    pub is_generated: bool,
+}
+
+impl File {
+    pub fn new(path: &str, text: &str) -> Self {
+        let (tokens, lines) = tokens(text);
+        let mut start = text.lines().take(30);
+        let mut file = Self {
+            path: path.into(),
+            ends: ends(&tokens),
+            tokens,
+            lines,
+            functions: Vec::new(),
+            is_test: path.ends_with("_test.go") || is_in_test_folder(path),
+            is_generated: file_name(path).starts_with("zz_generated")
+                || start.any(|line| line.starts_with("// Code generated ")),
+        };
+        let mut at = 0;
+        while let Some(token) = file.tokens.get(at) {
+            at += 1;
+            if token.is_name("func")
+                && let Some(function) = file.function(at)
+            {
+                at = function.tokens.end;
+                file.functions.push(function);
+            }
+        }
+        file
+    }
+
+    /// The place of a token.
+    pub fn place(&self, at: usize) -> Place {
+        Place {
+            path: Arc::clone(&self.path),
+            line: self.lines.get(at).copied().unwrap_or(0),
+        }
+    }
+
+    pub fn is_sign(&self, at: usize, sign: char) -> bool {
+        self.tokens.get(at) == Some(&Token::Sign(sign))
+    }
+
+    pub fn name(&self, at: usize) -> Option<&str> {
+        match self.tokens.get(at)? {
+            Token::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a name in the file is `name`.
+    pub fn mentions(&self, name: &str) -> bool {
+        self.tokens.iter().any(|token| token.is_name(name))
+    }
+
+    /// What the file imports as `package`, such as `k8s.io/api/core/v1`.
+    pub fn import(&self, package: &str) -> Option<&str> {
+        for pair in self.tokens.windows(2) {
+            match pair {
+                [Token::Name(name), Token::Text(import)] if name == package => return Some(import),
+                _ => {}
+            }
+        }
+        for token in &self.tokens {
+            match token {
+                Token::Text(import) if file_name(import) == package => return Some(import),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The function whose keyword `func` is before this index.
+    fn function(&self, start: usize) -> Option<Function> {
+        let is_method = self.is_sign(start, '(');
+        let at = if is_method {
+            self.ends[start] + 1
+        } else {
+            start
+        };
+        let name = self.name(at)?.to_owned();
+        let mut open = at + 1;
+        if self.is_sign(open, '[') {
+            open = self.ends[open] + 1;
+        }
+        if !self.is_sign(open, '(') {
+            return None;
+        }
+        let mut parameters = Vec::new();
+        for parameter in self.arguments(open) {
+            parameters.push(self.name(parameter.start).unwrap_or("").to_owned());
+        }
+        // The result types are between the parameters and the body.
+        let mut body = self.ends[open] + 1;
+        while !self.is_sign(body, '{') {
+            if self.tokens.get(body)?.is_name("func") {
+                return None;
+            }
+            let is_type = matches!(self.name(body), Some("interface" | "struct"));
+            body = if is_type && self.is_sign(body + 1, '{') {
+                self.ends[body + 1] + 1
+            } else if self.is_sign(body, '(') || self.is_sign(body, '[') {
+                self.ends[body] + 1
+            } else {
+                body + 1
+            };
+        }
+        Some(Function {
+            name,
+            at,
+            is_method,
+            parameters,
+            tokens: open..self.ends[body],
+        })
+    }
+
+    /// The function that contains this token.
+    pub fn around(&self, at: usize) -> Option<&Function> {
+        let after = (self.functions).partition_point(|function| function.tokens.start <= at);
+        let function = self.functions.get(after.checked_sub(1)?)?;
+        function.tokens.contains(&at).then_some(function)
+    }
+
+    /// The calls in the file: the index of the name of each function.
+    pub fn calls(&self) -> impl Iterator<Item = (usize, &str)> {
+        (0..self.tokens.len()).filter_map(|at| {
+            let name = self.name(at).filter(|_| self.is_sign(at + 1, '('))?;
+            let definition = self
+                .functions
+                .binary_search_by_key(&at, |function| function.at);
+            (definition.is_err() && name != "func").then_some((at, name))
+        })
+    }
+
+    /// The arguments of each call of `function`.
+    pub fn calls_of(&self, function: &str) -> Vec<Vec<Range<usize>>> {
+        let calls = self.calls().filter(|(_, name)| *name == function);
+        calls.map(|(at, _)| self.arguments(at + 1)).collect()
+    }
+
+    /// The arguments of the call, or the elements of the list, that begins with the bracket at `open`.
+    pub fn arguments(&self, open: usize) -> Vec<Range<usize>> {
+        let end = self.ends[open];
+        let (mut all, mut start, mut at) = (Vec::new(), open + 1, open + 1);
+        while at < end {
+            if self.is_sign(at, ',') {
+                all.push(start..at);
+                start = at + 1;
+            }
+            at = self.after(at);
+        }
+        if start < end {
+            all.push(start..end);
+        }
+        all
+    }
+
+    /// The index after this token, or after the bracket that closes it.
+    fn after(&self, at: usize) -> usize {
+        match self.tokens[at] {
+            Token::Sign('(' | '[' | '{') => self.ends[at] + 1,
+            _ => at + 1,
+        }
+    }
+
+    /// The index of the `+` in an expression, outside of brackets.
+    pub fn plus(&self, expression: &Range<usize>) -> Option<usize> {
+        let mut at = expression.start;
+        while at < expression.end && !self.is_sign(at, '+') {
+            at = self.after(at);
+        }
+        (at < expression.end).then_some(at)
+    }
+
+    /// The name before the dot before this token: the package or the variable of a function.
+    pub fn qualifier(&self, at: usize) -> Option<&str> {
+        self.name(self.before_dot(at)?)
+    }
+
+    /// The index before the dot before this token.
+    pub fn before_dot(&self, at: usize) -> Option<usize> {
+        let dot = at.checked_sub(1).filter(|dot| self.is_sign(*dot, '.'))?;
+        dot.checked_sub(1)
+    }
+
+    /// The type at this index, with its package: `v1.Book` or `Book`.
+    pub fn type_at(&self, at: usize) -> Option<(&str, &str)> {
+        let first = self.name(at)?;
+        match self.name(at + 2).filter(|_| self.is_sign(at + 1, '.')) {
+            Some(kind) => Some((first, kind)),
+            None => Some(("", first)),
+        }
+    }
+
+    /// The type of the composite literal around this token, without `ObjectMeta`.
+    pub fn literal_around(&self, at: usize) -> Option<(&str, &str)> {
+        const MAX_BACK: usize = 400;
+        for brace in (at.saturating_sub(MAX_BACK)..at).rev() {
+            if !self.is_sign(brace, '{') || self.ends[brace] <= at {
+                continue;
+            }
+            let before = brace.checked_sub(1)?;
+            if let Some(kind) = self.name(before)
+                && kind != "ObjectMeta"
+            {
+                return Some((self.qualifier(before).unwrap_or(""), kind));
+            }
+        }
+        None
+    }
+
+    /// The start of what is assigned to the name at this index, by `=` or `:=`.
+    pub fn assigned(&self, at: usize) -> Option<usize> {
+        if self.is_sign(at + 2, '=') {
+            return self.is_sign(at + 1, ':').then_some(at + 3);
+        }
+        self.is_sign(at + 1, '=').then_some(at + 2)
+    }
+
+    /// The value of the name at this index, after `=`, `:=` or `:`.
+    pub fn value(&self, at: usize) -> Option<Range<usize>> {
+        let of_field = self.is_sign(at + 1, ':').then_some(at + 2);
+        self.expression(self.assigned(at).or(of_field)?)
+    }
+
+    /// The expression at this index. It ends at a comma, at a closing bracket, with the line, or at a limit.
+    pub fn expression(&self, start: usize) -> Option<Range<usize>> {
+        const MAX_PARTS: usize = 100;
+        let mut end = start;
+        for _ in 0..MAX_PARTS {
+            let Some(token) = self.tokens.get(end) else {
+                break;
+            };
+            let is_end = matches!(token, Token::Sign(')' | ']' | '}' | ',' | ';'));
+            let is_next_line = end > start && self.lines[end] != self.lines[end - 1];
+            if is_end || is_next_line && !self.is_sign(end - 1, '+') {
+                break;
+            }
+            end = self.after(end);
+        }
+        let last = end.min(self.tokens.len());
+        (start < last).then_some(start..last)
+    }
+
+    pub fn is_one_line(&self, tokens: Range<usize>) -> bool {
+        self.lines.get(tokens.start) == self.lines.get(tokens.end - 1)
+    }
+
+    /// Returns whether an expression has only texts, names, and calls in a package or of `string`, joined by `+`.
+    pub fn is_simple(&self, expression: Range<usize>) -> bool {
+        let mut at = expression.start;
+        while at < expression.end {
+            let is_simple = match &self.tokens[at] {
+                Token::Name(_) | Token::Text(_) | Token::Sign('.' | '+') => true,
+                Token::Sign('*' | '&') => at == expression.start,
+                Token::Sign('(') if at > expression.start => {
+                    self.name(at - 1) == Some("string") || self.qualifier(at - 1).is_some()
+                }
+                Token::Sign(_) => false,
+            };
+            if !is_simple {
+                return false;
+            }
+            at = self.after(at);
+        }
+        true
+    }
+
+    /// The kinds in calls of `function`, as in `For(&webappv1.Guestbook{})`: each with the name of its package.
+    pub fn kinds(&self, function: &str) -> BTreeSet<(String, String)> {
+        let mut kinds = BTreeSet::new();
+        for arguments in self.calls_of(function) {
+            if let Some(Range { start, .. }) = arguments.first()
+                && self.is_sign(*start, '&')
+                && let Some((package, kind)) = self.type_at(start + 1)
+                && self.is_sign(start + if package.is_empty() { 2 } else { 4 }, '{')
+            {
+                kinds.insert((package.to_owned(), kind.to_owned()));
+            }
+        }
+        kinds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_strings_are_distinguished() {
+        let (words, lines) = tokens("a // b \"c\n/* d */ \"e//f\\\"\" `g\"` '\\'' h");
+        let expected = [
+            Token::Name("a".to_owned()),
+            Token::Text("e//f\"".to_owned()),
+            Token::Text("g\"".to_owned()),
+            Token::Name("h".to_owned()),
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(lines, [1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn kinds_are_read_from_calls() {
+        let file = File::new(
+            "c.go",
+            "ctrl.NewControllerManagedBy(mgr).\n\tFor(&webappv1.Guestbook{}, builder.WithPredicates(p)).\n\
+             \tOwns(&appsv1.Deployment{}).\n\tOwns(&Local{})",
+        );
+        let kind = |package: &str, kind: &str| (package.to_owned(), kind.to_owned());
+        assert_eq!(
+            file.kinds("For"),
+            BTreeSet::from([kind("webappv1", "Guestbook")])
+        );
+        assert_eq!(
+            file.kinds("Owns"),
+            BTreeSet::from([kind("", "Local"), kind("appsv1", "Deployment")])
+        );
+        assert!(file.mentions("NewControllerManagedBy"));
+    }
+}
