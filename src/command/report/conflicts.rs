@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, fmt::Write as _, mem::take};
 
 use console::{Style, style};
 
-use super::{Story, aside, error_line, plan::list, say};
+use super::{
+    message::{aside, error_line, say},
+    plan::{Story, list},
+};
 use crate::{
     engine::reconcile::{Conflict, Plan, Reason},
     visible::visible,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{data, error_text, say};
+use super::message::{data, error_text, say};
 
 /// What a command prints, and its exit code.
 #[derive(Debug, Default)]

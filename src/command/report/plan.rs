@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use console::Style;
 
-use super::aside;
+use super::message::aside;
 use crate::{
     engine::{
         Text,
