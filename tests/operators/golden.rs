@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{cargo, clippy, target_folder},
+    compile::{cargo, clippy, pin, scaffolded, target_folder},
     golden_projects,
     operator::compiled,
-    scaffold::run,
+    scaffold::{rscaffold, run},
 };
 
 /// The golden projects: they have a file `PROJECT`.
@@ -69,6 +69,35 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
 
     for project in projects() {
         writes_its_manifests(&project, &target_folder(golden));
+    }
+}
+
+/// A copy of the runtime has only those parts that its project uses. Without the others, nothing in it is unused.
+#[test]
+fn each_copy_of_the_runtime_is_clean() {
+    let webhook = "create webhook --group webapp --version v1 --kind Guestbook --defaulting";
+    let version = "create api --group webapp --version v2 --kind Guestbook";
+    for (name, command) in [
+        ("plain", None),
+        ("webhook", Some(webhook)),
+        ("version", Some(version)),
+    ] {
+        let project = scaffolded(name).expect("a folder");
+        rscaffold(
+            &project,
+            "init --domain com --project-name guestbook --runtime vendored",
+        );
+        rscaffold(
+            &project,
+            "create api --group webapp --version v1 --kind Guestbook",
+        );
+        if let Some(command) = command {
+            rscaffold(&project, command);
+        }
+        pin(&project).expect("a copy of the lock file");
+        run(cargo(&project).args(["fmt", "--check"]));
+        run(&mut clippy(&project, &["--package=kube-manager"]));
+        run(&mut clippy(&project, &["--all-targets"]));
     }
 }
 

@@ -5,9 +5,9 @@ use std::{
     collections::HashMap,
     fs,
     future::pending,
-    net::{SocketAddr, TcpListener},
+    net::TcpListener,
     path::{Path, PathBuf},
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -24,8 +24,12 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use axum_server::{Handle, Server, tls_rustls::RustlsConfig};
-use hyper_util::rt::TokioTimer;
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::{GracefulShutdown, Watcher},
+    service::TowerToHyperService,
+};
 use k8s_openapi::api::{
     authentication::v1::{TokenReview, TokenReviewSpec},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
@@ -39,9 +43,12 @@ use rustls::{
 #[cfg(feature = "webhook")]
 use tokio::sync::watch;
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{self, TcpStream},
     sync::Semaphore,
     time::{sleep, timeout},
 };
+use tokio_rustls::TlsAcceptor;
 
 use super::{failure, metrics::Metrics};
 
@@ -68,21 +75,82 @@ const RELOAD: Duration = Duration::from_secs(10);
 /// connection after 90 s. A server with a shorter limit could close it just when the client sends a request.
 const IDLE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 120 });
 
+/// How long a client may take for a TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How long to wait after a connection could not be accepted, for example because too many files are open.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// The current TLS configuration.
+type Tls = Arc<Mutex<Arc<ServerConfig>>>;
+
 /// Serves plain HTTP.
 pub async fn plain(listener: TcpListener, routes: Router) -> Result<()> {
-    let server = strict(axum_server::from_tcp(listener)?);
-    Ok(server.serve(routes.into_make_service()).await?)
+    serve(listener, routes, None, pin!(pending())).await
 }
 
-/// Serves only HTTP/1.1, and closes connections of silent clients.
+/// Serves `routes` until `stop` ends. After that, no connection is accepted, and requests in flight are still answered.
+async fn serve(
+    listener: TcpListener,
+    routes: Router,
+    tls: Option<&Tls>,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<()> {
+    let listener = net::TcpListener::from_std(listener)?;
+    let connections = GracefulShutdown::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(RETRY).await;
+            continue;
+        };
+        let acceptor = tls.map(|tls| TlsAcceptor::from(tls.lock().clone()));
+        tokio::spawn(connect(
+            stream,
+            acceptor,
+            routes.clone(),
+            connections.watcher(),
+        ));
+    }
+    drop(listener);
+    connections.shutdown().await;
+    Ok(())
+}
+
+/// Answers the requests of a connection. A connection that fails is the client's problem.
+async fn connect(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    routes: Router,
+    watcher: Watcher,
+) {
+    match acceptor {
+        None => answer(stream, routes, watcher).await,
+        Some(acceptor) => {
+            if let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await {
+                answer(stream, routes, watcher).await;
+            }
+        }
+    }
+}
+
+/// Answers requests over HTTP/1.1, until the connection ends or its client is silent.
 ///
 /// An HTTP/2 client could have any number of requests in flight on one connection. The API server calls webhooks over
 /// HTTP/1.1 anyway, except webhooks on its own machine.
-fn strict<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
-    let mut strict = server.http1_only();
-    let mut http = strict.http_builder().http1();
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    routes: Router,
+    watcher: Watcher,
+) {
+    let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(IDLE);
-    strict
+    let service = TowerToHyperService::new(routes);
+    let connection = http.serve_connection(TokioIo::new(stream), service);
+    let _ = watcher.watch(connection).await;
 }
 
 /// The certificate for HTTPS.
@@ -202,36 +270,22 @@ pub async fn secure(
     let Some(first) = first else {
         return Ok(());
     };
-    let tls = RustlsConfig::from_config(first.clone().config()?);
-    let handle = Handle::new();
-    let server =
-        strict(axum_server::from_tcp_rustls(listener, tls.clone())?).handle(handle.clone());
-    let stopped = async {
-        stop.await;
-        handle.graceful_shutdown(None);
-        pending().await
-    };
+    let tls = Arc::new(Mutex::new(first.clone().config()?));
     tokio::select! {
-        ended = server.serve(routes.into_make_service()) => Ok(ended?),
+        ended = serve(listener, routes, Some(&tls), stop) => ended,
         never = reload(certificate, first, &tls, what) => never,
-        never = stopped => never,
     }
 }
 
 /// Passes each new certificate to `tls`, which currently uses `last`.
-async fn reload(
-    mut certificate: Certificate,
-    mut last: Pair,
-    tls: &RustlsConfig,
-    what: &str,
-) -> Result<()> {
+async fn reload(mut certificate: Certificate, mut last: Pair, tls: &Tls, what: &str) -> Result<()> {
     loop {
         let taken = match certificate.next().await {
             Ok(next) if next == last => continue,
             Ok(next) => {
                 last = next.clone();
                 let config = next.config();
-                config.map(|config| tls.reload_from_config(config))
+                config.map(|config| *tls.lock() = config)
             }
             Err(error) => Err(error),
         };
@@ -438,6 +492,43 @@ mod tests {
             read.expect("in time").expect("an end");
             assert_eq!(answer.ends_with("hello"), sent == asked, "{answer}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_request_in_flight_is_answered_after_the_stop() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let (arrived, stop, go) = (
+            Arc::new(SetOnce::new()),
+            Arc::new(SetOnce::new()),
+            Arc::new(SetOnce::new()),
+        );
+        let (in_flight, answered) = (arrived.clone(), go.clone());
+        let slow = get(async move || {
+            in_flight.set(()).expect("one request");
+            answered.wait().await;
+            "hello"
+        });
+        let stopped = stop.clone();
+        let server = tokio::spawn(async move {
+            let stopped = pin!(async { *stopped.wait().await });
+            serve(listener, Router::new().route("/", slow), None, stopped).await
+        });
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let written = stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        written.expect("a request");
+        arrived.wait().await;
+        stop.set(()).expect("once");
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        assert!(!server.is_finished());
+        go.set(()).expect("once");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an end");
+        assert!(answer.ends_with("hello"), "{answer}");
+        server.await.expect("no panic").expect("no error");
     }
 
     /// A gate, and the number of its reviews. Only `good` is a valid token. A review of `slow` waits for `go`.
