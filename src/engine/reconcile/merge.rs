@@ -65,7 +65,7 @@ impl<'a> Merge<'a> {
     ///
     /// Changes that touch or overlap belong together; an unchanged line between two changes separates them.
     fn compare(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
-        let (in_ours, in_theirs) = (kept(base, ours), kept(base, theirs));
+        let (in_ours, in_theirs) = (common_lines(base, ours), common_lines(base, theirs));
         let mut parts = Vec::new();
         let mut done = (0, 0, 0);
         let mut above = 0;
@@ -237,7 +237,10 @@ impl<'a> Clash<'a> {
         if self.base.is_empty() || edits.any(|change| !change.text.is_empty()) {
             return vec![Part::Clash(self)];
         }
-        let (in_ours, in_theirs) = (kept(self.base, self.ours), kept(self.base, self.theirs));
+        let (in_ours, in_theirs) = (
+            common_lines(self.base, self.ours),
+            common_lines(self.base, self.theirs),
+        );
         let both = in_ours.keys().filter(|at| in_theirs.contains_key(at));
         let lines = both.filter_map(|at| self.base[*at..].split_inclusive('\n').next());
         lines.map(Part::Settled).collect()
@@ -310,7 +313,7 @@ impl Change<'_> {
 fn changes<'a>(old: &str, new: &'a str) -> Vec<Change<'a>> {
     let mut changes = Vec::new();
     let mut done = (0, 0);
-    for (at, new_at) in kept(old, new) {
+    for (at, new_at) in common_lines(old, new) {
         if done != (at, new_at) {
             changes.push(Change {
                 at: done.0..at,
@@ -387,7 +390,7 @@ pub(super) fn differences(reason: Reason, ours: &str, theirs: &str) -> Conflict 
 ///
 /// Lines that occur only once in a text are matched first, as in a merge by git, because they show best which blocks
 /// belong together. The shortest diff would match frequent lines of unrelated blocks, such as `.PHONY` or a brace.
-fn kept(old: &str, new: &str) -> BTreeMap<usize, usize> {
+fn common_lines(old: &str, new: &str) -> BTreeMap<usize, usize> {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
