@@ -101,7 +101,7 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
     {
         pick_fields!(
             Some(third), ours, theirs, of;
-            stage: "served", deprecation: "deprecated", conversion: "conversion",
+            stage: "served", deprecation: "deprecated", conversion: "conversion", types: "types",
         );
         let [third, mut spokes, theirs] = [third, &*ours, theirs].map(|side| {
             let spokes = side.spokes.iter().flatten();
@@ -129,7 +129,7 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
                 pick_fields!(
                     Some(&third), ours, theirs, format!(" of {what}");
                     field_manager: "fieldManager", finalizer: "finalizer",
-                    finalizer_name: "finalizerName",
+                    finalizer_name: "finalizerName", image: "image", types: "types",
                 );
                 pick_entries(&third.owns, &mut ours.owns, theirs.owns);
                 pick_entries(&third.watches, &mut ours.watches, theirs.watches);
@@ -172,11 +172,12 @@ mod tests {
     use super::{
         super::{
             controller::Controller,
-            definition::{Conversion, Own, Stage},
+            definition::{Conversion, Deprecation, Own, Stage, Types},
             for_tests::{
                 api, at_stage, empty, unserved, with_controller, with_short_name,
                 without_controller,
             },
+            image::Image,
             model::License,
         },
         *,
@@ -304,6 +305,49 @@ mod tests {
             error(Some(&parent), &short, &long),
             "the branches disagree on `shortNames` of `webapp/v1/Page`"
         );
+    }
+
+    #[test]
+    fn each_field_of_a_controller_and_of_a_kind_is_taken_from_the_branch_that_changed_it() {
+        let deployment = "apps/v1/Deployment".parse().unwrap();
+        // Each field differs from its default.
+        let controller = Controller {
+            field_manager: Some("pages".parse().unwrap()),
+            finalizer: true,
+            finalizer_name: Some("pages.com/finalizer".parse().unwrap()),
+            image: Some(Image {
+                command: Vec::new(),
+                name: "nginx:1.29".parse().unwrap(),
+                port: None,
+                run_as_user: None,
+            }),
+            name: page().kind.controller(),
+            owns: vec![deployment],
+            types: Types::Given,
+            watches: vec!["v1/ConfigMap".parse().unwrap()],
+        };
+        let own = Own {
+            stage: Stage::Stored,
+            deprecation: Deprecation::Yes,
+            conversion: Conversion::None,
+            spokes: None,
+            types: Types::Given,
+        };
+        let changed = with([Resource {
+            controllers: vec![controller],
+            definition: Definition::Own(own),
+            ..page()
+        }]);
+        let parent = with([page()]);
+        let other = with([with_short_name(page(), "p")]);
+        let expected = with([with_short_name(changed.resources[0].clone(), "p")]);
+        // The parts need not fit together here.
+        for (ours, theirs) in [(&changed, &other), (&other, &changed)] {
+            assert_eq!(
+                differing_from(Some(&parent), ours, theirs).unwrap(),
+                expected
+            );
+        }
     }
 
     #[test]
