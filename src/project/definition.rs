@@ -16,7 +16,7 @@ pub enum Definition {
     Own(Own),
     /// By Kubernetes.
     Builtin(Builtin),
-    /// By another project. Without a domain, [`Resource::group`] is the whole group.
+    /// By another project. Without a domain, [`Resource::group`](super::Resource::group) is the whole group.
     External(External),
 }
 

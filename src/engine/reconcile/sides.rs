@@ -10,7 +10,7 @@ use crate::engine::{
 
 /// The input of a plan: what is known of the file at each path.
 ///
-/// All adjustments are made to the sides: [`reconcile`] runs once, and its plan is never changed.
+/// All adjustments are made to the sides: [`reconcile`](super::reconcile) runs once, and its plan is never changed.
 #[derive(Debug)]
 pub struct Sides {
     conventions: &'static Conventions,
