@@ -1,7 +1,8 @@
 //! Everything that the user sees. Data goes to stdout, messages go to stderr. All texts are readable without color.
 //!
 //! Pure functions build the texts, and [`Outcome::print`] prints them at the end. Only questions are printed earlier.
-//! Text from a file, the record or the command line goes through [`visible`](crate::visible) before it is printed to a terminal.
+//! Text from a file, the record or the command line goes through [`visible`](crate::visible) before it is printed to a
+//! terminal.
 
 mod conflicts;
 mod diff;

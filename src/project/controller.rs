@@ -31,7 +31,8 @@ pub struct Controller {
     pub image: Option<Image>,
     /// The controller's name, unique in the group.
     pub name: ControllerName,
-    /// The kinds of the objects that the controller creates, in the spelling of [`Project::parse`](super::Project::parse).
+    /// The kinds of the objects that the controller creates, in the spelling of
+    /// [`Project::parse`](super::Project::parse).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owns: Vec<GroupVersionKind>,
     /// The types of the kind when the controller was created. If the user had replaced the example by then, the

@@ -30,7 +30,7 @@ use kube_manager::{
 };
 use serde_json::{Value, json};
 
-use crate::api::owning::v1::*;
+use crate::api::owning::v1::vault::*;
 
 pub struct Controller {
     secrets: Children<Secret, Vault>,

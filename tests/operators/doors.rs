@@ -23,7 +23,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::doors::v1::*;
+use crate::api::doors::v1::door::*;
 
 pub struct Controller {
     context: Context,

@@ -5,7 +5,7 @@
 #[path = "../retyped/types.rs"]
 mod types;
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use self::types::{CHANGED, CLOSED, COUNTED, NESTED, ODD, RENAMED, Variant};
 use crate::{
@@ -64,6 +64,50 @@ fn a_project_compiles_after_its_types_are_replaced_before_each_command() {
     compiles(folder);
     rscaffold(folder, &format!("create api --version v3 {KIND}"));
     rscaffold(folder, &format!("create webhook {KIND} --conversion"));
+    compiles(folder);
+}
+
+/// Adds lines to a file, as its author does.
+fn add(folder: &Path, file: &str, lines: &str) {
+    let path = folder.join(file);
+    let text = fs::read_to_string(&path).expect("a file");
+    fs::write(path, text + lines).expect("a writable file");
+}
+
+#[test]
+fn kinds_of_one_version_may_have_types_with_equal_names() {
+    let create = |kind: &str| format!("create api --group shop --version v1 --kind {kind}");
+    let webhook = |kind: &str| {
+        let webhooks = "--defaulting --programmatic-validation";
+        format!("create webhook --group shop --version v1 --kind {kind} {webhooks}")
+    };
+    let project = Project::scaffold(
+        "namesakes",
+        &[
+            "init --domain example.com --repo shelf",
+            &create("Book"),
+            &create("Poster"),
+            // A kind may have the name of such a type.
+            &create("Phase"),
+            &webhook("Book"),
+            &webhook("Poster"),
+        ],
+    );
+    let folder = project.path();
+    // Only the type of the own kind has the variant.
+    for (module, variant) in [("book", "Bound"), ("poster", "Hung")] {
+        let phase = format!(
+            "\n/// A phase.\npub enum Phase {{\n    /// The last one.\n    {variant},\n}}\n"
+        );
+        add(folder, &format!("src/api/shop/v1/{module}.rs"), &phase);
+        let used = format!("\n/// The last phase.\npub const LAST: Phase = Phase::{variant};\n");
+        add(folder, &format!("src/controller/shop/{module}.rs"), &used);
+        let path = format!("crate::api::shop::v1::{module}::Phase");
+        let used = used
+            .replace("Phase", &path)
+            .replace("The last phase", "The last one");
+        add(folder, &format!("src/webhook/shop/{module}.rs"), &used);
+    }
     compiles(folder);
 }
 

@@ -46,7 +46,7 @@ use kube::{
 };
 use kube_manager::{Action, Builder, Children, Reconciler, Watched, children, rbac::{Rule, Verb}};
 
-use crate::api::sharing::v1::*;
+use crate::api::sharing::v1::{Left, Odd};
 
 pub struct Controller {
     secrets: Watched<PartialObjectMeta<Secret>>,

@@ -44,8 +44,8 @@ enum Ours {
     /// The text on disk.
     #[default]
     OnDisk,
-    /// Another text: of a file that starts as a copy of another file, that git left unmerged, or that is an input of the
-    /// command. `None` for a deleted file.
+    /// Another text: of a file that starts as a copy of another file, that git left unmerged, or that is an input of
+    /// the command. `None` for a deleted file.
     Elsewhere(Option<Text>),
 }
 

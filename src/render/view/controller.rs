@@ -17,6 +17,8 @@ use crate::{
 pub struct Controller {
     #[serde(flatten)]
     pub kind: Kind,
+    /// The module of the kind's types.
+    types_module: String,
     /// The name in the group, such as `guestbook`.
     pub short_name: String,
     /// The name in the cluster, such as `guestbook.webapp.example.com`.
@@ -112,10 +114,6 @@ impl Controller {
         }
         if kind.opaque {
             imports.push(project.import(resource, &kind.type_name));
-        } else {
-            // A `*` import already contains these types.
-            let types = format!("crate::api::{}::{}::", kind.group.module, kind.version);
-            imports.retain(|path| !path.starts_with(&types) || path.contains(" as "));
         }
         sort_imports(&mut imports);
         let own = resource.is_own(controller);
@@ -135,6 +133,7 @@ impl Controller {
             }
         }
         Self {
+            types_module: resource.kind.module(),
             short_name: controller.name.to_string(),
             name: project.controller_name(resource, controller),
             own,

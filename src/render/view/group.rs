@@ -32,10 +32,18 @@ pub struct Group {
 pub struct GroupVersion {
     pub name: String,
     group: GroupNames,
-    /// The modules of the kinds that have this version.
-    kinds: BTreeSet<String>,
+    /// The kinds that have this version.
+    kinds: BTreeSet<GroupKind>,
     /// The modules that convert this version of a kind to the kind's hub and back.
     conversions: BTreeSet<String>,
+}
+
+/// The module of a kind, and its type.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct GroupKind {
+    module: String,
+    #[serde(rename = "type")]
+    type_name: String,
 }
 
 /// The admission webhooks of a kind in the module of its group.
@@ -77,7 +85,10 @@ impl Group {
                 kinds: BTreeSet::new(),
                 conversions: BTreeSet::new(),
             });
-            version.kinds.insert(module.clone());
+            version.kinds.insert(GroupKind {
+                module: module.clone(),
+                type_name: project.type_name(resource),
+            });
             if project.hub_of_spoke(resource).is_some() {
                 version.conversions.insert(resource.conversion_module());
             }

@@ -17,7 +17,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::cache::v1::*;
+use crate::api::cache::v1::proxy::*;
 
 // The kinds that this controller uses.
 use k8s_openapi::api::apps::v1::Deployment;

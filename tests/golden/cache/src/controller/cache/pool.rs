@@ -15,7 +15,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::cache::v1::*;
+use crate::api::cache::v1::pool::*;
 
 // The kinds that this controller uses.
 use crate::api::cache::v1alpha1::Memcached;

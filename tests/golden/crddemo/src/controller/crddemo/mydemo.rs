@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::crddemo::v1::*;
+use crate::api::crddemo::v1::mydemo::*;
 
 /// Brings the cluster to the desired state of each Mydemo.
 pub struct Controller {

@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::air_traffic_control::v9::*;
+use crate::api::air_traffic_control::v9::http_route::*;
 
 /// Brings the cluster to the desired state of each HTTPRoute.
 pub struct Controller {

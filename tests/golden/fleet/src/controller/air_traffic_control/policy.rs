@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::air_traffic_control::v10::*;
+use crate::api::air_traffic_control::v10::policy::*;
 
 /// Brings the cluster to the desired state of each Policy.
 pub struct Controller {

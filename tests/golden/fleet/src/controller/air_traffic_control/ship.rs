@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::air_traffic_control::v1alpha1::*;
+use crate::api::air_traffic_control::v1alpha1::ship::*;
 
 /// Brings the cluster to the desired state of each Ship.
 pub struct Controller {

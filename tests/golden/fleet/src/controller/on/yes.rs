@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::on::v1::*;
+use crate::api::on::v1::yes::*;
 
 /// Brings the cluster to the desired state of each Yes.
 pub struct Controller {

@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::sea::v1::*;
+use crate::api::sea::v1::person::*;
 
 /// Brings the cluster to the desired state of each Person.
 pub struct Controller {

@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::sea::v1beta1::*;
+use crate::api::sea::v1beta1::ship::*;
 
 /// Brings the cluster to the desired state of each Ship.
 pub struct Controller {

@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::webapp::v1::*;
+use crate::api::webapp::v1::guestbook::*;
 
 /// Brings the cluster to the desired state of each Guestbook.
 pub struct Controller {

@@ -17,7 +17,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::a_group_of_26_characters_it::v1alpha1::*;
+use crate::api::a_group_of_26_characters_it::v1alpha1::averylongkindofthirtyoneletters::*;
 
 // The kinds that this controller uses.
 use k8s_openapi::api::apps::v1::StatefulSet;

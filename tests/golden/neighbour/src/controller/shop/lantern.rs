@@ -15,7 +15,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::shop::v1::*;
+use crate::api::shop::v1::lantern::*;
 
 // The kinds that this controller uses.
 use crate::external::lights::v1::Lamp;

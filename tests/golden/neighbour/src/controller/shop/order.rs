@@ -15,7 +15,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::shop::v1::*;
+use crate::api::shop::v1::order::*;
 
 // The kinds that this controller uses.
 use widgets::v1::Widget;

@@ -17,7 +17,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::shop::v1::*;
+use crate::api::shop::v1::book::*;
 
 // The kinds that this controller uses.
 use crate::api::press::v1::Page as PressPage;

@@ -17,7 +17,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::shop::v1::*;
+use crate::api::shop::v1::event::*;
 
 // The kinds that this controller uses.
 use k8s_openapi::api::apps::v1::DaemonSet;

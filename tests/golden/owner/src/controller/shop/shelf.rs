@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::shop::v1::*;
+use crate::api::shop::v1::shelf::*;
 
 // The kinds that this controller uses.
 use crate::api::press::v1::Page as PressPage;

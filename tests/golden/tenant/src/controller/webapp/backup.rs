@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::webapp::v1::*;
+use crate::api::webapp::v1::guestbook::*;
 
 /// The condition that this controller sets. Each controller of a kind has its own condition, and
 /// only the controller with the name of the kind sets `observed_generation`.

@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::example_com::v1beta1::*;
+use crate::api::example_com::v1beta1::guestbook::*;
 
 /// Brings the cluster to the desired state of each Guestbook.
 pub struct Controller {

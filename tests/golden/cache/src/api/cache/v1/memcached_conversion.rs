@@ -11,9 +11,9 @@
 //! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
 //!   list with such an object fail, so never return it for a value that can be stored.
 
-use crate::api::cache::v1alpha1 as hub;
+use crate::api::cache::v1alpha1::memcached as hub;
 
-use crate::api::cache::v1 as spoke;
+use crate::api::cache::v1::memcached as spoke;
 
 impl From<spoke::MemcachedSpec> for hub::MemcachedSpec {
     fn from(value: spoke::MemcachedSpec) -> Self {

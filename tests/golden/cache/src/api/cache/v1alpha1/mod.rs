@@ -4,9 +4,9 @@
 //! Version v1alpha1 of group cache.example.com.
 
 // One module for each kind.
-mod memcached;
+pub mod memcached;
 // End of the kinds.
 
-// The types of each kind.
-pub use memcached::*;
+// The type of each kind. The module of the kind has its other types.
+pub use memcached::Memcached;
 // End of the types.

@@ -4,9 +4,9 @@
 //! Version v1 of group crddemo.k8s.io.
 
 // One module for each kind.
-mod mydemo;
+pub mod mydemo;
 // End of the kinds.
 
-// The types of each kind.
-pub use mydemo::*;
+// The type of each kind. The module of the kind has its other types.
+pub use mydemo::Mydemo;
 // End of the types.

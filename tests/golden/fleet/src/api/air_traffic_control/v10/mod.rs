@@ -4,9 +4,9 @@
 //! Version v10 of group air-traffic.control.example.com.
 
 // One module for each kind.
-mod policy;
+pub mod policy;
 // End of the kinds.
 
-// The types of each kind.
-pub use policy::*;
+// The type of each kind. The module of the kind has its other types.
+pub use policy::Policy;
 // End of the types.

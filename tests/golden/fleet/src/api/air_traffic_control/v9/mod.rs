@@ -4,9 +4,9 @@
 //! Version v9 of group air-traffic.control.example.com.
 
 // One module for each kind.
-mod http_route;
+pub mod http_route;
 // End of the kinds.
 
-// The types of each kind.
-pub use http_route::*;
+// The type of each kind. The module of the kind has its other types.
+pub use http_route::HTTPRoute;
 // End of the types.

@@ -4,9 +4,9 @@
 //! Version v1 of group on.example.com.
 
 // One module for each kind.
-mod yes;
+pub mod yes;
 // End of the kinds.
 
-// The types of each kind.
-pub use yes::*;
+// The type of each kind. The module of the kind has its other types.
+pub use yes::Yes;
 // End of the types.

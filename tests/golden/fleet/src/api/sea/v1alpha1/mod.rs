@@ -4,11 +4,11 @@
 //! Version v1alpha1 of group sea.example.com.
 
 // One module for each kind.
-mod person;
-mod type_;
+pub mod person;
+pub mod type_;
 // End of the kinds.
 
-// The types of each kind.
-pub use person::*;
-pub use type_::*;
+// The type of each kind. The module of the kind has its other types.
+pub use person::Person;
+pub use type_::Type;
 // End of the types.

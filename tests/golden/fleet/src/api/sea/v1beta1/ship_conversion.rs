@@ -11,9 +11,9 @@
 //! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
 //!   list with such an object fail, so never return it for a value that can be stored.
 
-use crate::api::sea::v1 as hub;
+use crate::api::sea::v1::ship as hub;
 
-use crate::api::sea::v1beta1 as spoke;
+use crate::api::sea::v1beta1::ship as spoke;
 
 impl From<spoke::ShipSpec> for hub::ShipSpec {
     fn from(value: spoke::ShipSpec) -> Self {

@@ -4,9 +4,9 @@
 //! Version v2 of group sea.example.com.
 
 // One module for each kind.
-mod ship;
+pub mod ship;
 // End of the kinds.
 
-// The types of each kind.
-pub use ship::*;
+// The type of each kind. The module of the kind has its other types.
+pub use ship::Ship;
 // End of the types.

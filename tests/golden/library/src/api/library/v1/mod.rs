@@ -4,11 +4,11 @@
 //! Version v1 of group library.example.com.
 
 // One module for each kind.
-mod book;
-mod shelf;
+pub mod book;
+pub mod shelf;
 // End of the kinds.
 
-// The types of each kind.
-pub use book::*;
-pub use shelf::*;
+// The type of each kind. The module of the kind has its other types.
+pub use book::Book;
+pub use shelf::Shelf;
 // End of the types.

@@ -4,9 +4,9 @@
 //! Version v1beta1 of group library.example.com.
 
 // One module for each kind.
-mod book;
+pub mod book;
 // End of the kinds.
 
-// The types of each kind.
-pub use book::*;
+// The type of each kind. The module of the kind has its other types.
+pub use book::Book;
 // End of the types.

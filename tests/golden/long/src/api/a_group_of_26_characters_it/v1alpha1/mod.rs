@@ -4,9 +4,9 @@
 //! Version v1alpha1 of group a-group-of-26-characters-it.a-rather-long-domain.example.com.
 
 // One module for each kind.
-mod averylongkindofthirtyoneletters;
+pub mod averylongkindofthirtyoneletters;
 // End of the kinds.
 
-// The types of each kind.
-pub use averylongkindofthirtyoneletters::*;
+// The type of each kind. The module of the kind has its other types.
+pub use averylongkindofthirtyoneletters::Averylongkindofthirtyoneletters;
 // End of the types.

@@ -11,9 +11,9 @@
 //! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
 //!   list with such an object fail, so never return it for a value that can be stored.
 
-use crate::api::a_group_of_26_characters_it::v1alpha1 as hub;
+use crate::api::a_group_of_26_characters_it::v1alpha1::averylongkindofthirtyoneletters as hub;
 
-use crate::api::a_group_of_26_characters_it::v1beta1 as spoke;
+use crate::api::a_group_of_26_characters_it::v1beta1::averylongkindofthirtyoneletters as spoke;
 
 impl From<spoke::AverylongkindofthirtyonelettersSpec> for hub::AverylongkindofthirtyonelettersSpec {
     fn from(value: spoke::AverylongkindofthirtyonelettersSpec) -> Self {

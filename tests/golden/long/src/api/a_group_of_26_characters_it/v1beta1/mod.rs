@@ -4,13 +4,13 @@
 //! Version v1beta1 of group a-group-of-26-characters-it.a-rather-long-domain.example.com.
 
 // One module for each kind.
-mod averylongkindofthirtyoneletters;
+pub mod averylongkindofthirtyoneletters;
 // End of the kinds.
 
 // One module for each kind that is converted.
 mod averylongkindofthirtyoneletters_conversion;
 // End of the conversions.
 
-// The types of each kind.
-pub use averylongkindofthirtyoneletters::*;
+// The type of each kind. The module of the kind has its other types.
+pub use averylongkindofthirtyoneletters::Averylongkindofthirtyoneletters;
 // End of the types.

@@ -4,11 +4,11 @@
 //! Version v1 of group shop.example.com.
 
 // One module for each kind.
-mod lantern;
-mod order;
+pub mod lantern;
+pub mod order;
 // End of the kinds.
 
-// The types of each kind.
-pub use lantern::*;
-pub use order::*;
+// The type of each kind. The module of the kind has its other types.
+pub use lantern::Lantern;
+pub use order::Order;
 // End of the types.

@@ -4,11 +4,11 @@
 //! Version v1 of group lights.example.org, of another project.
 
 // One module for each kind.
-mod lamp;
-mod switch;
+pub mod lamp;
+pub mod switch;
 // End of the kinds.
 
-// The types of each kind.
-pub use lamp::*;
-pub use switch::*;
+// The type of each kind. The module of the kind has its other types.
+pub use lamp::Lamp;
+pub use switch::Switch;
 // End of the types.

@@ -4,9 +4,9 @@
 //! Version v1 of group press.example.com.
 
 // One module for each kind.
-mod page;
+pub mod page;
 // End of the kinds.
 
-// The types of each kind.
-pub use page::*;
+// The type of each kind. The module of the kind has its other types.
+pub use page::Page;
 // End of the types.

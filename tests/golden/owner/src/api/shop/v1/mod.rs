@@ -4,15 +4,15 @@
 //! Version v1 of group shop.example.com.
 
 // One module for each kind.
-mod book;
-mod event;
-mod page;
-mod shelf;
+pub mod book;
+pub mod event;
+pub mod page;
+pub mod shelf;
 // End of the kinds.
 
-// The types of each kind.
-pub use book::*;
-pub use event::*;
-pub use page::*;
-pub use shelf::*;
+// The type of each kind. The module of the kind has its other types.
+pub use book::Book;
+pub use event::Event;
+pub use page::Page;
+pub use shelf::Shelf;
 // End of the types.

@@ -4,11 +4,11 @@
 //! Version v1 of group webapp.example.com.
 
 // One module for each kind.
-mod guestbook;
-mod shelf;
+pub mod guestbook;
+pub mod shelf;
 // End of the kinds.
 
-// The types of each kind.
-pub use guestbook::*;
-pub use shelf::*;
+// The type of each kind. The module of the kind has its other types.
+pub use guestbook::Guestbook;
+pub use shelf::Shelf;
 // End of the types.

@@ -4,9 +4,9 @@
 //! Version v1 of group webapp.example.com.
 
 // One module for each kind.
-mod guestbook;
+pub mod guestbook;
 // End of the kinds.
 
-// The types of each kind.
-pub use guestbook::*;
+// The type of each kind. The module of the kind has its other types.
+pub use guestbook::Guestbook;
 // End of the types.

@@ -11,9 +11,9 @@
 //! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
 //!   list with such an object fail, so never return it for a value that can be stored.
 
-use crate::api::webapp::v1 as hub;
+use crate::api::webapp::v1::guestbook as hub;
 
-use crate::api::webapp::v1beta1 as spoke;
+use crate::api::webapp::v1beta1::guestbook as spoke;
 
 impl From<spoke::GuestbookSpec> for hub::GuestbookSpec {
     fn from(value: spoke::GuestbookSpec) -> Self {

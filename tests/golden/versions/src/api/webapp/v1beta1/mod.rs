@@ -4,13 +4,13 @@
 //! Version v1beta1 of group webapp.example.com.
 
 // One module for each kind.
-mod guestbook;
+pub mod guestbook;
 // End of the kinds.
 
 // One module for each kind that is converted.
 mod guestbook_conversion;
 // End of the conversions.
 
-// The types of each kind.
-pub use guestbook::*;
+// The type of each kind. The module of the kind has its other types.
+pub use guestbook::Guestbook;
 // End of the types.

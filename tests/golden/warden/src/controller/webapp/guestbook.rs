@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The warden authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Guestbook: write your code here. After a change of `RULES`, run
+//! `make manifests`.
+
+use k8s_openapi::api::events;
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{events::EventType, reflector::ObjectRef},
+};
+use kube_manager::{
+    Action, Children, Context, Reconciler, children, condition,
+    rbac::{Rule, Verb},
+};
+
+use crate::api::webapp::v1::guestbook::*;
+
+// The kinds that this controller uses.
+use crate::api::example_com::v1beta1::Guestbook as ExampleComGuestbook;
+
+/// Brings the cluster to the desired state of each Guestbook.
+pub struct Controller {
+    // One field for each kind that it owns.
+    example_com_guestbooks: Children<ExampleComGuestbook, Guestbook>,
+    // End of the kinds.
+    context: Context,
+}
+
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Children(#[from] children::Error),
+    #[error("cannot write the status")]
+    WriteStatus(#[source] kube::Error),
+}
+
+impl Reconciler for Controller {
+    type Object = Guestbook;
+    type Error = Error;
+
+    const NAME: &'static str = "guestbook.webapp.example.com";
+
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Guestbook>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Guestbook>("status", &[Verb::Update]),
+        // For owned objects: read, create, correct and delete.
+        Rule::of::<ExampleComGuestbook>(children::VERBS),
+        // A repeated event is patched, not created again.
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
+    ];
+
+    async fn reconcile(&self, object: &Guestbook) -> Result<Action, Error> {
+        // Your work goes here: compare the cluster with `object.spec` and change what differs. It
+        // must be safe to do again, because this runs after each start and each change.
+
+        let applied = self.apply(object).await;
+        let status = observe(object, &applied);
+        let written = self.context.write_status(object, &status).await;
+        let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
+        if written.map_err(Error::WriteStatus)? && ready {
+            let note = "Desired state reached";
+            self.context
+                .event(object, EventType::Normal, "Reconciled", note)
+                .await;
+        }
+        applied?;
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Guestbook>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// Declares the kinds that the controller uses.
+    pub fn new(builder: &mut kube_manager::Builder<Guestbook>) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            example_com_guestbooks: builder.owns(),
+            // End of the kinds.
+            context: builder.context(),
+        }
+    }
+
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
+    async fn apply(
+        &self,
+        // The owner of these objects.
+        object: &Guestbook,
+    ) -> Result<kube_manager::Readiness, children::Error> {
+        let mut readiness = kube_manager::Readiness::Ready;
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
+        let all = [example_com_guestbook(object)];
+        let all = self.example_com_guestbooks.apply(object, all).await?;
+        readiness.include(&all);
+        // End of the kinds.
+        Ok(readiness)
+    }
+}
+
+/// The desired Guestbook of `object`. `apply` sets `object` as its owner.
+fn example_com_guestbook(object: &Guestbook) -> ExampleComGuestbook {
+    ExampleComGuestbook {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        ..ExampleComGuestbook::default()
+    }
+}
+
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
+fn observe(
+    object: &Guestbook,
+    // Whether all owned objects have the desired state and are ready.
+    applied: &Result<kube_manager::Readiness, children::Error>,
+) -> GuestbookStatus {
+    let mut status = object.status.clone().unwrap_or_default();
+    status.observed_generation = object.metadata.generation;
+    let ready = match applied {
+        Ok(kube_manager::Readiness::Ready) => {
+            condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
+        }
+        Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, "Ready", error.reason(), message)
+        }
+    };
+    condition::set(&mut status.conditions, ready);
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Guestbook {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../config/samples/webapp_v1_guestbook.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn what_is_owned_has_the_name_of_its_owner() {
+        let object = sample();
+        let name = &object.metadata.name;
+        let owned = example_com_guestbook(&object);
+        assert_eq!(owned.metadata.name, *name);
+    }
+
+    #[test]
+    fn an_object_becomes_ready_in_its_generation() {
+        let mut object = sample();
+        object.metadata.generation = Some(3);
+        let applied = Ok(kube_manager::Readiness::Ready);
+        let status = observe(&object, &applied);
+        assert_eq!(status.observed_generation, Some(3));
+        assert_eq!(status.conditions[0].type_, "Ready");
+        assert_eq!(status.conditions[0].status, "True");
+        assert_eq!(status.conditions[0].observed_generation, Some(3));
+    }
+
+    #[test]
+    fn with_nothing_new_the_status_stays_as_it_is() {
+        let mut object = sample();
+        let applied = Ok(kube_manager::Readiness::Ready);
+        object.status = Some(observe(&object, &applied));
+        assert_eq!(object.status, Some(observe(&object, &applied)));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_before_what_it_owns() {
+        let waits = kube_manager::Readiness::Progressing("has no Pods".to_owned());
+        let status = observe(&sample(), &Ok(waits));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "Progressing");
+    }
+
+    #[test]
+    fn an_object_is_not_ready_without_what_it_owns() {
+        let error = children::Error::NotOwned("Guestbook".to_owned());
+        let status = observe(&sample(), &Err(error));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "NotOwned");
+    }
+}
