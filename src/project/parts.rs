@@ -13,7 +13,8 @@ impl Project {
         if self.hubs().next().is_some() {
             parts.insert(Part::Arbitrary);
         }
-        if self.controllers().next().is_some() {
+        let mut controllers = self.controllers();
+        if controllers.any(|(resource, controller)| resource.has_example(controller)) {
             parts.insert(Part::Testing);
         }
         let mut kinds = self.resources.iter().filter(|resource| resource.has_api());

@@ -506,7 +506,7 @@ pub struct BookStatus {
 const V2_CONVERSION: &str = r#"
 use std::collections::BTreeMap;
 
-use crate::api::shop::{v1, v2};
+use crate::api::shop::{v1::book as v1, v2::book as v2};
 
 impl From<v2::BookSpec> for v1::BookSpec {
     fn from(spec: v2::BookSpec) -> Self {

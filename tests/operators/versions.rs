@@ -113,7 +113,7 @@ pub struct BookStatus {
 "#;
 
 const CONVERSION: &str = r#"
-use crate::api::shop::{v1, v1alpha1};
+use crate::api::shop::{v1::book as v1, v1alpha1::book as v1alpha1};
 
 impl From<v1alpha1::BookSpec> for v1::BookSpec {
     fn from(spec: v1alpha1::BookSpec) -> Self {
