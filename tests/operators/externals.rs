@@ -62,11 +62,11 @@ fn project() -> (Project, String) {
     );
     project.edit(controller, "..Certificate::default()", SPEC);
     let certificate = certificate.expect("the CRD of Certificate");
-    // A user imports the other generated types in the same way.
+    // The module of the kind has its other types.
     project.edit(
         controller,
         "use crate::external::cert_manager::v1::Certificate;",
-        "use crate::external::cert_manager::v1::{Certificate, CertificateIssuerRef, CertificateSpec};",
+        "use crate::external::cert_manager::v1::certificate::{\n    Certificate, CertificateIssuerRef, CertificateSpec,\n};",
     );
     let crd = fs::read_to_string(certificate).expect("a text");
     (project, crd)
