@@ -126,13 +126,14 @@ impl<'a> Turn<'a> {
         let unmerged = self.unmerged.iter();
         let others = unmerged.flat_map(|unmerged| unmerged.stages.keys());
         let others = others.chain(self.edits.texts.keys()).map(String::as_str);
-        let mut files = Files::new(self.tree, self.record.clone(), theirs, others.collect())?;
+        let record = mem::take(&mut self.record);
+        let mut files = Files::new(self.tree, record, theirs, others.collect())?;
         if let Some(before) = &self.before {
             // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.
             files.set_description(before.to_text()?.into());
         }
         files.exclude(&self.excluded)?;
-        let sources = self.sources(files.sides())?;
+        let sources = self.sources(&files)?;
         files.settle_markers(self.tree, policy, self.unmerged.as_ref(), &sources)?;
         files.carry(self.tree, &sources)?;
         files.take_edits(&self.edits);

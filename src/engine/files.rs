@@ -69,6 +69,12 @@ impl Files {
         &self.sides
     }
 
+    /// The texts of the description that the files were rendered from last. After a merge of branches there can be
+    /// several.
+    pub fn descriptions(&self) -> &[String] {
+        &self.record.projects
+    }
+
     /// Sets the base of the description, of which the record has no text.
     pub fn set_description(&mut self, base: Text) {
         self.sides.at(self.conventions.description).base = Some(base);

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::Turn;
 use crate::{
-    engine::{files::Sources, reconcile::Sides},
+    engine::files::{Files, Sources},
     project::{Project, Resource},
     render::{CONVENTIONS, Origin, places},
 };
@@ -19,9 +19,9 @@ impl Turn<'_> {
     ///   item is now in another group;
     /// - a file of a new version of a kind: the same file of the version that is the kind's hub.
     ///
-    /// A derived file never starts as another file, because it would keep
-    /// the old names until `make manifests` writes it.
-    pub(super) fn sources(&self, sides: &Sides) -> Result<Sources> {
+    /// A derived file never starts as another file, because it would keep the old names until `make manifests` writes it.
+    pub(super) fn sources(&self, files: &Files) -> Result<Sources> {
+        let sides = files.sides();
         let has_base = |path: &str| sides.get(path).base.is_some();
         let is_new = |path: &str| !has_base(path) && !CONVENTIONS.is_derived(path);
         let is_gone = |path: &str| has_base(path) && sides.get(path).theirs.is_none();
@@ -33,15 +33,10 @@ impl Turn<'_> {
         }
         let is_any_gone = sides.files().any(|(path, _)| is_gone(path));
         // After a merge of branches, the record can have several projects.
-        let recorded = self.record.projects.iter();
+        let on_disk = sides.get(Project::FILE).disk.as_ref();
+        let recorded = files.descriptions().iter();
         let recorded = recorded.filter_map(|text| match &self.before {
-            Some(before)
-                if sides
-                    .get(Project::FILE)
-                    .disk
-                    .as_ref()
-                    .is_some_and(|disk| disk == text.as_str()) =>
-            {
+            Some(before) if on_disk.is_some_and(|disk| disk == text.as_str()) => {
                 Some(before.clone())
             }
             _ => Project::parse(text).ok(),
