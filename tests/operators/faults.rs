@@ -458,7 +458,12 @@ fn a_crd_can_be_created_late_and_be_away_for_a_while() {
             kubectl_waits_on(&cluster, &format!("--for=condition={condition}"));
         };
         wait(&format!("Established crd/{CRD}"));
-        run(kubectl_on(&cluster, "apply -f").arg(&object));
+        // An established kind is served at once, but kubectl finds it only when the discovery lists it.
+        let applied = wait_until("an object of the new kind", PATIENCE, || {
+            let status = kubectl_on(&cluster, "apply -f").arg(&object).status()?;
+            Ok(status.success().then_some(()))
+        });
+        applied.unwrap_or_else(|error| panic!("{error:#}"));
         wait("Ready probe/late");
     };
     come();
