@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 //! # Features
 //!
-//! - `runtime`, enabled by default: everything but `source`.
+//! - `runtime`, enabled by default: everything that an operator needs.
+//! - `schema`: schemas of CustomResourceDefinitions, made from Rust types, in the module `schema`. `runtime` has it, too.
 //! - `versions`: several versions of a kind, with a check of their schemas and the migration of stored objects.
 //! - `webhook`: admission and conversion, in the module `webhook`.
 //! - `testing`: an API server for the tests of users' controllers, in the module `testing`.
@@ -14,6 +15,8 @@
 
 #[cfg(feature = "runtime")]
 mod runtime;
+#[cfg(feature = "schema")]
+pub mod schema;
 #[cfg(feature = "source")]
 pub mod source;
 

@@ -1,0 +1,31 @@
+//! Integers. The API server knows the formats `int32` and `int64`, and checks the range of both; it reads no integer of
+//! more than 64 bits with a sign.
+
+use serde_json::{Value, json};
+
+use super::Object;
+
+/// Replaces a format of schemars by the bounds of the type, or by a format of Kubernetes.
+pub fn rewrite(schema: &mut Object) {
+    let format = schema.get("format").and_then(Value::as_str);
+    let (minimum, maximum) = match format.unwrap_or_default() {
+        "int8" => (json!(i8::MIN), json!(i8::MAX)),
+        "int16" => (json!(i16::MIN), json!(i16::MAX)),
+        "uint8" => (json!(0), json!(u8::MAX)),
+        "uint16" => (json!(0), json!(u16::MAX)),
+        "uint32" => (json!(0), json!(u32::MAX)),
+        "uint" | "uint64" | "uint128" => {
+            schema.entry("minimum").or_insert(json!(0));
+            schema.insert("format".to_owned(), json!("int64"));
+            return;
+        }
+        "int" | "int128" => {
+            schema.insert("format".to_owned(), json!("int64"));
+            return;
+        }
+        _ => return,
+    };
+    schema.remove("format");
+    schema.entry("minimum").or_insert(minimum);
+    schema.entry("maximum").or_insert(maximum);
+}

@@ -1,0 +1,400 @@
+use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
+use schemars::{JsonSchema, generate::SchemaSettings, transform::AddNullable};
+use serde::{Deserialize, Serialize};
+
+use super::*;
+
+#[allow(dead_code, reason = "the schemas of the types are tested")]
+mod shapes {
+    use super::structural;
+    include!("tests/shapes.rs");
+}
+use shapes::{Shapes, Source};
+
+/// A spec with one field.
+#[derive(JsonSchema, Deserialize, Serialize)]
+#[schemars(transform = structural)]
+struct Spec<T> {
+    field: T,
+}
+
+/// The schema that kube makes of `T`, the type of a spec.
+fn of_kube<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::openapi3().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let generator = settings
+        .with_transform(AddNullable::default())
+        .with_transform(StructuralSchemaRewriter)
+        .with_transform(OptionalEnum)
+        .with_transform(OptionalIntOrString)
+        .into_generator();
+    serde_json::to_value(generator.into_root_schema_for::<T>()).expect("a schema is JSON")
+}
+
+/// The schema of a field of the type `T`.
+fn field<T: JsonSchema>() -> Value {
+    of_kube::<Spec<T>>()["properties"]["field"].take()
+}
+
+/// What the check says of a kind whose spec has `schema`.
+fn faults(schema: Value) -> String {
+    let crd = json!({"spec": {
+        "names": {"kind": "Site"},
+        "versions": [{
+            "name": "v1",
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
+        }],
+    }});
+    let checked = check(&[crd]);
+    checked
+        .err()
+        .map(|faults| faults.to_string())
+        .unwrap_or_default()
+}
+
+/// What the check says of a field of the type `T`.
+fn refused<T: JsonSchema>() -> String {
+    faults(of_kube::<Spec<T>>())
+}
+
+#[test]
+fn each_shape_that_has_a_schema_gets_one() {
+    assert_eq!(faults(of_kube::<Shapes>()), "");
+}
+
+#[test]
+fn a_tagged_enum_is_one_object_with_rules() {
+    let schema = field::<Source>();
+    let kind = &schema["properties"]["kind"];
+    assert_eq!(kind["enum"], json!(["git", "inline", "newtype", "nothing"]));
+    assert_eq!(kind["description"], "git: A repository.\n\ninline: A text.");
+    assert_eq!(schema["required"], json!(["kind"]));
+    let all = schema["x-kubernetes-validations"]
+        .as_array()
+        .expect("rules");
+    let rules: Vec<String> = all
+        .iter()
+        .map(|rule| {
+            format!(
+                "{}: {}",
+                rule["message"].as_str().unwrap(),
+                rule["rule"].as_str().unwrap()
+            )
+        })
+        .collect();
+    let expected = [
+        "text is required when kind is inline: self.kind != 'inline' || has(self.text)",
+        "text is allowed only when kind is inline: self.kind == 'inline' || !has(self.text)",
+        "url is required when kind is git or inline: !(self.kind in ['git', 'inline']) || has(self.url)",
+        "in is required when kind is newtype: self.kind != 'newtype' || has(self.__in__)",
+        "a-b is allowed only when kind is newtype: self.kind == 'newtype' || !has(self.a__dash__b)",
+    ];
+    for rule in expected {
+        assert!(
+            rules.iter().any(|known| known == rule),
+            "{rule}: {rules:#?}"
+        );
+    }
+    // serde fills it: the API server would write it into objects of other variants.
+    assert_eq!(schema["properties"]["branch"], json!({"type": "string"}));
+}
+
+#[test]
+fn the_transform_changes_nothing_when_it_runs_again() {
+    #[derive(JsonSchema)]
+    #[schemars(transform = structural)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Again {
+        field: Shapes,
+    }
+
+    let mut twice = of_kube::<Again>()["properties"]["field"].take();
+    let mut once = of_kube::<Shapes>();
+    for schema in [&mut twice, &mut once] {
+        let schema = schema.as_object_mut().expect("an object");
+        schema.remove("title");
+        schema.remove("description");
+    }
+    assert_eq!(twice, once);
+}
+
+#[test]
+fn what_kube_takes_renders_as_before() {
+    #[derive(JsonSchema)]
+    struct Plain<T> {
+        #[allow(dead_code, reason = "its schema is tested")]
+        field: T,
+    }
+
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum External {
+        /// A repository.
+        Git {
+            url: String,
+        },
+        Inline(Vec<String>),
+        Nothing {},
+    }
+
+    fn assert_same<T: JsonSchema>() {
+        assert_eq!(field::<T>(), of_kube::<Plain<T>>()["properties"]["field"]);
+    }
+
+    assert_same::<External>();
+    assert_same::<Option<External>>();
+    assert_same::<shapes::Level>();
+    assert_same::<Option<shapes::Level>>();
+    assert_same::<Vec<Option<String>>>();
+    assert_same::<std::collections::BTreeMap<String, i32>>();
+    assert_same::<std::collections::BTreeSet<i64>>();
+    assert_same::<k8s_openapi::api::core::v1::PodSpec>();
+    assert_same::<Vec<k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition>>();
+}
+
+#[test]
+fn what_has_no_schema_is_told_with_the_way_out() {
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Mixed {
+        None,
+        Git { url: String },
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind", content = "content")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Contents {
+        Text(String),
+        Number(i32),
+    }
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Different {
+        One { size: i32 },
+        Other { size: String },
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Node {
+        children: Vec<Node>,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Parent {
+        kind: String,
+        #[serde(flatten)]
+        source: Source,
+    }
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Unreachable {
+        One {
+            #[serde(rename = "$x")]
+            x: i32,
+        },
+        Other,
+    }
+
+    let told = [
+        (
+            refused::<Mixed>(),
+            "spec.field",
+            r#"add `#[serde(tag = "kind")]`"#,
+        ),
+        (
+            refused::<OneOrMany>(),
+            "spec.field",
+            "untagged enum of values of different types",
+        ),
+        (refused::<Contents>(), "spec.field", "or both structs"),
+        (
+            refused::<Different>(),
+            "spec.field",
+            "`size` is in variant `One` and in variant `Other`",
+        ),
+        (
+            refused::<Vec<(String, i32)>>(),
+            "spec.field[]",
+            "a tuple has no schema: make it a struct",
+        ),
+        (
+            refused::<Node>(),
+            "spec.field.children[]",
+            "refer to the other value by name",
+        ),
+        (
+            refused::<serde_json::Value>(),
+            "spec.field",
+            "make it a struct",
+        ),
+        (
+            refused::<Vec<serde_json::Value>>(),
+            "spec.field[]",
+            "make it a struct",
+        ),
+        (refused::<()>(), "spec.field", "use a `bool`"),
+        (
+            refused::<Parent>(),
+            "spec.field",
+            "`kind` is in the object that has the enum",
+        ),
+        (
+            refused::<Unreachable>(),
+            "spec.field",
+            "no CEL rule can name the field `$x`",
+        ),
+    ];
+    for (faults, path, way_out) in told {
+        assert!(
+            faults.starts_with(&format!("Site v1: {path}: ")),
+            "{path}: {faults}"
+        );
+        assert!(faults.contains(way_out), "{way_out}: {faults}");
+        assert_eq!(faults.lines().count(), 1, "{faults}");
+    }
+}
+
+#[test]
+fn an_author_can_open_each_place_that_has_no_schema() {
+    #[derive(JsonSchema)]
+    #[schemars(transform = structural)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Open {
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        value: serde_json::Value,
+        /// A pair.
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        pair: (String, i32),
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        values: Vec<serde_json::Value>,
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        children: Vec<Open>,
+    }
+
+    let schema = of_kube::<Open>();
+    assert_eq!(faults(schema.clone()), "");
+    let open = json!({"x-kubernetes-preserve-unknown-fields": true});
+    for name in ["value", "values", "children"] {
+        assert_eq!(schema["properties"][name], open, "{name}");
+    }
+    assert_eq!(schema["properties"]["pair"]["description"], "A pair.");
+}
+
+#[test]
+fn integers_have_the_range_of_their_type() {
+    let expected = [
+        (
+            field::<u8>(),
+            json!({"type": "integer", "minimum": 0, "maximum": 255}),
+        ),
+        (
+            field::<u32>(),
+            json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}),
+        ),
+        (
+            field::<u64>(),
+            json!({"type": "integer", "minimum": 0, "format": "int64"}),
+        ),
+        (
+            field::<usize>(),
+            json!({"type": "integer", "minimum": 0, "format": "int64"}),
+        ),
+        (
+            field::<i128>(),
+            json!({"type": "integer", "format": "int64"}),
+        ),
+        (
+            field::<i32>(),
+            json!({"type": "integer", "format": "int32"}),
+        ),
+    ];
+    for (schema, expected) in expected {
+        assert_eq!(schema, expected);
+    }
+}
+
+#[test]
+fn names_and_values_in_rules_are_escaped() {
+    let names = [
+        ("git-url", Some("git__dash__url")),
+        ("in", Some("__in__")),
+        ("namespace", Some("__namespace__")),
+        ("a.b/c", Some("a__dot__b__slash__c")),
+        ("a__b", Some("a__underscores__b")),
+        ("$x", None),
+        ("1x", None),
+    ];
+    for (name, escaped) in names {
+        assert_eq!(cel::field(name).as_deref(), escaped, "{name}");
+    }
+    assert_eq!(cel::text(r"it's a \"), r"'it\'s a \\'");
+}
+
+#[test]
+fn the_check_says_what_an_api_server_refuses() {
+    let list = |schema: Value| json!({"type": "object", "properties": {"list": schema}});
+    let item = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let cases = [
+        (json!({"properties": {}}), "spec: the schema has no type"),
+        (
+            list(json!({"type": "array"})),
+            "spec.list: the items of the list have no schema",
+        ),
+        (
+            list(json!({
+                "type": "array",
+                "items": item,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+            })),
+            "spec.list: the key `name` of the list is neither required nor has a default",
+        ),
+        (
+            list(json!({
+                "type": "array",
+                "items": item,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["id"],
+            })),
+            "spec.list: the items have no field `id`",
+        ),
+        (
+            list(json!({"type": "array", "items": item, "x-kubernetes-list-type": "set"})),
+            "spec.list: the items of a set are texts, numbers or bools",
+        ),
+        (
+            list(json!({"type": "integer", "minimum": 1, "default": 0})),
+            "spec.list: the default does not fit the schema: 0 is less than the minimum",
+        ),
+        (
+            json!({"type": "object", "properties": {}, "oneOf": [{"type": "object"}]}),
+            "spec: a variant of the enum sets `type`",
+        ),
+        (
+            json!({
+                "type": "object",
+                "properties": {"a": {"type": "string"}},
+                "additionalProperties": {"type": "string"},
+            }),
+            "spec: an object has either fields or the keys of a map",
+        ),
+    ];
+    for (schema, expected) in cases {
+        let faults = faults(schema);
+        assert!(
+            faults.starts_with(&format!("Site v1: {expected}")),
+            "{expected}: {faults}"
+        );
+    }
+}

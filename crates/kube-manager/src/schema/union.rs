@@ -1,0 +1,764 @@
+//! Enums, which schemars writes as `oneOf` and `anyOf`. kube turns some of them into schemas of Kubernetes; the others
+//! are turned here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::{INT_OR_STRING, OPEN, Object, RULES, add_rules, cel, mark, rewrite as rewrite_schema};
+
+/// The keys of schemas of which a value fits one, or at least one.
+const UNIONS: [&str; 2] = ["oneOf", "anyOf"];
+
+/// Rewrites the unions of `schema`: that of an enum, and those of flattened enums.
+pub fn rewrite(schema: &mut Object) {
+    // serde flattens several enums into one object: each is a union of its own.
+    if let Some(Value::Array(parts)) = schema.remove("allOf") {
+        let mut others = Vec::new();
+        for part in parts {
+            match Union::of_part(&part) {
+                Some(union) => union.join_flattened(schema, &mut others),
+                None => others.push(part),
+            }
+        }
+        if !others.is_empty() {
+            schema.insert("allOf".to_owned(), Value::Array(others));
+        }
+    }
+    for key in UNIONS {
+        if let Some(Value::Array(variants)) = schema.remove(key) {
+            Union::new(key, variants).join(schema);
+        }
+    }
+}
+
+/// The variants of an enum.
+struct Union {
+    /// `oneOf` or `anyOf`.
+    key: &'static str,
+    /// The schemas of the variants, which are rewritten.
+    variants: Vec<Object>,
+    /// Whether the value may be null.
+    nullable: bool,
+    /// Whether the object may have no variant: an optional flattened enum.
+    optional: bool,
+}
+
+impl Union {
+    fn new(key: &'static str, variants: Vec<Value>) -> Self {
+        let mut union = Self {
+            key,
+            variants: Vec::new(),
+            nullable: false,
+            optional: false,
+        };
+        for variant in variants {
+            match variant {
+                Value::Object(variant) if variant.is_empty() => union.optional = true,
+                Value::Object(variant) if is_null(&variant) => union.nullable = true,
+                Value::Object(variant) => union.variants.push(variant),
+                // A variant that takes any value.
+                _ => union.variants.push(Object::new()),
+            }
+        }
+        // An optional enum is a union in a union.
+        if let [only] = union.variants.as_mut_slice()
+            && let Some(inner) = UNIONS.into_iter().find(|key| only.contains_key(*key))
+            && only.len() == 1
+            && let Some(Value::Array(variants)) = only.remove(inner)
+        {
+            let inner = Self::new(inner, variants);
+            return Self {
+                nullable: inner.nullable || union.nullable,
+                optional: inner.optional || union.optional,
+                ..inner
+            };
+        }
+        union.variants.iter_mut().for_each(rewrite_schema);
+        union
+    }
+
+    /// The union that is `part` of an `allOf`.
+    fn of_part(part: &Value) -> Option<Self> {
+        let part = part.as_object().filter(|part| part.len() == 1)?;
+        let key = UNIONS.into_iter().find(|key| part.contains_key(*key))?;
+        let variants = part[key].as_array()?.clone();
+        Some(Self::new(key, variants))
+    }
+
+    /// Adds the union to the schema whose only union it is.
+    fn join(self, schema: &mut Object) {
+        if let Err(reason) = self.try_join(schema) {
+            mark::refuse(schema, reason);
+        }
+    }
+
+    fn try_join(mut self, schema: &mut Object) -> Result<(), String> {
+        if self.nullable {
+            schema.insert("nullable".to_owned(), json!(true));
+        }
+        match self.content()? {
+            Content::Tagged(tag) => self.merge(&tag, schema),
+            Content::Scalars => self.join_scalars(schema),
+            Content::Objects => {
+                self.prepare_fields(schema)?;
+                self.keep(schema);
+                Ok(())
+            }
+            Content::OfKube => {
+                self.keep(schema);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds the union of a flattened enum that is not the only one. `others` gets what is left for `allOf`.
+    fn join_flattened(mut self, schema: &mut Object, others: &mut Vec<Value>) {
+        let joined = match self.content() {
+            Ok(Content::Tagged(tag)) => self.merge(&tag, schema),
+            Ok(Content::Objects) => self
+                .prepare_fields(schema)
+                .map(|()| others.push(self.hoist(schema))),
+            // This union was joined before.
+            Ok(Content::OfKube) => {
+                others.push(self.hoist(schema));
+                Ok(())
+            }
+            Ok(Content::Scalars) => Err(mark::UNIT.to_owned()),
+            Err(reason) => Err(reason),
+        };
+        if let Err(reason) = joined {
+            mark::refuse(schema, reason);
+        }
+    }
+
+    /// Puts the union back, for kube.
+    fn keep(self, schema: &mut Object) {
+        let mut variants: Vec<Value> = self.variants.into_iter().map(Value::Object).collect();
+        let mut key = self.key;
+        if self.optional {
+            if key == "oneOf" {
+                variants = vec![json!({key: variants})];
+            }
+            key = "anyOf";
+            variants.push(json!({}));
+        }
+        if self.nullable {
+            // kube knows an optional value by these two variants.
+            schema.remove("nullable");
+            if variants.len() > 1 {
+                variants = vec![json!({key: variants})];
+            }
+            key = "anyOf";
+            variants.push(json!({"type": "null"}));
+        }
+        schema.insert(key.to_owned(), Value::Array(variants));
+    }
+
+    /// Moves the fields of the variants to `schema`, and returns which of them a variant needs.
+    fn hoist(self, schema: &mut Object) -> Value {
+        let mut needed = Vec::new();
+        for mut variant in self.variants {
+            if let Some(Value::Object(fields)) = variant.remove("properties") {
+                let mut all = object(schema.remove("properties"));
+                for (name, field) in fields {
+                    all.entry(name).or_insert(field);
+                }
+                schema.insert("properties".to_owned(), Value::Object(all));
+            }
+            let required = variant.remove("required").unwrap_or_else(|| json!([]));
+            needed.push(json!({"required": required}));
+        }
+        if self.optional {
+            needed.push(json!({}));
+            return json!({"anyOf": needed});
+        }
+        json!({self.key: needed})
+    }
+
+    /// What the variants have in common.
+    fn content(&self) -> Result<Content, String> {
+        if let Some(tag) = self.tag() {
+            return Ok(Content::Tagged(tag));
+        }
+        if let Some(reason) = self.variants.iter().find_map(mark::reason) {
+            return Err(reason.to_owned());
+        }
+        let types: BTreeSet<&str> = self.variants.iter().map(type_of).collect();
+        let types: Vec<&str> = types.into_iter().collect();
+        let is_texts_of_kube = self.key == "oneOf" && types == ["string"];
+        match types.as_slice() {
+            // The texts of an enum without data, or one value that may be null.
+            _ if is_texts_of_kube || self.variants.len() == 1 => Ok(Content::OfKube),
+            ["object"] => Ok(Content::Objects),
+            ["object", "string"] if self.key == "oneOf" => Err(mark::MIXED_VARIANTS.to_owned()),
+            ["boolean"]
+            | ["integer"]
+            | ["number"]
+            | ["string"]
+            | ["integer", "number"]
+            | ["integer", "string"]
+            | ["int-or-string", ..] => Ok(Content::Scalars),
+            // A union of what a schema elsewhere describes, such as `required` alone.
+            [""] => Ok(Content::OfKube),
+            _ => Err(mark::MIXED_TYPES.to_owned()),
+        }
+    }
+
+    /// The field that tells the variants apart: a text that is different in each variant.
+    fn tag(&self) -> Option<String> {
+        let fields = self.variants.first()?.get("properties")?.as_object()?;
+        fields.keys().find(|name| self.is_tag(name)).cloned()
+    }
+
+    fn is_tag(&self, name: &str) -> bool {
+        let values = self
+            .variants
+            .iter()
+            .map(|variant| value_of_tag(variant, name));
+        let Some(values) = values.collect::<Option<BTreeSet<&str>>>() else {
+            return false;
+        };
+        // An externally tagged enum with one variant has such a field, too, but not as a text of its own.
+        values.len() == self.variants.len()
+    }
+
+    /// Makes fields equal that differ only in their description, and removes the defaults of fields, which the API
+    /// server would write into the objects of the other variants.
+    fn prepare_fields(&mut self, schema: &Object) -> Result<(), String> {
+        let own = properties(schema).into_iter().flatten();
+        let mut known: BTreeMap<String, (String, Value)> = own
+            .map(|(name, field)| (name.clone(), (BESIDE.to_owned(), field.clone())))
+            .collect();
+        for (index, variant) in self.variants.iter_mut().enumerate() {
+            let place = format!("variant {}", index + 1);
+            if self.key == "anyOf" {
+                variant.remove("description");
+                variant.remove("title");
+            }
+            let Some(Value::Object(fields)) = variant.get_mut("properties") else {
+                continue;
+            };
+            for (name, field) in fields {
+                if let Some(field) = field.as_object_mut() {
+                    field.remove("default");
+                }
+                match known.get(name) {
+                    Some((_, other)) if is_same(other, field) => *field = other.clone(),
+                    Some((other, _)) => return Err(differs(name, [other, &place])),
+                    None => {
+                        known.insert(name.clone(), (place.clone(), field.clone()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Joins variants that are not objects.
+    fn join_scalars(self, schema: &mut Object) -> Result<(), String> {
+        let types: BTreeSet<&str> = self.variants.iter().map(type_of).collect();
+        let is_number = |name: &str| matches!(name, "integer" | "number");
+        if types.iter().all(|name| is_number(name)) {
+            // Each integer is a number.
+            let name = if types.contains("number") {
+                "number"
+            } else {
+                "integer"
+            };
+            schema.insert("type".to_owned(), json!(name));
+        } else if types.len() == 1 && !types.contains("int-or-string") {
+            schema.extend(types.first().map(|name| ("type".to_owned(), json!(name))));
+        } else {
+            if types.contains("boolean") || types.contains("number") || types.contains("object") {
+                return Err(mark::MIXED_TYPES.to_owned());
+            }
+            schema.insert(INT_OR_STRING.to_owned(), json!(true));
+        }
+        let numbers: Vec<&Object> = self
+            .variants
+            .iter()
+            .filter(|variant| is_number(type_of(variant)))
+            .collect();
+        // A bound of all numbers is a bound of the union.
+        for (key, is_lower) in [("minimum", true), ("maximum", false)] {
+            let bounds = numbers.iter().map(|number| number.get(key));
+            let Some(bounds) = bounds.collect::<Option<Vec<&Value>>>() else {
+                continue;
+            };
+            let outermost = bounds.into_iter().reduce(|one, other| {
+                if (one.as_f64() <= other.as_f64()) == is_lower {
+                    one
+                } else {
+                    other
+                }
+            });
+            schema.extend(outermost.map(|bound| (key.to_owned(), bound.clone())));
+        }
+        let texts: Vec<&Object> = self
+            .variants
+            .iter()
+            .filter(|variant| type_of(variant) == "string")
+            .collect();
+        // The checks of a text do not affect numbers. Those of several kinds of texts would all have to hold.
+        if let [text] = texts.as_slice()
+            && !types.contains("int-or-string")
+        {
+            for key in ["pattern", "minLength", "maxLength", "format"] {
+                schema.extend(text.get(key).map(|value| (key.to_owned(), value.clone())));
+            }
+            if let Some(Value::Array(values)) = text.get("enum") {
+                let values: Vec<String> = values
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(literal)
+                    .collect();
+                schema.insert(
+                    "pattern".to_owned(),
+                    json!(format!("^({})$", values.join("|"))),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one object of the variants, which `tag` tells apart.
+    fn merge(self, tag: &str, schema: &mut Object) -> Result<(), String> {
+        let mut merged = Merged::new(tag, self.optional)?;
+        let content = self.content_field(tag);
+        for variant in self.variants {
+            merged.add(variant, content.as_deref())?;
+        }
+        merged.join(schema, content.as_deref())
+    }
+
+    /// The one field beside the tag of an adjacently tagged enum, if the contents of its variants differ.
+    fn content_field(&self, tag: &str) -> Option<String> {
+        let mut contents: Vec<(&String, &Value)> = Vec::new();
+        for variant in &self.variants {
+            let mut others = properties(variant)?.iter().filter(|(name, _)| *name != tag);
+            contents.extend(others.next());
+            if others.next().is_some() {
+                return None;
+            }
+        }
+        let (name, first) = contents.first()?;
+        let is_one_field = contents.iter().all(|(other, _)| other == name);
+        let are_equal = contents.iter().all(|(_, content)| is_same(content, first));
+        let are_objects = contents
+            .iter()
+            .all(|(_, content)| content["type"] == "object");
+        (is_one_field && are_objects && !are_equal).then(|| (*name).clone())
+    }
+}
+
+/// What the variants of an enum have in common.
+enum Content {
+    /// They are objects that the value of this field tells apart.
+    Tagged(String),
+    /// They are objects.
+    Objects,
+    /// They are numbers, texts or bools.
+    Scalars,
+    /// kube knows what to do.
+    OfKube,
+}
+
+/// One object with the fields of all variants of a tagged enum.
+struct Merged<'a> {
+    tag: &'a str,
+    /// The tag in a rule.
+    tag_in_rule: String,
+    /// Whether the tag may be missing.
+    optional: bool,
+    /// The values of the tag, with the descriptions of the variants.
+    values: Vec<(String, Option<String>)>,
+    fields: Vec<Field>,
+    /// The rules of single variants.
+    rules: Vec<Value>,
+}
+
+/// A field of some variants.
+struct Field {
+    /// The path of the field: its name, or the names of the content and of the field.
+    path: Vec<String>,
+    schema: Value,
+    /// The values of the tag with which the field may be present.
+    allowed: Vec<String>,
+    /// The values of the tag with which the field must be present.
+    required: Vec<String>,
+}
+
+impl<'a> Merged<'a> {
+    fn new(tag: &'a str, optional: bool) -> Result<Self, String> {
+        let tag_in_rule = cel::field(tag).ok_or_else(|| unreachable(tag))?;
+        Ok(Self {
+            tag,
+            tag_in_rule,
+            optional,
+            values: Vec::new(),
+            fields: Vec::new(),
+            rules: Vec::new(),
+        })
+    }
+
+    /// Adds a variant. `content` is the name of the field whose contents are merged, too.
+    fn add(&mut self, mut variant: Object, content: Option<&str>) -> Result<(), String> {
+        let value = value_of_tag(&variant, self.tag)
+            .unwrap_or_default()
+            .to_owned();
+        let description = variant.get("description").and_then(Value::as_str);
+        self.values
+            .push((value.clone(), description.map(str::to_owned)));
+        let required = names(&variant);
+        let fields = variant.remove("properties");
+        let rules = variant.remove(RULES);
+        check_variant(&variant, &value)?;
+        for (name, field) in object(fields) {
+            if name == self.tag {
+                continue;
+            }
+            let is_required = required.contains(&name);
+            if Some(name.as_str()) == content {
+                self.add_content(&name, field, &value, is_required)?;
+            } else {
+                self.add_field(vec![name], field, &value, is_required)?;
+            }
+        }
+        for rule in rules
+            .as_ref()
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            self.rules.push(self.rule_of_variant(rule, &value));
+        }
+        Ok(())
+    }
+
+    /// Adds the content of a variant: an object, whose fields become fields of the one content.
+    fn add_content(
+        &mut self,
+        name: &str,
+        content: Value,
+        value: &str,
+        is_required: bool,
+    ) -> Result<(), String> {
+        let mut content = object(Some(content));
+        if content.contains_key(RULES) {
+            return Err(format!(
+                "the content of the variant `{value}` has rules of its own, which would hold for each variant: remove \
+                 `content` from the attribute of serde, so that the fields are beside the tag"
+            ));
+        }
+        let required = names(&content);
+        let fields = content.remove("properties");
+        content.remove("default");
+        check_variant(&content, value)?;
+        let empty = json!({"type": "object", "properties": {}});
+        self.add_field(vec![name.to_owned()], empty, value, is_required)?;
+        for (inner, field) in object(fields) {
+            let is_required = is_required && required.contains(&inner);
+            self.add_field(vec![name.to_owned(), inner], field, value, is_required)?;
+        }
+        Ok(())
+    }
+
+    fn add_field(
+        &mut self,
+        path: Vec<String>,
+        mut schema: Value,
+        value: &str,
+        is_required: bool,
+    ) -> Result<(), String> {
+        if let Some(schema) = schema.as_object_mut() {
+            schema.remove("default");
+        }
+        let mut known = self.fields.iter_mut();
+        let field = match known.find(|field| field.path == path) {
+            Some(field) if is_same(&field.schema, &schema) => field,
+            Some(field) => {
+                let places = [&field.allowed[0], value].map(|value| format!("variant `{value}`"));
+                return Err(differs(&path.join("."), [&places[0], &places[1]]));
+            }
+            None => {
+                self.fields.push(Field {
+                    path,
+                    schema,
+                    allowed: Vec::new(),
+                    required: Vec::new(),
+                });
+                let last = self.fields.len() - 1;
+                &mut self.fields[last]
+            }
+        };
+        field.allowed.push(value.to_owned());
+        if is_required {
+            field.required.push(value.to_owned());
+        }
+        Ok(())
+    }
+
+    /// A rule that holds only for one variant.
+    fn rule_of_variant(&self, rule: &Value, value: &str) -> Value {
+        let text = rule["rule"].as_str().unwrap_or_default();
+        let mut unless = self.is_other("self", &[value]);
+        if text.contains("oldSelf") {
+            unless = format!("{unless} || {}", self.is_other("oldSelf", &[value]));
+        }
+        let mut limited = rule.clone();
+        limited["rule"] = json!(format!("{unless} || ({text})"));
+        limited
+    }
+
+    /// The condition that the tag of `object` has one of `values`.
+    fn is_one_of(&self, object: &str, values: &[&str]) -> String {
+        let tag = format!("{object}.{}", self.tag_in_rule);
+        let is = match values {
+            [value] => format!("{tag} == {}", cel::text(value)),
+            _ => format!("{tag} in {}", cel::list(values)),
+        };
+        if self.optional {
+            format!("has({tag}) && {is}")
+        } else {
+            is
+        }
+    }
+
+    /// The condition that the tag of `object` has none of `values`.
+    fn is_other(&self, object: &str, values: &[&str]) -> String {
+        let tag = format!("{object}.{}", self.tag_in_rule);
+        let is_not = match values {
+            [value] => format!("{tag} != {}", cel::text(value)),
+            _ => format!("!({tag} in {})", cel::list(values)),
+        };
+        if self.optional {
+            format!("!has({tag}) || {is_not}")
+        } else {
+            is_not
+        }
+    }
+
+    /// The rules for the presence of `field`.
+    fn rules_of(&self, field: &Field) -> Result<Vec<Value>, String> {
+        let mut reached = "self".to_owned();
+        let mut present = Vec::new();
+        for name in &field.path {
+            let escaped = cel::field(name).ok_or_else(|| unreachable(name))?;
+            reached = format!("{reached}.{escaped}");
+            present.push(format!("has({reached})"));
+        }
+        let name = field.path.join(".");
+        let is_for_all = |values: &[String]| !self.optional && values.len() == self.values.len();
+        let mut rules = Vec::new();
+        if !field.required.is_empty() && !is_for_all(&field.required) {
+            let required: Vec<&str> = field.required.iter().map(String::as_str).collect();
+            rules.push(json!({
+                "rule": format!("{} || {}", self.is_other("self", &required), present.join(" && ")),
+                "message": format!("{name} is required when {} is {}", self.tag, or(&required)),
+            }));
+        }
+        if !is_for_all(&field.allowed) {
+            let allowed: Vec<&str> = field.allowed.iter().map(String::as_str).collect();
+            let absent: Vec<String> = present.iter().map(|has| format!("!{has}")).collect();
+            rules.push(json!({
+                "rule": format!("{} || {}", self.is_one_of("self", &allowed), absent.join(" || ")),
+                "message": format!("{name} is allowed only when {} is {}", self.tag, or(&allowed)),
+            }));
+        }
+        Ok(rules)
+    }
+
+    /// Adds the object to `schema`, which may have fields already.
+    fn join(mut self, schema: &mut Object, content: Option<&str>) -> Result<(), String> {
+        let mut rules = Vec::new();
+        let mut required = Vec::new();
+        if !self.optional {
+            required.push(json!(self.tag));
+        }
+        for field in &self.fields {
+            if properties(schema).is_some_and(|known| known.contains_key(&field.path[0])) {
+                // serde gives the value to the object that the enum is flattened into.
+                let place = format!("variant `{}`", field.allowed[0]);
+                return Err(differs(&field.path[0], [BESIDE, &place]));
+            }
+            rules.extend(self.rules_of(field)?);
+        }
+        rules.append(&mut self.rules);
+        if properties(schema).is_some_and(|known| known.contains_key(self.tag)) {
+            return Err(differs(self.tag, [BESIDE, "the tag of the enum"]));
+        }
+        let is_for_all =
+            |field: &Field| !self.optional && field.required.len() == self.values.len();
+        let mut content_required = Vec::new();
+        for field in self.fields.iter().filter(|field| is_for_all(field)) {
+            match field.path.as_slice() {
+                [name] => required.push(json!(name)),
+                [_, inner] => content_required.push(json!(inner)),
+                _ => {}
+            }
+        }
+
+        schema.insert("type".to_owned(), json!("object"));
+        let mut tag = json!({"type": "string"});
+        tag["enum"] = self.values.iter().map(|(value, _)| json!(value)).collect();
+        let described = self.values.iter().filter_map(|(value, description)| {
+            let description = description.as_ref()?;
+            Some(format!("{value}: {description}"))
+        });
+        let described: Vec<String> = described.collect();
+        if !described.is_empty() {
+            tag["description"] = json!(described.join("\n\n"));
+        }
+        let mut all = object(schema.remove("properties"));
+        all.insert(self.tag.to_owned(), tag);
+        for field in self.fields {
+            match field.path.as_slice() {
+                [content, name] => all[content]["properties"][name] = field.schema,
+                _ => {
+                    all.insert(field.path.concat(), field.schema);
+                }
+            }
+        }
+        if let Some(content) = content
+            && !content_required.is_empty()
+        {
+            all[content]["required"] = Value::Array(content_required);
+        }
+        schema.insert("properties".to_owned(), Value::Object(all));
+        if !required.is_empty() {
+            let known = schema.entry("required").or_insert_with(|| json!([]));
+            if let Some(known) = known.as_array_mut() {
+                known.extend(required);
+            }
+        }
+        schema.remove("additionalProperties");
+        schema.remove("unevaluatedProperties");
+        add_rules(schema, rules);
+        Ok(())
+    }
+}
+
+/// Refuses a variant that has more than fields, such as the values of a map.
+fn check_variant(variant: &Object, value: &str) -> Result<(), String> {
+    const KNOWN: [&str; 7] = [
+        "additionalProperties",
+        "description",
+        "required",
+        "title",
+        "type",
+        "unevaluatedProperties",
+        "nullable",
+    ];
+    let is_map = matches!(variant.get("additionalProperties"), Some(Value::Object(_)));
+    let has_more = variant.keys().any(|key| !KNOWN.contains(&key.as_str()));
+    if is_map || has_more || variant.contains_key(OPEN) {
+        return Err(format!(
+            "the variant `{value}` has more than fields of its own, such as a map or another enum: put this into a \
+             field of the variant"
+        ));
+    }
+    Ok(())
+}
+
+/// The place of a field of the object that an enum is flattened into.
+const BESIDE: &str = "the object that has the enum";
+
+/// What a field says that means different things in two places.
+fn differs(name: &str, [one, other]: [&str; 2]) -> String {
+    format!(
+        "the field `{name}` is in {one} and in {other}, with different types: give one of them another name, or make \
+         both the same type, or both structs"
+    )
+}
+
+/// What a field says whose name no rule can write.
+fn unreachable(name: &str) -> String {
+    format!(
+        "no CEL rule can name the field `{name}`: begin it with a letter, and use letters, digits and `_`"
+    )
+}
+
+/// `a`, `a or b`, or `a, b or c`.
+fn or(values: &[&str]) -> String {
+    match values {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => values.concat(),
+    }
+}
+
+/// A pattern that matches `text` alone.
+fn literal(text: &str) -> String {
+    let mut pattern = String::new();
+    for character in text.chars() {
+        if r"\.+*?()|[]{}^$".contains(character) {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
+fn is_null(variant: &Object) -> bool {
+    variant.get("type").is_some_and(|name| *name == "null")
+}
+
+/// The type of a variant's values; empty if the schema does not say it.
+fn type_of(variant: &Object) -> &str {
+    if variant.contains_key(INT_OR_STRING) {
+        return "int-or-string";
+    }
+    match variant.get("type") {
+        Some(Value::String(name)) => name,
+        // A variant that may be null: no other variant is.
+        Some(Value::Array(names)) => names.first().and_then(Value::as_str).unwrap_or_default(),
+        _ => "",
+    }
+}
+
+fn properties(schema: &Object) -> Option<&Map<String, Value>> {
+    schema.get("properties")?.as_object()
+}
+
+fn object(value: Option<Value>) -> Object {
+    match value {
+        Some(Value::Object(object)) => object,
+        _ => Object::new(),
+    }
+}
+
+/// The names of the fields that `schema` requires.
+fn names(schema: &Object) -> BTreeSet<String> {
+    let names = schema.get("required").and_then(Value::as_array);
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    names.map(str::to_owned).collect()
+}
+
+/// The text that the field `name` must be in `variant`.
+fn value_of_tag<'a>(variant: &'a Object, name: &str) -> Option<&'a str> {
+    let tag = properties(variant)?.get(name)?;
+    if !names(variant).contains(name) {
+        return None;
+    }
+    if let Some(value) = tag.get("const") {
+        return value.as_str();
+    }
+    match tag.get("enum")?.as_array()?.as_slice() {
+        [value] => value.as_str(),
+        _ => None,
+    }
+}
+
+/// Whether two schemas are equal but for their descriptions.
+fn is_same(one: &Value, other: &Value) -> bool {
+    fn bare(schema: &Value) -> Value {
+        let mut bare = schema.clone();
+        if let Some(bare) = bare.as_object_mut() {
+            bare.remove("description");
+            bare.remove("title");
+            bare.remove("default");
+        }
+        bare
+    }
+    bare(one) == bare(other)
+}
