@@ -155,12 +155,7 @@ fn a_first_project_has_no_more_of_it_than_it_uses() {
         }
     }
     let manifest = &copy["Cargo.toml"];
-    for name in [
-        "webhook = ",
-        "json-patch",
-        "optional",
-        "serde_path_to_error",
-    ] {
+    for name in ["webhook = ", "json-patch", "serde_path_to_error"] {
         assert!(!manifest.contains(name), "{name}: {manifest}");
     }
 }
@@ -179,19 +174,19 @@ fn what_only_some_projects_use_of_it_comes_and_goes() {
         (
             &[webhook][..],
             &[Part::Testing, Part::Webhook][..],
-            "\"webhook\"",
+            &["runtime", "webhook"][..],
             &[delete_webhook][..],
         ),
         (
             &[version],
             &[Part::Testing, Part::Versions],
-            "\"versions\"",
+            &["runtime", "versions"],
             &[delete_version],
         ),
         (
             &[version, conversion],
             &Part::ALL,
-            "\"versions\", \"webhook\"",
+            &["runtime", "versions", "webhook"],
             &[&unserve, delete_webhook, delete_version],
         ),
     ] {
@@ -203,11 +198,11 @@ fn what_only_some_projects_use_of_it_comes_and_goes() {
             copy.keys().map(String::as_str).eq(paths(parts)),
             "{commands:?}: {copy:?}"
         );
-        let dependency = format!("optional = true, features = [{features}] }}\n");
-        assert!(
-            project.read("Cargo.toml").contains(&dependency),
-            "{commands:?}"
-        );
+        let manifest = project.read("Cargo.toml");
+        for feature in features {
+            let switch = format!("    \"kube-manager/{feature}\",\n");
+            assert!(manifest.contains(&switch), "{commands:?}: {manifest}");
+        }
         project.all(back);
         assert_same(&project, &before, "there and back");
     }
@@ -266,19 +261,10 @@ fn the_manifest_of_a_complete_copy_is_that_of_the_published_crate() {
         assert_eq!(copied["package"][field], published["package"][field]);
     }
     assert_eq!(copied["package"]["publish"], Value::Boolean(false));
-    let optional = optional_of_features(&copied);
-    assert_eq!(
-        dependencies(&copied, &optional),
-        dependencies(&published, &optional)
-    );
-    for (name, switched) in table(&copied, "features") {
-        let mut published = published["features"][name].clone();
-        let switches = published.as_array_mut().expect("a list");
-        switches.retain(|switch| switch.as_str() != Some("runtime"));
-        assert_eq!(*switched, published, "{name}");
-    }
-    let features = table(&copied, "features").keys().map(String::as_str);
-    assert!(features.eq(Part::ALL.map(Part::feature)), "{copied:?}");
+    assert_eq!(copied["dependencies"], published["dependencies"]);
+    let mut features = table(&published, "features").clone();
+    features.remove("source");
+    assert_eq!(*table(&copied, "features"), features);
     let lints = copied["lints"]["rust"].as_table_mut().expect("a table");
     let unexpected = lints.remove("unexpected_cfgs").expect("a lint");
     let names = Part::ALL.map(|part| format!("\"{}\"", part.feature()));
@@ -289,39 +275,6 @@ fn the_manifest_of_a_complete_copy_is_that_of_the_published_crate() {
 
 fn table<'a>(manifest: &'a Table, name: &str) -> &'a Table {
     manifest[name].as_table().expect("a table")
-}
-
-/// The dependencies that the features of a manifest enable.
-fn optional_of_features(manifest: &Table) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for switches in table(manifest, "features").values() {
-        for switch in switches.as_array().expect("a list") {
-            if let Some(name) = switch
-                .as_str()
-                .and_then(|switch| switch.strip_prefix("dep:"))
-            {
-                names.insert(name.to_owned());
-            }
-        }
-    }
-    names
-}
-
-/// The dependencies in a manifest, as tables. All are required in a copy, except for those of its features, which are
-/// `optional`.
-fn dependencies(manifest: &Table, optional: &BTreeSet<String>) -> Table {
-    let mut dependencies = Table::new();
-    for (name, value) in table(manifest, "dependencies") {
-        let mut dependency = match value {
-            Value::Table(table) => table.clone(),
-            version => Table::from_iter([("version".to_owned(), version.clone())]),
-        };
-        if !optional.contains(name) {
-            dependency.remove("optional");
-        }
-        dependencies.insert(name.clone(), Value::Table(dependency));
-    }
-    dependencies
 }
 
 /// A cargo workspace can contain only one package with the same name.

@@ -49,7 +49,7 @@ mod union;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-pub use check::{Faults, check};
+pub use check::{Faults, check, collect};
 
 /// A schema, or a part of one, as JSON.
 type Object = Map<String, Value>;

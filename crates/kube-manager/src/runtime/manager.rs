@@ -1,6 +1,6 @@
 //! Runs controllers and the services that they share.
 
-use std::{any::TypeId, path::Path, pin::pin, time::Duration};
+use std::{any::TypeId, fmt::Display, path::Path, pin::pin, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -11,6 +11,8 @@ use tokio::{
     time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::schema;
 
 use super::{
     builder::Builder,
@@ -96,8 +98,16 @@ impl Manager {
     /// then removes the old versions from `status.storedVersions` of the CRD. This migration begins when the CRD has
     /// not changed for `--storage-migration-delay`. The condition `StorageMigrated` of the CRD shows its progress. An
     /// operator for single namespaces has no permission to migrate.
-    pub fn add_crds(&mut self, crds: impl IntoIterator<Item = CustomResourceDefinition>) {
-        self.crds.extend(crds);
+    ///
+    /// # Errors
+    ///
+    /// When `crds` fails, or when kube cannot make a schema of a Rust type.
+    pub fn add_crds<E: Display>(
+        &mut self,
+        crds: impl FnOnce() -> Result<Vec<CustomResourceDefinition>, E>,
+    ) -> Result<()> {
+        self.crds.extend(schema::collect(crds)?);
+        Ok(())
     }
 
     /// Adds permissions that no controller needs, such as the permissions of a task.
@@ -130,9 +140,12 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// When a file cannot be written, when two webhooks have the same name or path, and when several
+    /// When a file cannot be written, when an API server would refuse a CRD, when two webhooks have the same name or path, and when several
     /// versions of a kind are served with unequal schemas, although the CRD has no conversion.
     pub fn write_manifests(&self, out: &Path) -> Result<()> {
+        for warning in schema::check(&self.crds)? {
+            eprintln!("warning: {warning}");
+        }
         let mut crds = self.crds.clone();
         self.webhooks.complete(&mut crds)?;
         self.versions.complete(&mut crds)?;

@@ -3,7 +3,8 @@
 use std::{
     collections::BTreeSet,
     error::Error,
-    fmt::{self, Display, Formatter},
+    fmt::{self, Debug, Display, Formatter},
+    panic::{self, AssertUnwindSafe},
 };
 
 use serde::Serialize;
@@ -11,47 +12,89 @@ use serde_json::{Map, Value};
 
 use super::{INT_OR_STRING, OPEN, Object, RULES, mark};
 
-/// Checks CustomResourceDefinitions as an API server does when it gets them.
+/// The CustomResourceDefinitions that `make` returns.
+///
+/// # Errors
+///
+/// When `make` fails, or when kube panics because it cannot make a schema of a Rust type.
+pub fn collect<T, E: Display>(make: impl FnOnce() -> Result<T, E>) -> Result<T, Faults> {
+    let hook = panic::take_hook();
+    // kube's message shows its own types.
+    panic::set_hook(Box::new(|_| {}));
+    let made = panic::catch_unwind(AssertUnwindSafe(make));
+    panic::set_hook(hook);
+    let reason = match made {
+        Ok(Ok(crds)) => return Ok(crds),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => WITHOUT_TRANSFORM.to_owned(),
+    };
+    Err(Faults {
+        summary: reason,
+        faults: Vec::new(),
+    })
+}
+
+/// What is said when kube panics.
+const WITHOUT_TRANSFORM: &str = "kube cannot make a schema of a Rust type: put \
+    `#[schemars(transform = kube_manager::schema::structural)]` above the spec and the status of each kind";
+
+/// Checks CustomResourceDefinitions as an API server does when it gets them. Returns a warning for each place that it
+/// takes, but that users do not expect.
 ///
 /// Not checked are the types in CEL rules and their cost, and patterns.
 ///
 /// # Errors
 ///
 /// All faults of all kinds, each with the kind, its version and the path of the field.
-pub fn check(crds: &[impl Serialize]) -> Result<(), Faults> {
-    let mut faults = Vec::new();
+pub fn check(crds: &[impl Serialize]) -> Result<Vec<String>, Faults> {
+    let (mut faults, mut warnings) = (Vec::new(), Vec::new());
     for crd in crds {
         match serde_json::to_value(crd) {
-            Ok(crd) => check_crd(&crd, &mut faults),
+            Ok(crd) => check_crd(&crd, &mut faults, &mut warnings),
             Err(error) => faults.push(error.to_string()),
         }
     }
     if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(Faults(faults))
+        return Ok(warnings);
     }
+    let summary = "an API server would refuse the CRDs".to_owned();
+    Err(Faults { summary, faults })
 }
 
-/// What an API server would refuse: a line for each fault.
-#[derive(Debug)]
-pub struct Faults(Vec<String>);
+/// Why there are no CustomResourceDefinitions that an API server takes.
+pub struct Faults {
+    summary: String,
+    /// Each with its kind, version and path.
+    faults: Vec<String>,
+}
 
 impl Display for Faults {
     fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
-        formatter.write_str(&self.0.join("\n"))
+        formatter.write_str(&self.summary)?;
+        if !self.faults.is_empty() {
+            write!(formatter, ":\n  {}", self.faults.join("\n  "))?;
+        }
+        Ok(())
+    }
+}
+
+/// As for users: tests print errors in this form.
+impl Debug for Faults {
+    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
+        Display::fmt(self, formatter)
     }
 }
 
 impl Error for Faults {}
 
-fn check_crd(crd: &Value, faults: &mut Vec<String>) {
+fn check_crd(crd: &Value, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
     let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
     for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
         let name = version["name"].as_str().unwrap_or_default();
         let mut checker = Checker {
             subject: format!("{kind} {name}"),
             faults,
+            warnings,
         };
         let Some(root) = version["schema"]["openAPIV3Schema"].as_object() else {
             continue;
@@ -63,11 +106,8 @@ fn check_crd(crd: &Value, faults: &mut Vec<String>) {
             );
         }
         checker.check_type("", root, true);
-        for column in version["additionalPrinterColumns"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
+        let columns = version["additionalPrinterColumns"].as_array();
+        for column in columns.into_iter().flatten() {
             checker.check_column(column);
         }
     }
@@ -87,6 +127,7 @@ struct Checker<'a> {
     /// Kind and version.
     subject: String,
     faults: &'a mut Vec<String>,
+    warnings: &'a mut Vec<String>,
 }
 
 impl Checker<'_> {
@@ -144,6 +185,13 @@ impl Checker<'_> {
                 path,
                 "Kubernetes has no `uniqueItems`: use `#[x_kube(merge_strategy = ListMerge::Set)]`",
             );
+        }
+        if is_std_duration(schema) {
+            self.warnings.push(format!(
+                "{}: {path}: users write `std::time::Duration` as seconds and nanoseconds; `kube::core::Duration` is a \
+                 text such as `30s`",
+                self.subject
+            ));
         }
         self.check_fields(path, schema, is_root);
         self.check_list(path, schema, type_name);
@@ -412,6 +460,12 @@ impl Checker<'_> {
             );
         }
     }
+}
+
+/// Whether `schema` is that of `std::time::Duration`.
+fn is_std_duration(schema: &Object) -> bool {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    fields.is_some_and(|fields| fields.keys().eq(["nanos", "secs"]))
 }
 
 fn is_true(schema: &Object, key: &str) -> bool {

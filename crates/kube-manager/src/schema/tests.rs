@@ -47,11 +47,12 @@ fn faults(schema: Value) -> String {
             "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
         }],
     }});
-    let checked = check(&[crd]);
-    checked
-        .err()
-        .map(|faults| faults.to_string())
-        .unwrap_or_default()
+    let Err(faults) = check(&[crd]) else {
+        return String::new();
+    };
+    let text = faults.to_string();
+    let lines = text.strip_prefix("an API server would refuse the CRDs:\n  ");
+    lines.expect("the summary").to_owned()
 }
 
 /// What the check says of a field of the type `T`.

@@ -26,14 +26,14 @@ async fn main() -> anyhow::Result<()> {
         .version(env!("CARGO_PKG_VERSION"))
         .chart("charts/fleet");
     let mut manager = Manager::new(operator);
-    manager.add_crds(api::crds()?);
+    manager.add_crds(api::crds)?;
     controller::register(&mut manager);
     webhook::register(&mut manager);
 
     match cli.command {
         Some(Command::Manifests { out }) => {
             let written = manager.write_manifests(&out);
-            written.map_err(|error| anyhow!(kube_manager::message(error.as_ref())))
+            written.map_err(|error| anyhow!("{error:#}"))
         }
         None => {
             cli.log.init();

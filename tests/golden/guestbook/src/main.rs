@@ -24,13 +24,13 @@ async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let operator = Operator::new(NAME, DOMAIN).version(env!("CARGO_PKG_VERSION"));
     let mut manager = Manager::new(operator);
-    manager.add_crds(api::crds()?);
+    manager.add_crds(api::crds)?;
     controller::register(&mut manager);
 
     match cli.command {
         Some(Command::Manifests { out }) => {
             let written = manager.write_manifests(&out);
-            written.map_err(|error| anyhow!(kube_manager::message(error.as_ref())))
+            written.map_err(|error| anyhow!("{error:#}"))
         }
         None => {
             cli.log.init();

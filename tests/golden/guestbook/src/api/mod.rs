@@ -32,6 +32,14 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
     ])
 }
 
+#[cfg(test)]
+#[test]
+fn an_api_server_takes_the_crds() -> Result<(), kube_manager::schema::Faults> {
+    let crds = kube_manager::schema::collect(crds)?;
+    kube_manager::schema::check(&crds)?;
+    Ok(())
+}
+
 /// The CEL rules that `new` breaks, each after its field. `old` is the object before an update, `None` for a new
 /// object. This function does not check bounds, such as a `range`; an API server does.
 #[cfg(test)]

@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = kube_manager::schema::structural)]
 pub struct MemcachedSpec {
     /// Number of Pods to run.
     // This comment becomes the description of the field, and `schemars` sets its bounds: the API server
@@ -68,6 +69,7 @@ impl Default for MemcachedSpec {
 /// The observed state.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = kube_manager::schema::structural)]
 pub struct MemcachedStatus {
     /// The generation that the controller acted on last.
     #[serde(default, skip_serializing_if = "Option::is_none")]

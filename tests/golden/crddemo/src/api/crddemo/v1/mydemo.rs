@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = kube_manager::schema::structural)]
 pub struct MydemoSpec {
     /// An example, to be replaced by fields of your own.
     // This comment becomes the description of the field, `schemars` sets its bounds, and `x_kube`
@@ -46,6 +47,7 @@ pub struct MydemoSpec {
 /// The observed state.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = kube_manager::schema::structural)]
 pub struct MydemoStatus {
     /// The generation that the controller acted on last.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = kube_manager::schema::structural)]
 pub struct ShipSpec {
     /// An example, to be replaced by fields of your own.
     // This comment becomes the description of the field, `schemars` sets its bounds, and `x_kube`
@@ -47,6 +48,7 @@ pub struct ShipSpec {
 /// The observed state.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = kube_manager::schema::structural)]
 pub struct ShipStatus {
     /// The generation that the controller acted on last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
