@@ -58,8 +58,11 @@ mod scaffold;
 mod sequences;
 mod serving;
 mod setup_envtest;
+#[path = "../../crates/kube-manager/src/schema/tests/shapes.rs"]
+mod shapes;
 mod sharing;
 mod tls;
+mod types;
 mod versions;
 mod watching;
 mod webhook_input;

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What no variant of another enum needs to know.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub enum Source {
     /// A repository.
     Git {
@@ -90,12 +93,16 @@ pub enum Untagged {
 #[serde(rename_all = "camelCase")]
 pub enum External {
     /// A repository.
-    Git { url: String },
+    Git {
+        url: String,
+    },
     Inline(Settings),
     Nothing {},
 }
 
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(
+    JsonSchema, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize,
+)]
 pub enum Level {
     /// Little.
     Low,
@@ -136,7 +143,6 @@ pub enum Nested {
 /// One field for each shape.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
-#[schemars(transform = structural)]
 pub struct Shapes {
     pub tagged: Option<Source>,
     pub list: Vec<Source>,
@@ -151,6 +157,8 @@ pub struct Shapes {
     pub flattened_optional: Option<FlattenedOptional>,
     pub flattened_twice: Option<FlattenedTwice>,
     pub nested: Option<Nested>,
+    // The API server refuses null for a field with an enum.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<Level>,
     pub levels: BTreeSet<Level>,
     pub by_level: BTreeMap<Level, String>,
@@ -162,7 +170,6 @@ pub struct Shapes {
     pub signed: i8,
     pub size: usize,
     pub float: f32,
-    pub int_or_string: Option<IntOrString>,
     pub character: Option<char>,
     pub address: Option<std::net::IpAddr>,
     pub array: Option<[u8; 3]>,

@@ -1,0 +1,385 @@
+//! Tests what Rust types mean to an API server: what it stores, serde reads as it was written, and what it cannot store
+//! as it was written, it refuses.
+
+use std::{collections::BTreeSet, fs, net::Ipv4Addr};
+
+use serde_json::{Value, json};
+
+use crate::{
+    operator::{Project, kubectl, kubectl_waits},
+    random::Random,
+    scaffold::run,
+    shapes::{
+        Adjacent, AdjacentScalar, External, Flattened, FlattenedOptional, FlattenedTwice, Level,
+        Nested, Port, Settings, Shapes, Source, Untagged,
+    },
+};
+
+/// How many objects are written.
+const OBJECTS: usize = 120;
+
+const CRD: &str = "shapes.types.example.com";
+
+#[test]
+fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
+    let project = Project::scaffold(
+        "types",
+        &[
+            "init --domain example.com",
+            "create api --group types --version v1 --kind Shape --controller=false",
+        ],
+    );
+    let types = include_str!("../../crates/kube-manager/src/schema/tests/shapes.rs");
+    let shapes = project.path().join("src/api/types/v1/shapes.rs");
+    fs::write(shapes, types).expect("a writable file");
+    project.edit(
+        "src/api/types/v1/mod.rs",
+        "pub mod shape;",
+        "pub mod shape;\npub mod shapes;",
+    );
+    let file = "src/api/types/v1/shape.rs";
+    project.edit(
+        file,
+        "    pub title: String,",
+        "    pub title: String,\n\n    pub shapes: super::shapes::Shapes,",
+    );
+    project.compile();
+    run(kubectl("apply --server-side -f").arg(project.path().join("config/crd/bases")));
+    kubectl_waits(&format!("--for=condition=Established crd/{CRD}"));
+
+    let mut random = Random(45);
+    let written: Vec<Shapes> = (0..OBJECTS).map(|_| shapes_of(&mut random)).collect();
+    let values: Vec<Value> = written.iter().map(json_of).collect();
+    let (stored, refused) = create(&project, &values);
+    assert!(refused.is_empty(), "{refused}");
+    assert_eq!(stored.len(), OBJECTS);
+    for (index, value) in stored {
+        assert_eq!(read(&value).as_ref(), Some(&written[index]), "{value}");
+    }
+
+    // Whatever the API server takes of values that were changed at random, serde reads.
+    let changed: Vec<Value> = values
+        .into_iter()
+        .map(|mut value| {
+            change(&mut value, &mut random);
+            value
+        })
+        .collect();
+    let (stored, says) = create(&project, &changed);
+    let is_refused = |(index, _): &(usize, &Value)| !stored.iter().any(|(known, _)| known == index);
+    let refused = changed.iter().enumerate().filter(is_refused).count();
+    assert!(
+        refused > OBJECTS / 10 && refused < OBJECTS,
+        "{refused} are refused: {says}"
+    );
+    for (index, value) in stored {
+        assert!(read(&value).is_some(), "{}: {value}", changed[index]);
+    }
+
+    for (shapes, reason) in REFUSED {
+        let shapes: Value = serde_json::from_str(shapes).expect("JSON");
+        let (stored, refused) = create(&project, &[shapes.clone()]);
+        assert!(stored.is_empty(), "{shapes}");
+        assert!(refused.contains(reason), "{reason}: {refused}");
+    }
+}
+
+/// Values that are refused, and why.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        r#"{"tagged": {"kind": "git"}}"#,
+        "url is required when kind is git or inline",
+    ),
+    (
+        r#"{"tagged": {"kind": "git", "url": "a", "text": "b"}}"#,
+        "text is allowed only when kind is inline",
+    ),
+    (
+        r#"{"list": [{"kind": "newtype"}]}"#,
+        "in is required when kind is newtype",
+    ),
+    (r#"{"tagged": {"kind": "svn"}}"#, "Unsupported value"),
+    (
+        r#"{"adjacent": {"type": "First", "value": {"a": 1}}}"#,
+        "value.shared is required when type is First or Second",
+    ),
+    (
+        r#"{"port": 65536}"#,
+        "should be less than or equal to 65535",
+    ),
+    (
+        r#"{"middle": 4294967296}"#,
+        "should be less than or equal to 4294967295",
+    ),
+    (
+        r#"{"large": 18446744073709551615}"#,
+        "must be of type int64",
+    ),
+    (
+        r#"{"by_number": {"one": "a"}}"#,
+        "each key must be a number without a sign",
+    ),
+    (
+        r#"{"flattened": {"name": "a", "kind": "nothing"}}"#,
+        "flattened",
+    ),
+];
+
+/// Sends an object for each of `values`. Returns what the API server would store, with the index of the value, and what
+/// it says of the others.
+fn create(project: &Project, values: &[Value]) -> (Vec<(usize, Value)>, String) {
+    let items: Vec<Value> = values
+        .iter()
+        .enumerate()
+        .map(|(index, shapes)| {
+            json!({
+                "apiVersion": "types.example.com/v1",
+                "kind": "Shape",
+                "metadata": {"name": format!("shape-{index}"), "namespace": "default"},
+                "spec": {"title": "a", "shapes": shapes},
+            })
+        })
+        .collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let manifest = project.manifest(&list.to_string());
+    let output = kubectl("create --dry-run=server --validate=false --output=json -f")
+        .arg(manifest)
+        .output()
+        .expect("kubectl runs");
+    let mut stored = Vec::new();
+    let documents = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
+    for document in documents {
+        let document = document.expect("JSON");
+        let objects = match document["items"].as_array() {
+            Some(items) => items.clone(),
+            None => vec![document],
+        };
+        for object in objects {
+            let name = object["metadata"]["name"].as_str().expect("a name");
+            let index = name.strip_prefix("shape-").expect("a name of this test");
+            stored.push((
+                index.parse().expect("a number"),
+                object["spec"]["shapes"].clone(),
+            ));
+        }
+    }
+    (stored, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// What serde reads.
+fn read(value: &Value) -> Option<Shapes> {
+    serde_json::from_value(value.clone()).ok()
+}
+
+fn json_of(shapes: &Shapes) -> Value {
+    serde_json::to_value(shapes).expect("shapes are JSON")
+}
+
+/// Removes a value in `value`, or replaces it by another one.
+fn change(value: &mut Value, random: &mut Random) {
+    let others = [
+        json!(null),
+        json!("text"),
+        json!(-1),
+        json!(300),
+        json!(1e10),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!({"kind": "git"}),
+    ];
+    let is_last = random.below(4) == 0;
+    match value {
+        Value::Object(fields) if !fields.is_empty() && !is_last => {
+            let names: Vec<String> = fields.keys().cloned().collect();
+            let name = &names[random.below(names.len())];
+            // A schema cannot say what an address is.
+            if name == "address" {
+                return;
+            }
+            if random.below(6) == 0 {
+                fields.remove(name);
+            } else {
+                change(&mut fields[name], random);
+            }
+        }
+        Value::Array(items) if !items.is_empty() && !is_last => {
+            let index = random.below(items.len());
+            change(&mut items[index], random);
+        }
+        _ => *value = others[random.below(others.len())].clone(),
+    }
+}
+
+fn text(random: &mut Random) -> String {
+    random
+        .one(&["", "a", "it's", "main", "null", "1", "ä\n"])
+        .to_owned()
+}
+
+fn maybe<T>(random: &mut Random, value: impl Fn(&mut Random) -> T) -> Option<T> {
+    (random.below(3) > 0).then(|| value(random))
+}
+
+fn many<T>(random: &mut Random, value: impl Fn(&mut Random) -> T) -> Vec<T> {
+    (0..random.below(3)).map(|_| value(random)).collect()
+}
+
+fn middle(random: &mut Random) -> u32 {
+    random.one(&[0, 7, u32::MAX])
+}
+
+fn settings(random: &mut Random) -> Settings {
+    Settings {
+        r#in: text(random),
+        a_b: maybe(random, middle),
+        namespace: maybe(random, text),
+    }
+}
+
+fn source(random: &mut Random) -> Source {
+    match random.below(4) {
+        0 => Source::Git {
+            url: text(random),
+            branch: text(random),
+        },
+        1 => Source::Inline {
+            url: text(random),
+            text: text(random),
+        },
+        2 => Source::Newtype(settings(random)),
+        _ => Source::Nothing,
+    }
+}
+
+fn adjacent(random: &mut Random) -> Adjacent {
+    let shared = random.below(2) == 0;
+    match random.below(4) {
+        0 => Adjacent::First {
+            a: random.byte(),
+            shared,
+        },
+        1 => Adjacent::Second {
+            b: maybe(random, text),
+            shared,
+        },
+        2 => Adjacent::Third(settings(random)),
+        _ => Adjacent::Nothing,
+    }
+}
+
+fn scalar(random: &mut Random) -> AdjacentScalar {
+    // The largest integer that the API server takes.
+    let most = u64::try_from(i64::MAX).expect("a positive number");
+    match random.below(2) {
+        0 => AdjacentScalar::First(random.one(&[0, most])),
+        _ => AdjacentScalar::Second(1),
+    }
+}
+
+fn port(random: &mut Random) -> Port {
+    match random.below(2) {
+        0 => Port::Number(random.one(&[0, 80, u16::MAX])),
+        _ => Port::Name(text(random)),
+    }
+}
+
+fn untagged(random: &mut Random) -> Untagged {
+    match random.below(2) {
+        0 => Untagged::Address {
+            url: text(random),
+            timeout: maybe(random, middle),
+        },
+        _ => Untagged::Name {
+            name: text(random),
+            timeout: maybe(random, middle),
+            branch: text(random),
+        },
+    }
+}
+
+fn external(random: &mut Random) -> External {
+    match random.below(3) {
+        0 => External::Git { url: text(random) },
+        1 => External::Inline(settings(random)),
+        _ => External::Nothing {},
+    }
+}
+
+fn flattened(random: &mut Random) -> Flattened {
+    Flattened {
+        name: text(random),
+        source: source(random),
+        external: external(random),
+    }
+}
+
+fn flattened_optional(random: &mut Random) -> FlattenedOptional {
+    FlattenedOptional {
+        name: text(random),
+        source: maybe(random, source),
+    }
+}
+
+fn flattened_twice(random: &mut Random) -> FlattenedTwice {
+    FlattenedTwice {
+        source: maybe(random, source),
+        adjacent: maybe(random, adjacent),
+    }
+}
+
+fn nested(random: &mut Random) -> Nested {
+    match random.below(2) {
+        0 => Nested::Inner(source(random)),
+        _ => Nested::List {
+            items: many(random, source),
+        },
+    }
+}
+
+fn level(random: &mut Random) -> Level {
+    random.one(&[Level::Low, Level::High])
+}
+
+fn shapes_of(random: &mut Random) -> Shapes {
+    Shapes {
+        tagged: maybe(random, source),
+        list: many(random, source),
+        map: many(random, |random| (text(random), source(random)))
+            .into_iter()
+            .collect(),
+        adjacent: maybe(random, adjacent),
+        scalar: maybe(random, scalar),
+        port: maybe(random, port),
+        ports: many(random, port),
+        untagged: maybe(random, untagged),
+        external: maybe(random, external),
+        flattened: maybe(random, flattened),
+        flattened_optional: maybe(random, flattened_optional),
+        flattened_twice: maybe(random, flattened_twice),
+        nested: maybe(random, nested),
+        level: maybe(random, level),
+        levels: many(random, level).into_iter().collect::<BTreeSet<_>>(),
+        by_level: many(random, |random| (level(random), text(random)))
+            .into_iter()
+            .collect(),
+        by_number: many(random, |random| (middle(random), text(random)))
+            .into_iter()
+            .collect(),
+        by_signed: many(random, |random| {
+            (random.one(&[i64::MIN, -1, 0]), source(random))
+        })
+        .into_iter()
+        .collect(),
+        small: random.byte(),
+        middle: maybe(random, middle),
+        large: random.one(&[0, 1 << 62]),
+        signed: random.one(&[i8::MIN, 0, i8::MAX]),
+        size: random.below(1000),
+        float: random.one(&[0.0, -1.5, 1e10]),
+        character: maybe(random, |random| random.one(&['a', 'ä', '\''])),
+        address: maybe(random, |_| Ipv4Addr::LOCALHOST.into()),
+        array: maybe(random, |random| [random.byte(), 0, 1]),
+        open: maybe(random, |random| random.one(&[1, 2]).into()),
+    }
+}
