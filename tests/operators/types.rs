@@ -193,8 +193,8 @@ fn change(value: &mut Value, random: &mut Random) {
         Value::Object(fields) if !fields.is_empty() && !is_last => {
             let names: Vec<String> = fields.keys().cloned().collect();
             let name = &names[random.below(names.len())];
-            // A schema cannot say what an address is.
-            if name == "address" {
+            // A schema cannot say what an address is, and schemars forgets the keys of a map if they have comments.
+            if matches!(name.as_str(), "address" | "by_level") {
                 return;
             }
             if random.below(6) == 0 {
