@@ -52,7 +52,7 @@ fn it_goes_to_the_registry_and_comes_back_without_a_trace() {
     project.rscaffold("edit --runtime registry");
     assert!(!project.folder().join("crates").exists());
     let version = env!("CARGO_PKG_VERSION");
-    let dependency = format!("kube-manager = {{ version = \"{version}\", optional = true }}\n");
+    let dependency = format!("kube-manager = {{ version = \"{version}\", default-features = false");
     assert!(project.read("Cargo.toml").contains(&dependency));
     project.rscaffold("edit --runtime vendored");
     assert_same(&project, &before, "there and back");
@@ -301,8 +301,7 @@ fn the_projects_of_a_workspace_share_it() {
         .join("library");
     crate::scaffold::rscaffold(&library, "init --domain com");
     let manifest = fs::read_to_string(library.join("Cargo.toml")).expect("a manifest");
-    let shared =
-        "kube-manager = { path = \"../guestbook/crates/kube-manager\", optional = true }\n";
+    let shared = "kube-manager = { path = \"../guestbook/crates/kube-manager\", default-features = false, features = [\"schema\"] }\n";
     assert!(manifest.contains(shared), "{manifest}");
     assert!(!library.join("crates").exists());
     let error =

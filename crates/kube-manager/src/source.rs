@@ -146,7 +146,9 @@ pub const CORE: &[File] = &[
     schema!("schema/cel.rs"),
     schema!("schema/check.rs"),
     schema!("schema/integer.rs"),
+    schema!("schema/keys.rs"),
     schema!("schema/mark.rs"),
+    schema!("schema/structural.rs"),
     schema!("schema/union.rs"),
 ];
 
@@ -201,9 +203,10 @@ mod tests {
     use super::*;
 
     /// The files of the runtime that have only tests.
-    const ONLY_TESTS: [&str; 5] = [
+    const ONLY_TESTS: [&str; 6] = [
         "src/runtime/children/races.rs",
         "src/runtime/webhook/conversion/tests.rs",
+        "src/runtime/webhook/conversion/tests/variants.rs",
         "src/runtime/webhook/conversion/tests/without_spec.rs",
         "src/schema/tests.rs",
         "src/schema/tests/shapes.rs",

@@ -10,7 +10,10 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{INT_OR_STRING, OPEN, Object, RULES, mark};
+use super::{
+    keys::{INT_OR_STRING, OPEN, Object, RULES},
+    mark,
+};
 
 /// The CustomResourceDefinitions that `make` returns.
 ///

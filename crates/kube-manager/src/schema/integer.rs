@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::Object;
+use super::keys::Object;
 
 /// Replaces a format of schemars by the bounds of the type, or by a format of Kubernetes.
 pub fn rewrite(schema: &mut Object) {

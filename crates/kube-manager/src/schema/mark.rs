@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{OPEN, Object};
+use super::keys::{OPEN, Object};
 
 /// The address of the documentation of a mark.
 const ADDRESS: &str = "kube-manager:no-schema";

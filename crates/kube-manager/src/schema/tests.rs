@@ -2,6 +2,8 @@ use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewr
 use schemars::{JsonSchema, generate::SchemaSettings, transform::AddNullable};
 use serde::{Deserialize, Serialize};
 
+use serde_json::{Value, json};
+
 use super::*;
 
 #[allow(dead_code, reason = "the schemas of the types are tested")]

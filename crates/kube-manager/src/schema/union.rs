@@ -5,18 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{INT_OR_STRING, OPEN, Object, RULES, add_rules, cel, mark, rewrite as rewrite_schema};
+use super::{
+    cel,
+    keys::{ALLOWED, INT_OR_STRING, OPEN, Object, RULES, add_rules},
+    mark,
+};
 
 /// The keys of schemas of which a value fits one, or at least one.
 const UNIONS: [&str; 2] = ["oneOf", "anyOf"];
 
 /// Rewrites the unions of `schema`: that of an enum, and those of flattened enums.
-pub fn rewrite(schema: &mut Object) {
+///
+/// `rewrite_schema` rewrites the schema of a variant.
+pub fn rewrite(schema: &mut Object, rewrite_schema: fn(&mut Object)) {
     // serde flattens several enums into one object: each is a union of its own.
     if let Some(Value::Array(parts)) = schema.remove("allOf") {
         let mut others = Vec::new();
         for part in parts {
-            match Union::of_part(&part) {
+            match Union::of_part(&part, rewrite_schema) {
                 Some(union) => union.join_flattened(schema, &mut others),
                 None => others.push(part),
             }
@@ -27,7 +33,7 @@ pub fn rewrite(schema: &mut Object) {
     }
     for key in UNIONS {
         if let Some(Value::Array(variants)) = schema.remove(key) {
-            Union::new(key, variants).join(schema);
+            Union::new(key, variants, rewrite_schema).join(schema);
         }
     }
 }
@@ -45,7 +51,7 @@ struct Union {
 }
 
 impl Union {
-    fn new(key: &'static str, variants: Vec<Value>) -> Self {
+    fn new(key: &'static str, variants: Vec<Value>, rewrite_schema: fn(&mut Object)) -> Self {
         let mut union = Self {
             key,
             variants: Vec::new(),
@@ -67,7 +73,7 @@ impl Union {
             && only.len() == 1
             && let Some(Value::Array(variants)) = only.remove(inner)
         {
-            let inner = Self::new(inner, variants);
+            let inner = Self::new(inner, variants, rewrite_schema);
             return Self {
                 nullable: inner.nullable || union.nullable,
                 optional: inner.optional || union.optional,
@@ -79,11 +85,11 @@ impl Union {
     }
 
     /// The union that is `part` of an `allOf`.
-    fn of_part(part: &Value) -> Option<Self> {
+    fn of_part(part: &Value, rewrite_schema: fn(&mut Object)) -> Option<Self> {
         let part = part.as_object().filter(|part| part.len() == 1)?;
         let key = UNIONS.into_iter().find(|key| part.contains_key(*key))?;
         let variants = part[key].as_array()?.clone();
-        Some(Self::new(key, variants))
+        Some(Self::new(key, variants, rewrite_schema))
     }
 
     /// Adds the union to the schema whose only union it is.
@@ -563,7 +569,7 @@ impl<'a> Merged<'a> {
             let absent: Vec<String> = present.iter().map(|has| format!("!{has}")).collect();
             rules.push(json!({
                 "rule": format!("{} || {}", self.is_one_of("self", &allowed), absent.join(" || ")),
-                "message": format!("{name} is allowed only when {} is {}", self.tag, or(&allowed)),
+                "message": format!("{name} {ALLOWED} {} is {}", self.tag, or(&allowed)),
             }));
         }
         Ok(rules)

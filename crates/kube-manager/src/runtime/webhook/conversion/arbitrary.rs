@@ -7,6 +7,8 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::schema::{has_number_keys, is_union};
+
 use super::version::TYPE_AND_METADATA;
 
 /// Objects of a version with this schema: their type, a name, and all other fields.
@@ -50,7 +52,7 @@ fn plain(schema: &Value) -> BoxedStrategy<Value> {
         return select(values.clone()).boxed();
     }
     if schema["x-kubernetes-int-or-string"] == true {
-        return prop_oneof![small().prop_map(Value::from), text("[a-z0-9]{1,4}")].boxed();
+        return prop_oneof![integer(schema), text("[a-z0-9]{1,4}")].boxed();
     }
     if let Some(branches) = schema["oneOf"].as_array() {
         return one_of(schema, branches);
@@ -96,12 +98,13 @@ fn names(list: &Value) -> Vec<String> {
         .collect()
 }
 
-fn object(schema: &Value) -> BoxedStrategy<Value> {
+fn object(whole: &Value) -> BoxedStrategy<Value> {
     let mut fields = collection::vec(Just((String::new(), None)), 0).boxed();
-    let required = names(&schema["required"]);
-    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+    let required = names(&whole["required"]);
+    for (name, schema) in whole["properties"].as_object().into_iter().flatten() {
         let value = values(schema);
-        let value = if required.contains(name) {
+        // An enum that got the fields of all variants loses those of the others.
+        let value = if required.contains(name) || is_union(whole) {
             value.prop_map(Some).boxed()
         } else {
             option::of(value).boxed()
@@ -114,12 +117,17 @@ fn object(schema: &Value) -> BoxedStrategy<Value> {
             })
             .boxed();
     }
-    let others = match &schema["additionalProperties"] {
+    let others = match &whole["additionalProperties"] {
         Value::Object(schema) => {
             let schema = Value::Object(schema.clone());
-            collection::btree_map("[a-z./-]{1,3}", values(&schema), 0..4).boxed()
+            let keys = if has_number_keys(whole) {
+                "[0-9]{1,2}"
+            } else {
+                "[a-z./-]{1,3}"
+            };
+            collection::btree_map(keys, values(&schema), 0..4).boxed()
         }
-        _ if schema["x-kubernetes-preserve-unknown-fields"] == true => {
+        _ if whole["x-kubernetes-preserve-unknown-fields"] == true => {
             collection::btree_map("[a-z]{1,3}", anything(), 0..3).boxed()
         }
         _ => Just(std::collections::BTreeMap::new()).boxed(),

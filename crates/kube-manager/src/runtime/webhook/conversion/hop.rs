@@ -8,9 +8,9 @@ use super::{
     annotations::{Annotations, ForVersion, TooLarge},
     change::{Change, between},
     header::name,
-    hub::{Directions, Part, Spoke},
+    hub::{Directions, Spoke},
     incomplete::{self, common, complete},
-    version::{Parts, TYPE_AND_METADATA, Version},
+    version::{Part, Parts, TYPE_AND_METADATA, Version},
 };
 
 /// The maximal number of conversions to find out which changes still fit.

@@ -9,7 +9,7 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::version::Version;
+use super::version::{Part, Version};
 
 /// The conversion of a kind: between version `H`, and each version that is a spoke.
 ///
@@ -125,7 +125,7 @@ impl<H: Versioned> Hub<H> {
         S::Spec: TryInto<H::Spec, Error: Display>,
     {
         self.spokes.push(Spoke {
-            version: Version::of::<S>(),
+            version: Version::of::<S>(part::<S::Spec, S::Spec>),
             spec: Directions {
                 up: part::<S::Spec, H::Spec>,
                 down: part::<H::Spec, S::Spec>,
@@ -136,9 +136,6 @@ impl<H: Versioned> Hub<H> {
     }
 }
 
-/// Converts a spec or a status.
-pub type Part = fn(&Value) -> Result<Value, String>;
-
 /// The two ways between a spoke and the hub.
 #[derive(Clone, Copy)]
 pub struct Directions {
@@ -148,7 +145,7 @@ pub struct Directions {
     pub down: Part,
 }
 
-fn part<A, B>(value: &Value) -> Result<Value, String>
+pub fn part<A, B>(value: &Value) -> Result<Value, String>
 where
     A: DeserializeOwned + TryInto<B, Error: Display>,
     B: Serialize,

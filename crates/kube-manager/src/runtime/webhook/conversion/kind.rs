@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     header::name,
     hop::{Hop, Lost},
-    hub::{Hub, Spoke, Versioned},
+    hub::{Hub, Spoke, Versioned, part},
     version::{Version, version},
 };
 
@@ -24,7 +24,7 @@ impl<H: Versioned> From<Hub<H>> for Conversion {
             group: H::group(&()).into_owned(),
             kind: H::kind(&()).into_owned(),
             plural: H::plural(&()).into_owned(),
-            hub: Version::of::<H>(),
+            hub: Version::of::<H>(part::<H::Spec, H::Spec>),
             spokes: hub.spokes,
         }
     }

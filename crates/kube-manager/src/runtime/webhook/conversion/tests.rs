@@ -39,6 +39,7 @@ use crate::runtime::{
     },
 };
 
+mod variants;
 mod without_spec;
 
 /// A kind with three versions. Version v1 is the hub.

@@ -8,9 +8,18 @@ use serde_json::{Map, Value};
 /// The fields of an object that no conversion changes.
 pub const TYPE_AND_METADATA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
+/// Converts a spec or a status.
+pub type Part = fn(&Value) -> Result<Value, String>;
+
 pub struct Version {
     /// Such as `v1`.
     pub name: String,
+    /// Reads a spec and writes it again, as the Rust type does.
+    #[cfg_attr(
+        not(feature = "arbitrary"),
+        allow(dead_code, reason = "only tests need it")
+    )]
+    pub rewrite_spec: Part,
     /// Of the whole object.
     pub schema: Value,
     /// Whether the spec is a field of the object. With `kube(no_spec)`, its fields are fields of the object.
@@ -18,16 +27,17 @@ pub struct Version {
 }
 
 impl Version {
-    pub fn of<K: Resource<DynamicType = ()> + CustomResourceExt>() -> Self {
+    pub fn of<K: Resource<DynamicType = ()> + CustomResourceExt>(rewrite_spec: Part) -> Self {
         // This cannot fail: kube has made the CRD from JSON.
         let crd = serde_json::to_value(K::crd()).unwrap_or_default();
         Self::new(
             K::version(&()).into_owned(),
             crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone(),
+            rewrite_spec,
         )
     }
 
-    fn new(name: String, schema: Value) -> Self {
+    fn new(name: String, schema: Value, rewrite_spec: Part) -> Self {
         let fields = &schema["properties"];
         let mut names = fields.as_object().into_iter().flat_map(Map::keys);
         let has_spec = fields.get("spec").is_some()
@@ -37,6 +47,7 @@ impl Version {
             });
         Self {
             name,
+            rewrite_spec,
             schema,
             has_spec,
         }

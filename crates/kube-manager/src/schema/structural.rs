@@ -1,0 +1,139 @@
+//! The transform.
+
+use schemars::Schema;
+use serde_json::{Map, Value, json};
+
+use super::{
+    cel, integer,
+    keys::{INT_OR_STRING, KEYS_MATCH, OPEN, Object, add_rules},
+    mark, union,
+};
+
+/// A schema with none of these keys takes any value.
+const SAYS_THE_TYPE: [&str; 6] = ["type", INT_OR_STRING, OPEN, "oneOf", "anyOf", "allOf"];
+
+/// The formats that the API server knows.
+const FORMATS: [&str; 31] = [
+    "bsonobjectid",
+    "byte",
+    "cidr",
+    "creditcard",
+    "date",
+    "date-time",
+    "datetime",
+    "double",
+    "duration",
+    "email",
+    "float",
+    "hexcolor",
+    "hostname",
+    "int32",
+    "int64",
+    "ipv4",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "k8s-long-name",
+    "k8s-short-name",
+    "mac",
+    "password",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+];
+
+/// A transform of schemars that turns the schema of a Rust type into one that Kubernetes takes. It runs before the
+/// transforms of kube, which then find less to do.
+///
+/// It does not fail: where no schema exists, it leaves a mark that [`check`] reports.
+pub fn structural(schema: &mut Schema) {
+    if let Some(root) = schema.as_object_mut() {
+        rewrite(root);
+    }
+}
+
+/// Rewrites a schema and all schemas in it.
+fn rewrite(schema: &mut Object) {
+    if schema.contains_key("$ref") {
+        return mark::refuse(schema, mark::RECURSION);
+    }
+    if schema.contains_key("prefixItems") {
+        return mark::refuse(schema, mark::TUPLE);
+    }
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut) {
+        rewrite_place(property);
+    }
+    let patterns = schema
+        .get_mut("patternProperties")
+        .and_then(Value::as_object_mut);
+    for values in patterns.into_iter().flat_map(Map::values_mut) {
+        rewrite_place(values);
+    }
+    if let Some(items) = schema.get_mut("items") {
+        rewrite_place(items);
+    }
+    match schema.get_mut("additionalProperties") {
+        // A bool says whether there may be other fields.
+        Some(Value::Bool(_)) | None => {}
+        Some(values) => rewrite_place(values),
+    }
+    integer::rewrite(schema);
+    let format = schema.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| !FORMATS.contains(&format)) {
+        schema.remove("format");
+    }
+    keys_to_rule(schema);
+    union::rewrite(schema, rewrite);
+    if mark::is_open(schema) && mark::is_in(schema) {
+        mark::open(schema);
+    }
+}
+
+/// Rewrites the schema of a value: of a field, of the items of a list or of the values of a map.
+fn rewrite_place(place: &mut Value) {
+    if *place == Value::Bool(true) {
+        *place = json!({});
+    }
+    let Some(schema) = place.as_object_mut() else {
+        return;
+    };
+    rewrite(schema);
+    if schema.get("type").is_some_and(|name| *name == "null") {
+        return mark::refuse(schema, mark::UNIT);
+    }
+    if !SAYS_THE_TYPE.iter().any(|key| schema.contains_key(*key)) {
+        mark::refuse(schema, mark::ANY_VALUE);
+    }
+}
+
+/// Turns the patterns of a map's keys, which Kubernetes does not take, into a rule.
+fn keys_to_rule(schema: &mut Object) {
+    let Some(Value::Object(patterns)) = schema.remove("patternProperties") else {
+        return;
+    };
+    let mut all_values: Vec<Value> = patterns.values().cloned().collect();
+    all_values.dedup();
+    let [values] = all_values.as_slice() else {
+        return mark::refuse(schema, mark::PATTERNS);
+    };
+    // The map also takes other keys: then the patterns say nothing about a key.
+    if matches!(schema.get("additionalProperties"), Some(Value::Object(_))) {
+        return;
+    }
+    let names: Vec<&str> = patterns.keys().map(String::as_str).collect();
+    let pattern = names.join("|");
+    let message = match pattern.as_str() {
+        r"^\d+$" => "each key must be a number without a sign".to_owned(),
+        r"^-?\d+$" => "each key must be a number".to_owned(),
+        _ => format!("each key must match {pattern}"),
+    };
+    let rule = format!("{KEYS_MATCH}{}))", cel::text(&pattern));
+    schema.insert("additionalProperties".to_owned(), values.clone());
+    add_rules(schema, [json!({"rule": rule, "message": message})]);
+}
