@@ -43,6 +43,7 @@ const DOCUMENTS: [&str; 21] = [
     "docs/reliability.md",
     "docs/runtime.md",
     "docs/troubleshooting.md",
+    "docs/types.md",
     "docs/watching.md",
     "tests/cluster/README.md",
 ];
@@ -475,9 +476,12 @@ fn parts_that_the_architecture_names() {
         .collect();
     assert_eq!(documented, scopes);
 
-    let manager = files(&root().join("crates/kube-manager/src/runtime"));
+    let library = root().join("crates/kube-manager/src");
+    let schema = files(&library.join("schema")).into_iter();
+    let schema = schema.map(|name| format!("schema/{name}"));
+    let manager = files(&library.join("runtime")).into_iter().chain(schema);
     let documented = first_cells(&tables(&read("docs/runtime.md")).concat());
-    assert_eq!(documented, BTreeSet::from_iter(manager));
+    assert_eq!(documented, manager.collect::<BTreeSet<_>>());
 }
 
 /// What a page can name.

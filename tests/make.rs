@@ -16,7 +16,7 @@ fn make(arguments: &[&str]) -> Command {
 fn one_test_runs_in_the_package_that_has_it() {
     for (test, targets) in [
         ("one_test_runs_in_the_package", &["--test tests"][..]),
-        ("faults::an_api_server", &["--test operators"]),
+        ("faults::no_change_is_lost", &["--test operators"]),
         ("leader::", &["--package kube-manager", "--test operators"]),
     ] {
         let printed = run(&mut make(&[

@@ -32,20 +32,29 @@ fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
     let types = include_str!("../../crates/kube-manager/src/schema/tests/shapes.rs");
     let shapes = project.path().join("src/api/types/v1/shapes.rs");
     fs::write(shapes, types).expect("a writable file");
+    let documented = project.path().join("src/api/types/v1/documented.rs");
+    fs::write(documented, code("rust")).expect("a writable file");
     project.edit(
         "src/api/types/v1/mod.rs",
         "pub mod shape;",
-        "pub mod shape;\npub mod shapes;",
+        "pub mod documented;\npub mod shape;\npub mod shapes;",
     );
     let file = "src/api/types/v1/shape.rs";
     project.edit(
         file,
         "    pub title: String,",
-        "    pub title: String,\n\n    pub shapes: super::shapes::Shapes,",
+        "    pub title: String,\n\n    pub shapes: super::shapes::Shapes,\n\n    pub documented: Option<super::documented::SiteSpec>,",
     );
     project.compile();
     run(kubectl("apply --server-side -f").arg(project.path().join("config/crd/bases")));
     kubectl_waits(&format!("--for=condition=Established crd/{CRD}"));
+
+    let object = format!(
+        "apiVersion: types.example.com/v1\nkind: Shape\nmetadata:\n  name: documented\nspec:\n  title: a\n  \
+         shapes: {{}}\n  documented:\n{}",
+        indented(&code("yaml"))
+    );
+    run(kubectl("apply --dry-run=server -f").arg(project.manifest(&object)));
 
     let mut random = Random(45);
     let written: Vec<Shapes> = (0..OBJECTS).map(|_| shapes_of(&mut random)).collect();
@@ -82,6 +91,22 @@ fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
         assert!(stored.is_empty(), "{shapes}");
         assert!(refused.contains(reason), "{reason}: {refused}");
     }
+}
+
+/// The examples in a language of the page about types.
+fn code(language: &str) -> String {
+    let page = include_str!("../../docs/types.md");
+    let mut all = String::new();
+    for block in page.split(&format!("```{language}\n")).skip(1) {
+        all.push_str(block.split("```").next().unwrap_or_default());
+    }
+    assert!(!all.is_empty(), "no example in {language}");
+    all
+}
+
+/// `text` as the value of a field of a field.
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
 /// Values that are refused, and why.
