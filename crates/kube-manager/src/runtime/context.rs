@@ -1,6 +1,7 @@
 //! The context of a reconciler: its client, and the status and events of its objects.
 
 use std::{
+    any::TypeId,
     fmt::Debug,
     hash::Hasher,
     sync::{
@@ -10,20 +11,26 @@ use std::{
 };
 
 use fnv::FnvHasher;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use k8s_openapi::{
+    api::core::v1::ObjectReference,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps,
+    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
+};
 use kube::{
-    Api, Client, CustomResourceExt, Resource, ResourceExt,
+    Client, CustomResourceExt, Resource, ResourceExt,
     api::{Patch, PatchParams, PostParams},
     core::object::HasStatus,
     runtime::events::EventType,
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     diagnosis,
     events::Recorder,
-    failure, reads,
+    failure,
+    object::Raw,
+    reads,
     scope::{Kind, Scope},
     services::Services,
     status,
@@ -81,7 +88,7 @@ impl Context {
 
     /// The schema of the status of `K`, if the controller applies its part.
     fn shared<K: CustomResourceExt + 'static>(&self) -> Option<&JSONSchemaProps> {
-        let is_shared = self.shares_status() && self.written.is_about::<K>();
+        let is_shared = self.shares_status() && self.written.is_about(TypeId::of::<K>());
         let schema = &self.status.schema;
         let schema = is_shared.then(|| schema.get_or_init(|| status::schema(K::crd())));
         schema?.as_ref()
@@ -131,22 +138,53 @@ impl Context {
         K: HasStatus<Status: PartialEq + Clone + Serialize>,
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
-        // The result of an earlier write, which the watch has not delivered yet.
-        let newer = self.written.newer(object);
-        let object = newer.as_deref().unwrap_or(object);
-        // A status that was computed from older children would be replaced at once.
-        if object.status() == Some(status) || reads::is_outdated() {
-            return Ok(false);
-        }
-        let namespace = object.meta().namespace.as_deref();
-        let api = Kind::of::<K>().api::<K>(self.client.clone(), namespace);
-        let written = match self.shared::<K>() {
-            Some(schema) => self.apply_status(&api, object, status, schema).await,
-            None => self.replace_status(&api, object, status).await,
+        let change = {
+            // The result of an earlier write, which the watch has not delivered yet.
+            let newer = self.written.newer(object);
+            let object = newer.as_deref().unwrap_or(object);
+            // A status that was computed from older children would be replaced at once.
+            if object.status() == Some(status) || reads::is_outdated() {
+                return Ok(false);
+            }
+            StatusChange {
+                kind: Kind::of::<K>(),
+                managed_fields: object.managed_fields().to_vec(),
+                object: json!(object),
+                status: json!(status),
+            }
         };
-        match written {
-            Ok(written) => {
-                self.written.add(written);
+        let schema = self.shared::<K>();
+        self.change_status(change, schema).await
+    }
+
+    async fn change_status(
+        &self,
+        change: StatusChange,
+        schema: Option<&JSONSchemaProps>,
+    ) -> kube::Result<bool> {
+        let metadata = &change.object["metadata"];
+        let name = metadata["name"].as_str().unwrap_or_default().to_owned();
+        let client = self.client.clone();
+        let api = change
+            .kind
+            .api::<false>(client, metadata["namespace"].as_str());
+        let manager = self.field_manager();
+        let part = schema.and_then(|schema| change.part(&manager, schema));
+        let kind = change.kind.clone();
+        let answer = match part {
+            Some(part) => {
+                let params = PatchParams::apply(&manager).force();
+                api.patch_status(&name, &params, &Patch::Apply(part)).await
+            }
+            None => {
+                let desired = Raw::of(&change.whole()).map_err(kube::Error::SerdeError)?;
+                api.replace_status(&name, &self.post_params(), &desired)
+                    .await
+            }
+        };
+        match answer {
+            Ok(answer) => {
+                self.written.add(kind.object(&answer)?);
                 Ok(true)
             }
             // Without the name, the status subresource would be missing, not the object.
@@ -155,65 +193,12 @@ impl Context {
                     && error
                         .details
                         .as_ref()
-                        .is_some_and(|details| details.name == object.name_any()) =>
+                        .is_some_and(|details| details.name == name) =>
             {
                 Ok(false)
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Writes the status as a whole, so that unset fields are removed. The resourceVersion makes the request fail if
-    /// another program has written the object since it was read.
-    async fn replace_status<K>(
-        &self,
-        api: &Api<K>,
-        object: &K,
-        status: &K::Status,
-    ) -> kube::Result<K>
-    where
-        K: Resource<DynamicType = ()> + HasStatus<Status: Clone>,
-        K: Clone + Debug + DeserializeOwned + Serialize,
-    {
-        let mut desired = object.clone();
-        *desired.status_mut() = Some(status.clone());
-        // The watch has removed entries of the managedFields, so they must not be sent.
-        desired.meta_mut().managed_fields = None;
-        let params = self.post_params();
-        api.replace_status(&desired.name_any(), &params, &desired)
-            .await
-    }
-
-    /// Applies the controller's part of the status.
-    async fn apply_status<K>(
-        &self,
-        api: &Api<K>,
-        object: &K,
-        status: &K::Status,
-        schema: &JSONSchemaProps,
-    ) -> kube::Result<K>
-    where
-        K: Resource<DynamicType = ()> + HasStatus<Status: Clone + Serialize>,
-        K: Clone + Debug + DeserializeOwned + Serialize,
-    {
-        let (name, manager) = (object.name_any(), self.field_manager());
-        let (fields, change) = (
-            object.managed_fields(),
-            (&json!(object.status()), &json!(status)),
-        );
-        let Some(part) = status::part(fields, &manager, schema, change) else {
-            return self.replace_status(api, object, status).await;
-        };
-        let patch = json!({
-            "apiVersion": K::api_version(&()),
-            "kind": K::kind(&()),
-            // With the uid, the API server rejects the apply if another object has the name now.
-            "metadata": {"name": name, "uid": object.uid()},
-            "status": part,
-        });
-        let params = PatchParams::apply(&manager).force();
-        api.patch_status(&name, &params, &Patch::Apply(&patch))
-            .await
     }
 
     /// Records an event about `object`, which `kubectl describe` shows. If the same event with the same note repeats
@@ -227,13 +212,61 @@ impl Context {
     ) where
         K: Resource<DynamicType = ()>,
     {
-        let (object, note) = (object.object_ref(&()), note.into());
-        let recorded = self.recorder.publish(object, type_, reason, &note);
+        self.record(object.object_ref(&()), type_, reason, note.into())
+            .await;
+    }
+
+    /// Records an event about the object that `regarding` names.
+    pub(super) async fn record(
+        &self,
+        regarding: ObjectReference,
+        type_: EventType,
+        reason: &'static str,
+        note: String,
+    ) {
+        let recorded = self.recorder.publish(regarding, type_, reason, &note);
         if let Err(error) = recorded.await {
             let hint = diagnosis::hint(&error, self.watcher.rules);
             let error = failure::message(&error);
             tracing::warn!(%error, reason, hint, "cannot record an event");
         }
+    }
+}
+
+/// A status to write.
+struct StatusChange {
+    kind: Kind,
+    managed_fields: Vec<ManagedFieldsEntry>,
+    /// The object with its status until now.
+    object: Value,
+    status: Value,
+}
+
+impl StatusChange {
+    /// The object with the whole new status, so that unset fields are removed. The resourceVersion makes the request
+    /// fail if another program has written the object since it was read.
+    fn whole(mut self) -> Value {
+        self.object["status"] = self.status;
+        // The watch has removed entries of the managedFields, so they must not be sent.
+        if let Some(metadata) = self.object["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        self.object
+    }
+
+    /// The part of the status that the controller applies as the field manager `manager`; `None` if an apply is not
+    /// possible.
+    fn part(&self, manager: &str, schema: &JSONSchemaProps) -> Option<Value> {
+        let values = (&self.object["status"], &self.status);
+        let part = status::part(&self.managed_fields, manager, schema, values)?;
+        let metadata = &self.object["metadata"];
+        Some(json!({
+            "apiVersion": self.kind.resource.api_version,
+            "kind": self.kind.resource.kind,
+            // With the uid, the API server rejects the apply if another object has the name now.
+            "metadata": {"name": metadata["name"], "uid": metadata["uid"]},
+            "status": part,
+        }))
     }
 }
 

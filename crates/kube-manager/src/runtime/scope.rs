@@ -1,57 +1,36 @@
 //! Kinds in the form that requests need: namespaced or cluster-scoped, known at compile time or only at run time.
 
-use std::{fmt::Debug, hash::Hash};
+use std::{any::TypeId, fmt::Debug, hash::Hash, sync::Arc};
 
 use kube::{
     Api, Client, Resource,
     api::ApiResource,
-    core::{ClusterResourceScope, DynamicResourceScope, NamespaceResourceScope},
+    core::{
+        ClusterResourceScope, DynamicObject, DynamicResourceScope, NamespaceResourceScope,
+        PartialObjectMeta,
+    },
     discovery,
 };
 use serde::de::DeserializeOwned;
+
+use super::object::{Guarded, Object, Raw, Read, read};
 
 /// The scope of a kind, in generic code.
 pub trait Scope {
     /// Whether objects of the kind are in a namespace. For a kind that is known only at run time: whether they may be.
     const NAMESPACED: bool;
-
-    /// The objects of `api` that are in `namespace`. A cluster-scoped kind ignores `namespace`.
-    fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
-    where
-        K: Resource<Scope = Self>;
 }
 
 impl Scope for NamespaceResourceScope {
     const NAMESPACED: bool = true;
-
-    fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
-    where
-        K: Resource<Scope = Self>,
-    {
-        api.constrain(namespace)
-    }
 }
 
 impl Scope for ClusterResourceScope {
     const NAMESPACED: bool = false;
-
-    fn within<K>(api: Api<K>, _: &str) -> Api<K>
-    where
-        K: Resource<Scope = Self>,
-    {
-        api
-    }
 }
 
 impl Scope for DynamicResourceScope {
     const NAMESPACED: bool = true;
-
-    fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
-    where
-        K: Resource<Scope = Self>,
-    {
-        api.constrain(namespace)
-    }
 }
 
 /// A scope whose objects may own objects of the scope `Child`. The garbage collector deletes a cluster-scoped object
@@ -88,45 +67,85 @@ where
 {
 }
 
-/// The kind of the objects of type `K`, whose `DynamicType` is `T`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Kind<T> {
-    /// The part of the kind that is known only at run time.
-    pub dyntype: T,
+/// A kind in the form that requests need, with the type of its objects.
+#[derive(Clone)]
+pub struct Kind {
+    pub resource: ApiResource,
     /// Whether objects of the kind are in a namespace.
     pub namespaced: bool,
+    /// Whether the type has only metadata, so that the API server sends no more.
+    pub is_metadata: bool,
+    pub type_id: TypeId,
+    read: Read,
 }
 
-impl Kind<()> {
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.type_id == other.type_id
+            && self.resource == other.resource
+            && self.namespaced == other.namespaced
+    }
+}
+
+impl Kind {
     /// The kind of the type `K`.
-    pub fn of<K: Resource<DynamicType = (), Scope: Scope>>() -> Self {
-        Self {
-            dyntype: (),
-            namespaced: K::Scope::NAMESPACED,
-        }
-    }
-}
-
-impl Kind<ApiResource> {
-    /// A kind that is known only at run time.
-    pub fn dynamic(dyntype: ApiResource, scope: discovery::Scope) -> Self {
-        Self {
-            dyntype,
-            namespaced: scope == discovery::Scope::Namespaced,
-        }
-    }
-}
-
-impl<T> Kind<T> {
-    /// The objects in `namespace`, or in all namespaces. A cluster-scoped kind ignores `namespace`.
-    pub fn api<K>(&self, client: Client, namespace: Option<&str>) -> Api<K>
+    pub fn of<K>() -> Self
     where
-        K: Resource<DynamicType = T, Scope: Scope>,
+        K: Resource<DynamicType = (), Scope: Scope> + DeserializeOwned + Send + Sync + 'static,
     {
-        let api = Api::all_with(client, &self.dyntype);
-        match namespace.filter(|_| self.namespaced) {
-            Some(namespace) => K::Scope::within(api, namespace),
-            None => api,
+        Self::new::<K>(ApiResource::erase::<K>(&()), K::Scope::NAMESPACED)
+    }
+
+    /// A kind that is known only at run time.
+    pub fn dynamic<K>(resource: ApiResource, scope: &discovery::Scope) -> Self
+    where
+        K: Resource<DynamicType = ApiResource> + DeserializeOwned + Send + Sync + 'static,
+    {
+        Self::new::<K>(resource, *scope == discovery::Scope::Namespaced)
+    }
+
+    fn new<K>(resource: ApiResource, namespaced: bool) -> Self
+    where
+        K: Resource + DeserializeOwned + Send + Sync + 'static,
+    {
+        Self {
+            resource,
+            namespaced,
+            is_metadata: K::metadata_api(),
+            type_id: TypeId::of::<K>(),
+            read: read::<K>,
         }
+    }
+
+    /// The same kind, of which the API server sends only the metadata of objects.
+    pub fn metadata(&self) -> Self {
+        Self::new::<PartialObjectMeta<DynamicObject>>(self.resource.clone(), self.namespaced)
+    }
+
+    /// The objects in `namespace`, or in all namespaces. A cluster-scoped kind ignores `namespace`.
+    pub fn api<const METADATA: bool>(
+        &self,
+        client: Client,
+        namespace: Option<&str>,
+    ) -> Api<Raw<METADATA>> {
+        match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => Api::namespaced_with(client, namespace, &self.resource),
+            None => Api::all_with(client, &self.resource),
+        }
+    }
+
+    /// Reads an object from JSON.
+    pub fn parse(&self, text: &str) -> serde_json::Result<Arc<dyn Object>> {
+        (self.read)(text)
+    }
+
+    /// The object that an answer of the API server contains.
+    pub fn object(&self, answer: &Raw) -> kube::Result<Arc<dyn Object>> {
+        self.parse(answer.text()).map_err(kube::Error::SerdeError)
+    }
+
+    /// An object of a watch.
+    pub fn guarded<const METADATA: bool>(&self, shown: &Raw<METADATA>) -> Guarded {
+        Guarded::new(shown, self.read)
     }
 }
