@@ -1,6 +1,6 @@
 //! Declares what a controller works with: the kinds that it owns and watches, and its settings.
 
-use std::{collections::BTreeSet, ops::Range, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, ops::Range, time::Duration};
 
 use anyhow::Result;
 use kube::{
@@ -17,7 +17,6 @@ use super::{
     children::{Children, any::AnyChildren},
     closures::Closures,
     context::Context,
-    informer::Take,
     objects::Objects,
     scope::{Kind, MayOwn, Scope, Watchable},
     services::Services,
@@ -28,7 +27,7 @@ use super::{
 };
 
 /// Computes a number that changes when an object has to be reconciled. Without a number, each change counts.
-pub(super) type Property<K: ?Sized> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
+pub(super) type Property<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
 
 /// Builds a controller of the kind `K`. The declared watches start when the controller starts.
 pub struct Builder<K> {
@@ -66,21 +65,6 @@ impl Settings {
     /// Checks the settings.
     pub fn check(&self) -> Result<()> {
         backoff::check(&self.pauses)
-    }
-
-    /// Declares the watches of `children`.
-    fn own(&mut self, children: &AnyChildren) {
-        let (kind, watcher) = (children.kind(), children.watcher());
-        for (name, selector) in children.selectors() {
-            let (owned, kind) = (children.owned(), kind.clone());
-            let take: Take =
-                Arc::new(move |shown, namespace| owned.take(shown, namespace, name.as_ref()));
-            self.declared
-                .follows
-                .push(Box::new(move |informers, namespaces, wake| {
-                    informers.follow(watcher, &kind, (namespaces, &selector), &take, wake)
-                }));
-        }
     }
 }
 
@@ -236,7 +220,8 @@ where
         C: Watchable + Serialize,
     {
         let children = Children::new(self.context.clone(), kind, names);
-        self.settings.own(&children.any());
+        let follows = children.any().follows();
+        self.settings.declared.follows.extend(follows);
         children
     }
 

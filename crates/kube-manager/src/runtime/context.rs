@@ -17,7 +17,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
 };
 use kube::{
-    Client, CustomResourceExt, Resource, ResourceExt,
+    Client, CustomResourceExt, Resource,
     api::{Patch, PatchParams, PostParams},
     core::object::HasStatus,
     runtime::events::EventType,
@@ -138,7 +138,7 @@ impl Context {
         K: HasStatus<Status: PartialEq + Clone + Serialize>,
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
-        let change = {
+        let content = {
             // The result of an earlier write, which the watch has not delivered yet.
             let newer = self.written.newer(object);
             let object = newer.as_deref().unwrap_or(object);
@@ -146,45 +146,58 @@ impl Context {
             if object.status() == Some(status) || reads::is_outdated() {
                 return Ok(false);
             }
-            StatusChange {
-                kind: Kind::of::<K>(),
-                managed_fields: object.managed_fields().to_vec(),
-                object: json!(object),
-                status: json!(status),
-            }
+            json!(object)
         };
         let schema = self.shared::<K>();
-        self.change_status(change, schema).await
+        self.change_status(&Kind::of::<K>(), content, json!(status), schema)
+            .await
     }
 
+    /// Writes the status of an object of `kind`, whose `content` has the status until now.
     async fn change_status(
         &self,
-        change: StatusChange,
+        kind: &Kind,
+        mut content: Value,
+        status: Value,
         schema: Option<&JSONSchemaProps>,
     ) -> kube::Result<bool> {
-        let metadata = &change.object["metadata"];
+        let metadata = &mut content["metadata"];
+        // The watch has removed some of these entries, so they must not be sent.
+        let fields = metadata
+            .as_object_mut()
+            .and_then(|metadata| metadata.remove("managedFields"));
         let name = metadata["name"].as_str().unwrap_or_default().to_owned();
-        let client = self.client.clone();
-        let api = change
-            .kind
-            .api::<false>(client, metadata["namespace"].as_str());
+        let api = kind.api::<false>(self.client.clone(), metadata["namespace"].as_str());
         let manager = self.field_manager();
-        let part = schema.and_then(|schema| change.part(&manager, schema));
-        let kind = change.kind.clone();
+        let part = schema.and_then(|schema| {
+            let fields = fields.and_then(|fields| serde_json::from_value(fields).ok());
+            let fields: Vec<ManagedFieldsEntry> = fields.unwrap_or_default();
+            status::part(&fields, &manager, schema, (&content["status"], &status))
+        });
         let answer = match part {
             Some(part) => {
+                let patch = json!({
+                    "apiVersion": kind.resource.api_version,
+                    "kind": kind.resource.kind,
+                    // With the uid, the API server rejects the apply if another object has the name now.
+                    "metadata": {"name": name, "uid": content["metadata"]["uid"]},
+                    "status": part,
+                });
                 let params = PatchParams::apply(&manager).force();
-                api.patch_status(&name, &params, &Patch::Apply(part)).await
+                api.patch_status(&name, &params, &Patch::Apply(patch)).await
             }
+            // The whole status removes unset fields. With the resourceVersion, the request fails if another program has
+            // written the object since it was read.
             None => {
-                let desired = Raw::of(&change.whole()).map_err(kube::Error::SerdeError)?;
-                api.replace_status(&name, &self.post_params(), &desired)
+                content["status"] = status;
+                let params = self.post_params();
+                api.replace_status(&name, &params, &Raw::of(&content)?)
                     .await
             }
         };
-        match answer {
-            Ok(answer) => {
-                self.written.add(kind.object(&answer)?);
+        match kind.object(answer) {
+            Ok(written) => {
+                self.written.add(written);
                 Ok(true)
             }
             // Without the name, the status subresource would be missing, not the object.
@@ -212,17 +225,15 @@ impl Context {
     ) where
         K: Resource<DynamicType = ()>,
     {
-        self.record(object.object_ref(&()), type_, reason, note.into())
-            .await;
+        let event = (type_, reason, note.into());
+        self.record(object.object_ref(&()), event).await;
     }
 
     /// Records an event about the object that `regarding` names.
     pub(super) async fn record(
         &self,
         regarding: ObjectReference,
-        type_: EventType,
-        reason: &'static str,
-        note: String,
+        (type_, reason, note): (EventType, &'static str, String),
     ) {
         let recorded = self.recorder.publish(regarding, type_, reason, &note);
         if let Err(error) = recorded.await {
@@ -230,43 +241,6 @@ impl Context {
             let error = failure::message(&error);
             tracing::warn!(%error, reason, hint, "cannot record an event");
         }
-    }
-}
-
-/// A status to write.
-struct StatusChange {
-    kind: Kind,
-    managed_fields: Vec<ManagedFieldsEntry>,
-    /// The object with its status until now.
-    object: Value,
-    status: Value,
-}
-
-impl StatusChange {
-    /// The object with the whole new status, so that unset fields are removed. The resourceVersion makes the request
-    /// fail if another program has written the object since it was read.
-    fn whole(mut self) -> Value {
-        self.object["status"] = self.status;
-        // The watch has removed entries of the managedFields, so they must not be sent.
-        if let Some(metadata) = self.object["metadata"].as_object_mut() {
-            metadata.remove("managedFields");
-        }
-        self.object
-    }
-
-    /// The part of the status that the controller applies as the field manager `manager`; `None` if an apply is not
-    /// possible.
-    fn part(&self, manager: &str, schema: &JSONSchemaProps) -> Option<Value> {
-        let values = (&self.object["status"], &self.status);
-        let part = status::part(&self.managed_fields, manager, schema, values)?;
-        let metadata = &self.object["metadata"];
-        Some(json!({
-            "apiVersion": self.kind.resource.api_version,
-            "kind": self.kind.resource.kind,
-            // With the uid, the API server rejects the apply if another object has the name now.
-            "metadata": {"name": metadata["name"], "uid": metadata["uid"]},
-            "status": part,
-        }))
     }
 }
 

@@ -1,19 +1,16 @@
 //! Runs a reconciler for each changed object, and again after a failure. Several objects are reconciled at once, but
 //! never the same object twice at once. A failure affects one object only.
 
-use std::{
-    collections::HashSet, error, future::ready, mem, panic::AssertUnwindSafe, sync::Arc,
-    time::Instant,
-};
+use std::{collections::HashSet, error, mem, panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
 use anyhow::Context as _;
 use futures::{
-    FutureExt, TryFutureExt,
+    FutureExt,
     future::{BoxFuture, Shared},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
-    Api, Client,
+    Api, Client, Resource,
     api::{ListParams, Patch, PatchParams},
     core::ObjectMeta,
     runtime::{events::EventType, reflector::ObjectRef, watcher::Event},
@@ -42,7 +39,7 @@ use super::{
     informer::{Handler, Informers, Synced, Wake, some_or_all},
     leader::Leadership,
     metrics::{Metrics, QueueMetrics},
-    object::{Guarded, Object, Raw, Write, reference, typed_ref, write},
+    object::{AnyObject, Guarded, Object, Raw, Write, identity, typed_ref, write},
     objects::{Objects, Store, Stores},
     queue::{Priority, Queue, Turn},
     reads,
@@ -83,44 +80,52 @@ enum Error {
 
 type AnyError = Box<dyn error::Error + Send + Sync>;
 
-/// A [`Reconciler`] of any kind.
-trait AnyReconciler: Send + Sync {
-    fn reconcile<'a>(&'a self, object: &'a dyn Object) -> BoxFuture<'a, Result<Action, AnyError>>;
-
-    fn cleanup<'a>(&'a self, object: &'a dyn Object) -> BoxFuture<'a, Result<Action, AnyError>>;
-
-    fn gone(&self, object: &ObjectMeta) -> BoxFuture<'_, ()>;
+/// A call of a reconciler.
+#[derive(Clone, Copy)]
+enum Call {
+    Reconcile,
+    Cleanup,
 }
 
-/// A reconciler without its type. The code of this file that is compiled for each kind is in this type and in
-/// [`start`].
-struct Erased<R>(R);
+/// A [`Reconciler`] of any kind.
+trait AnyReconciler: Send + Sync {
+    fn call<'a>(
+        &'a self,
+        call: Call,
+        object: &'a dyn Object,
+    ) -> BoxFuture<'a, Result<Action, AnyError>>;
 
-impl<R: Reconciler> AnyReconciler for Erased<R> {
-    fn reconcile<'a>(&'a self, object: &'a dyn Object) -> BoxFuture<'a, Result<Action, AnyError>> {
-        match typed_ref(object) {
-            Some(object) => self.0.reconcile(object).map_err(AnyError::from).boxed(),
-            None => ready(Ok(Action::await_change())).boxed(),
-        }
+    fn report_gone(&self, object: &ObjectMeta) -> BoxFuture<'_, ()>;
+}
+
+// This and `start` are all code of this file that is compiled for each kind.
+impl<R: Reconciler> AnyReconciler for R {
+    fn call<'a>(
+        &'a self,
+        call: Call,
+        object: &'a dyn Object,
+    ) -> BoxFuture<'a, Result<Action, AnyError>> {
+        let call = async move {
+            let Some(typed) = typed_ref(object) else {
+                return Ok(Action::await_change());
+            };
+            let called = match call {
+                Call::Reconcile => self.reconcile(typed).await,
+                Call::Cleanup => self.cleanup(typed).await,
+            };
+            Ok(called?)
+        };
+        call.boxed()
     }
 
-    fn cleanup<'a>(&'a self, object: &'a dyn Object) -> BoxFuture<'a, Result<Action, AnyError>> {
-        match typed_ref(object) {
-            Some(object) => self.0.cleanup(object).map_err(AnyError::from).boxed(),
-            None => ready(Ok(Action::await_change())).boxed(),
-        }
-    }
-
-    fn gone(&self, object: &ObjectMeta) -> BoxFuture<'_, ()> {
+    fn report_gone(&self, object: &ObjectMeta) -> BoxFuture<'_, ()> {
         let (namespace, name) = key(object);
         let mut reference = ObjectRef::new(&name);
         reference.namespace = namespace;
-        reference.extra.uid.clone_from(&object.uid);
-        reference
-            .extra
-            .resource_version
-            .clone_from(&object.resource_version);
-        async move { self.0.gone(&reference).await }.boxed()
+        let extra = &mut reference.extra;
+        extra.uid.clone_from(&object.uid);
+        extra.resource_version.clone_from(&object.resource_version);
+        async move { self.gone(&reference).await }.boxed()
     }
 }
 
@@ -206,7 +211,7 @@ pub(super) fn start<R: Reconciler>(
     let written = Written::new(kind.type_id, stores.clone());
     let context = Context::new(services, watcher, written.clone());
     let mut builder = Builder::new(context.clone(), Objects::new(stores.clone()), services);
-    let reconciler = Box::new(Erased(new(&mut builder)));
+    let reconciler = Box::new(new(&mut builder));
     let counts = match builder.predicate {
         Some(predicate) => Counts::Property(Box::new(move |object| predicate(typed_ref(object)?))),
         None if R::EVERY_CHANGE => Counts::Every,
@@ -704,7 +709,7 @@ impl Worker {
     /// Calls the reconciler's `gone` for a deleted object.
     async fn gone(&self, object: &ObjectMeta) {
         if self.leadership.holds() {
-            let gone = AssertUnwindSafe(async { self.reconciler.gone(object).await });
+            let gone = AssertUnwindSafe(async { self.reconciler.report_gone(object).await });
             if let Err(panic) = gone.catch_unwind().await {
                 let (controller, panic) = (self.controller(), message(panic.as_ref()));
                 let (namespace, name) = key(object);
@@ -732,7 +737,7 @@ impl Worker {
                 Ok(Action::await_change())
             }
             (None, _) if !is_deleted => {
-                let reconciled = self.reconciler.reconcile(object).await;
+                let reconciled = self.reconciler.call(Call::Reconcile, object).await;
                 reconciled.map_err(Error::Reconciler)
             }
             (None, Some(name)) => self.clean_up(object, name).await,
@@ -749,7 +754,7 @@ impl Worker {
         let annotations = metadata.annotations.as_ref();
         let is_recorded = annotations.is_some_and(|all| all.contains_key(&annotation));
         if !is_recorded && !self.cleaned_up.lock().contains(&uid) {
-            let cleaned_up = self.reconciler.cleanup(object).await;
+            let cleaned_up = self.reconciler.call(Call::Cleanup, object).await;
             let action = cleaned_up.map_err(Error::Reconciler)?;
             if action != Action::await_change() {
                 return Ok(action);
@@ -788,7 +793,7 @@ impl Worker {
         object: &ObjectMeta,
         change: String,
         mut metadata: Value,
-    ) -> Result<Option<Arc<dyn Object>>, Error> {
+    ) -> Result<Option<AnyObject>, Error> {
         // With the resourceVersion, only a real conflict has the code 409: a refusal by a webhook, a policy or the
         // schema has another one, and a retry does not help against these.
         metadata["resourceVersion"] = json!(object.resource_version);
@@ -799,7 +804,7 @@ impl Worker {
         };
         let api = self.api(object.namespace.as_deref());
         let answer = api.patch(&key(object).1, &params, &patch).await;
-        match answer.and_then(|answer| self.kind.object(&answer)) {
+        match self.kind.object(answer) {
             Ok(patched) => {
                 self.written.add(patched.clone());
                 Ok(Some(patched))
@@ -817,15 +822,9 @@ impl Worker {
         }
         let note = failure::message(error);
         let (context, metadata) = (&self.context, object.metadata());
-        let regarding = reference(metadata, &self.kind.resource);
-        context
-            .record(
-                regarding,
-                EventType::Warning,
-                FINALIZER_FAILED,
-                note.clone(),
-            )
-            .await;
+        let regarding = identity(metadata).object_ref(&self.kind.resource);
+        let event = (EventType::Warning, FINALIZER_FAILED, note.clone());
+        context.record(regarding, event).await;
         let mut content = (self.write)(object);
         let Some(conditions) = content.pointer_mut("/status/conditions") else {
             return;
@@ -838,10 +837,10 @@ impl Worker {
         let api = self.api(namespace.as_deref());
         let written = match Raw::of(&content) {
             Ok(content) => {
-                api.replace_status(&name, &context.post_params(), &content)
-                    .await
+                let params = context.post_params();
+                api.replace_status(&name, &params, &content).await
             }
-            Err(error) => Err(kube::Error::SerdeError(error)),
+            Err(error) => Err(error),
         };
         if let Err(error) = written {
             let (controller, error) = (self.controller(), failure::message(&error));
@@ -947,7 +946,7 @@ mod tests {
             keeps_status_fields: false,
         };
         let worker = Arc::new(Worker {
-            reconciler: Box::new(Erased(Recording(recorder.clone()))),
+            reconciler: Box::new(Recording(recorder.clone())),
             kind,
             write: write::<ConfigMap>,
             finalizer: None,

@@ -2,13 +2,10 @@
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
-use k8s_openapi::{
-    api::core::v1::ObjectReference, apimachinery::pkg::apis::meta::v1::OwnerReference,
-};
 use kube::{
     Resource,
     api::ApiResource,
-    core::{DynamicResourceScope, ObjectMeta, error_boundary::InvalidObject},
+    core::{DynamicObject, DynamicResourceScope, ObjectMeta, error_boundary::InvalidObject},
 };
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -36,8 +33,11 @@ impl<K: Resource + Send + Sync + 'static> Object for K {
     }
 }
 
+/// A shared object of any kind.
+pub type AnyObject = Arc<dyn Object>;
+
 /// `object` in its type; `None` if it has another type.
-pub fn typed<K: Object>(object: Arc<dyn Object>) -> Option<Arc<K>> {
+pub fn typed<K: Object>(object: AnyObject) -> Option<Arc<K>> {
     let any: Arc<dyn Any + Send + Sync> = object;
     any.downcast().ok()
 }
@@ -49,10 +49,10 @@ pub fn typed_ref<K: Object>(object: &dyn Object) -> Option<&K> {
 }
 
 /// Reads an object of a kind from JSON.
-pub type Read = fn(&str) -> serde_json::Result<Arc<dyn Object>>;
+pub type Read = fn(&str) -> serde_json::Result<AnyObject>;
 
 /// Reads a `K`.
-pub fn read<K: Object + DeserializeOwned>(text: &str) -> serde_json::Result<Arc<dyn Object>> {
+pub fn read<K: Object + DeserializeOwned>(text: &str) -> serde_json::Result<AnyObject> {
     let object: K = serde_json::from_str(text)?;
     Ok(Arc::new(object))
 }
@@ -65,33 +65,23 @@ pub fn write<K: Object + Serialize>(object: &dyn Object) -> Value {
     json!(typed_ref::<K>(object))
 }
 
-/// A reference to an object, for events about it.
-pub fn reference(object: &ObjectMeta, kind: &ApiResource) -> ObjectReference {
-    ObjectReference {
-        api_version: Some(kind.api_version.clone()),
-        kind: Some(kind.kind.clone()),
-        name: object.name.clone(),
-        namespace: object.namespace.clone(),
-        uid: object.uid.clone(),
-        ..ObjectReference::default()
+/// What identifies an object, for references to it.
+pub fn identity(object: &ObjectMeta) -> DynamicObject {
+    DynamicObject {
+        types: None,
+        metadata: ObjectMeta {
+            name: object.name.clone(),
+            namespace: object.namespace.clone(),
+            uid: object.uid.clone(),
+            ..ObjectMeta::default()
+        },
+        data: Value::Null,
     }
-}
-
-/// The reference that makes an object the controller of another one; `None` before the API server has stored it.
-pub fn controller_reference(object: &ObjectMeta, kind: &ApiResource) -> Option<OwnerReference> {
-    Some(OwnerReference {
-        api_version: kind.api_version.clone(),
-        kind: kind.kind.clone(),
-        name: object.name.clone()?,
-        uid: object.uid.clone()?,
-        controller: Some(true),
-        ..OwnerReference::default()
-    })
 }
 
 /// An object of a watch, or only its metadata if the object does not fit its type. A clone shares the object.
 #[derive(Clone)]
-pub struct Guarded(pub Result<Arc<dyn Object>, Arc<InvalidObject>>);
+pub struct Guarded(pub Result<AnyObject, Arc<InvalidObject>>);
 
 impl Guarded {
     pub fn new<const METADATA: bool>(shown: &Raw<METADATA>, read: Read) -> Self {
@@ -149,11 +139,10 @@ struct Version {
 
 impl Raw {
     /// The text of `object`.
-    pub fn of(object: &impl Serialize) -> serde_json::Result<Self> {
-        Ok(Self {
-            metadata: ObjectMeta::default(),
-            text: to_raw_value(object)?,
-        })
+    pub fn of(object: &Value) -> kube::Result<Self> {
+        let text = to_raw_value(object).map_err(kube::Error::SerdeError)?;
+        let metadata = ObjectMeta::default();
+        Ok(Self { metadata, text })
     }
 }
 
@@ -190,19 +179,19 @@ impl<const METADATA: bool> Resource for Raw<METADATA> {
     }
 
     fn kind(resource: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&resource.kind)
+        resource.kind.as_str().into()
     }
 
     fn group(resource: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&resource.group)
+        resource.group.as_str().into()
     }
 
     fn version(resource: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&resource.version)
+        resource.version.as_str().into()
     }
 
     fn plural(resource: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&resource.plural)
+        resource.plural.as_str().into()
     }
 
     fn meta(&self) -> &ObjectMeta {

@@ -13,7 +13,7 @@ use kube::{api::ApiResource, core::ObjectMeta};
 use parking_lot::Mutex;
 
 use super::{
-    object::{Guarded, Object},
+    object::{AnyObject, Guarded},
     tie::controlled_by,
     watch::{Key, Shown, is_in, key},
 };
@@ -29,7 +29,7 @@ pub struct Owned {
 struct Index {
     /// By the uid of the owner, sorted by the key of the child. A sorted list needs less memory than a map, and an
     /// owner may have thousands of children.
-    children: HashMap<Arc<str>, Vec<Arc<dyn Object>>>,
+    children: HashMap<Arc<str>, Vec<AnyObject>>,
     /// The uid of the owner of each child.
     owners: HashMap<Key, Arc<str>>,
     /// The children that an answer of the API server has added, until the watch shows this version or a newer one.
@@ -38,7 +38,7 @@ struct Index {
 
 /// A child in the index.
 pub struct Known {
-    pub child: Arc<dyn Object>,
+    pub child: AnyObject,
     /// Whether the watch has shown it. Otherwise, it may be deleted: the watch may have shown the deletion before the
     /// answer that added the child arrived.
     pub is_shown: bool,
@@ -63,7 +63,7 @@ impl Owned {
     }
 
     /// The children of the object with this uid.
-    pub fn by(&self, uid: &str) -> Vec<Arc<dyn Object>> {
+    pub fn by(&self, uid: &str) -> Vec<AnyObject> {
         self.index
             .lock()
             .children
@@ -84,7 +84,7 @@ impl Owned {
     }
 
     /// Adds a child that the API server has returned, unless the index has this version or a newer one.
-    pub fn add(&self, child: Arc<dyn Object>) {
+    pub fn add(&self, child: AnyObject) {
         let key = key(child.metadata());
         let mut index = self.index.lock();
         let known = index.get(&key);
@@ -165,7 +165,7 @@ impl Owned {
 }
 
 impl Index {
-    fn get(&self, key: &Key) -> Option<&Arc<dyn Object>> {
+    fn get(&self, key: &Key) -> Option<&AnyObject> {
         let children = self.children.get(self.owners.get(key)?)?;
         Some(&children[position(children, key).ok()?])
     }
@@ -230,7 +230,7 @@ fn version(child: &ObjectMeta) -> Option<u64> {
 }
 
 /// The index of the child with this key, or the index at which it would be inserted.
-pub fn position(children: &[Arc<dyn Object>], key: &Key) -> Result<usize, usize> {
+pub fn position(children: &[AnyObject], key: &Key) -> Result<usize, usize> {
     children.binary_search_by(|child| {
         let metadata = child.metadata();
         (&metadata.namespace, metadata.name.as_deref()).cmp(&(&key.0, Some(key.1.as_str())))

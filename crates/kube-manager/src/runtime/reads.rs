@@ -1,9 +1,9 @@
 //! What a reconcile has read of the children of its object. The reconciler computes the desired children from it, so a
 //! child is not written if the live object has changed since then.
 
-use std::{cell::RefCell, collections::HashMap, sync::Arc};
+use std::{cell::RefCell, collections::HashMap};
 
-use super::{object::Object, owned::position, watch::Key};
+use super::{object::AnyObject, owned::position, watch::Key};
 
 tokio::task_local! {
     static READS: RefCell<HashMap<Place, Read>>;
@@ -21,7 +21,7 @@ pub struct Place {
 /// What the reconcile has read in one place.
 struct Read {
     /// The first read, with the later writes of the reconcile, sorted by key. `None` if the reconcile has not read.
-    children: Option<Vec<Arc<dyn Object>>>,
+    children: Option<Vec<AnyObject>>,
     is_outdated: bool,
 }
 
@@ -32,7 +32,7 @@ pub enum Seen {
     /// The child was not there.
     Absent,
     /// The child that was there.
-    Child(Arc<dyn Object>),
+    Child(AnyObject),
 }
 
 /// Runs a reconcile. Also returns whether the children changed between its read and its write. Then the object must be
@@ -53,7 +53,7 @@ pub fn is_outdated() -> bool {
 }
 
 /// Remembers the first read of the current reconcile, and the first after a failed write.
-pub fn read(place: Place, children: &[Arc<dyn Object>]) {
+pub fn read(place: Place, children: &[AnyObject]) {
     // Without a reconcile, there is nothing to remember.
     let _ = READS.try_with(|reads| {
         let mut current = reads.borrow_mut();
@@ -87,7 +87,7 @@ pub fn seen(place: &Place, key: &Key) -> Seen {
 }
 
 /// Remembers what the current reconcile has written.
-pub fn wrote(place: &Place, key: &Key, child: &Arc<dyn Object>) {
+pub fn wrote(place: &Place, key: &Key, child: &AnyObject) {
     let _ = READS.try_with(|reads| {
         let mut current = reads.borrow_mut();
         let children = current

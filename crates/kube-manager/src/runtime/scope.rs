@@ -1,6 +1,6 @@
 //! Kinds in the form that requests need: namespaced or cluster-scoped, known at compile time or only at run time.
 
-use std::{any::TypeId, fmt::Debug, hash::Hash, sync::Arc};
+use std::any::TypeId;
 
 use kube::{
     Api, Client, Resource,
@@ -13,7 +13,7 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
-use super::object::{Guarded, Object, Raw, Read, read};
+use super::object::{AnyObject, Guarded, Raw, Read, read};
 
 /// The scope of a kind, in generic code.
 pub trait Scope {
@@ -48,24 +48,9 @@ impl MayOwn<ClusterResourceScope> for ClusterResourceScope {}
 
 /// A kind that can be watched, for generic code. All types of kinds implement it, including types of kinds that are
 /// known only at run time.
-pub trait Watchable:
-    Resource<DynamicType: Clone + Debug + Eq + Hash + Send + Sync + 'static, Scope: Scope>
-    + Clone
-    + Debug
-    + DeserializeOwned
-    + Send
-    + Sync
-    + 'static
-{
-}
+pub trait Watchable: Resource<Scope: Scope> + DeserializeOwned + Send + Sync + 'static {}
 
-impl<K> Watchable for K
-where
-    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-    K::DynamicType: Clone + Debug + Eq + Hash + Send + Sync + 'static,
-    K::Scope: Scope,
-{
-}
+impl<K> Watchable for K where K: Resource<Scope: Scope> + DeserializeOwned + Send + Sync + 'static {}
 
 /// A kind in the form that requests need, with the type of its objects.
 #[derive(Clone)]
@@ -89,25 +74,16 @@ impl PartialEq for Kind {
 
 impl Kind {
     /// The kind of the type `K`.
-    pub fn of<K>() -> Self
-    where
-        K: Resource<DynamicType = (), Scope: Scope> + DeserializeOwned + Send + Sync + 'static,
-    {
+    pub fn of<K: Watchable + Resource<DynamicType = (), Scope: Scope>>() -> Self {
         Self::new::<K>(ApiResource::erase::<K>(&()), K::Scope::NAMESPACED)
     }
 
     /// A kind that is known only at run time.
-    pub fn dynamic<K>(resource: ApiResource, scope: &discovery::Scope) -> Self
-    where
-        K: Resource<DynamicType = ApiResource> + DeserializeOwned + Send + Sync + 'static,
-    {
+    pub fn dynamic<K: Watchable>(resource: ApiResource, scope: &discovery::Scope) -> Self {
         Self::new::<K>(resource, *scope == discovery::Scope::Namespaced)
     }
 
-    fn new<K>(resource: ApiResource, namespaced: bool) -> Self
-    where
-        K: Resource + DeserializeOwned + Send + Sync + 'static,
-    {
+    fn new<K: Watchable>(resource: ApiResource, namespaced: bool) -> Self {
         Self {
             resource,
             namespaced,
@@ -135,13 +111,13 @@ impl Kind {
     }
 
     /// Reads an object from JSON.
-    pub fn parse(&self, text: &str) -> serde_json::Result<Arc<dyn Object>> {
+    pub fn parse(&self, text: &str) -> serde_json::Result<AnyObject> {
         (self.read)(text)
     }
 
     /// The object that an answer of the API server contains.
-    pub fn object(&self, answer: &Raw) -> kube::Result<Arc<dyn Object>> {
-        self.parse(answer.text()).map_err(kube::Error::SerdeError)
+    pub fn object(&self, answer: kube::Result<Raw>) -> kube::Result<AnyObject> {
+        self.parse(answer?.text()).map_err(kube::Error::SerdeError)
     }
 
     /// An object of a watch.

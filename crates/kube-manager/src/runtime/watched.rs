@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use super::{
     closures::Closures,
     informer::{Follow, Informers, Take, some_or_all},
-    object::{Guarded, Object, typed, typed_ref},
+    object::{AnyObject, Guarded, typed, typed_ref},
     owned::refers_to,
     scope::{Kind, Watchable},
     tie::controlled_by,
@@ -106,7 +106,7 @@ impl Declared {
 type Refer = Arc<dyn Fn(&Guarded) -> HashSet<Key> + Send + Sync>;
 
 /// Names the objects to requeue for a changed object.
-type Woken = Box<dyn Fn(&Arc<dyn Object>) -> Vec<Key> + Send + Sync>;
+type Woken = Box<dyn Fn(&AnyObject) -> Vec<Key> + Send + Sync>;
 
 /// A watch of other objects.
 struct Watch {
@@ -276,12 +276,12 @@ impl<S: Watchable> Watched<S> {
 
 /// The objects of a watch that fit their type.
 #[derive(Clone, Default)]
-struct Cache(Arc<Mutex<HashMap<Key, Arc<dyn Object>>>>);
+struct Cache(Arc<Mutex<HashMap<Key, AnyObject>>>);
 
 impl Cache {
     /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns each object that changed, before and
     /// after the change.
-    fn take(&self, shown: Shown, namespace: Option<&String>) -> Vec<Arc<dyn Object>> {
+    fn take(&self, shown: Shown, namespace: Option<&String>) -> Vec<AnyObject> {
         match shown {
             Shown::All(objects) => self.replace(objects, namespace),
             Shown::Put(object) => self.put(object),
@@ -290,7 +290,7 @@ impl Cache {
     }
 
     /// Replaces the objects in `namespace`, or in all namespaces, with the objects of a new list.
-    fn replace(&self, list: Vec<Guarded>, namespace: Option<&String>) -> Vec<Arc<dyn Object>> {
+    fn replace(&self, list: Vec<Guarded>, namespace: Option<&String>) -> Vec<AnyObject> {
         let listed: HashSet<_> = list.iter().map(|object| key(object.metadata())).collect();
         let mut changed = Vec::new();
         self.0.lock().retain(|key, object| {
@@ -311,7 +311,7 @@ impl Cache {
     }
 
     /// Adds a new or changed object. An object that does not fit its type counts as deleted.
-    fn put(&self, object: Guarded) -> Vec<Arc<dyn Object>> {
+    fn put(&self, object: Guarded) -> Vec<AnyObject> {
         let key = key(object.metadata());
         let now = object.0.ok();
         let before = match &now {

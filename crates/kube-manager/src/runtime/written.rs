@@ -7,13 +7,13 @@ use kube::core::ObjectMeta;
 use parking_lot::Mutex;
 
 use super::{
-    object::{Object, typed},
+    object::{AnyObject, Object, typed},
     objects::Stores,
     watch::{Key, key},
 };
 
 /// Each object with its version.
-type Versions = HashMap<Key, (u64, Arc<dyn Object>)>;
+type Versions = HashMap<Key, (u64, AnyObject)>;
 
 /// The objects of one kind that the API server has returned in a newer version than the watch has delivered.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Written {
 
     /// Adds an object that the API server returned. Objects of other kinds, and objects that are not watched, are
     /// ignored.
-    pub fn add(&self, object: Arc<dyn Object>) {
+    pub fn add(&self, object: AnyObject) {
         let (metadata, type_) = (object.metadata(), (*object).type_id());
         let key = key(metadata);
         // Locked first: if the watch removes the object after the check, `shown` waits and then removes this version.
@@ -61,7 +61,7 @@ impl Written {
     }
 
     /// Like [`newer`](Self::newer), for an object with this metadata.
-    pub fn newer_than(&self, shown: &ObjectMeta) -> Option<Arc<dyn Object>> {
+    pub fn newer_than(&self, shown: &ObjectMeta) -> Option<AnyObject> {
         let (newer, object) = self.versions.lock().get(&key(shown))?.clone();
         (newer > version(shown)?).then_some(object)
     }

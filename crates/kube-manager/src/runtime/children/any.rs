@@ -10,10 +10,9 @@ use std::{collections::HashSet, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, OwnerReference};
 use kube::{
-    Api,
+    Api, Resource,
     api::{
-        ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
-        Preconditions,
+        ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
     },
     core::ObjectMeta,
     runtime::events::EventType,
@@ -25,14 +24,14 @@ use crate::runtime::{
     child::{AnyChild, Desired, Recreate, Unfit},
     context::{Context, digest},
     immutable,
-    informer::some_or_all,
-    object::{Object, Raw, Write, controller_reference, reference},
+    informer::{Follow, Take, some_or_all},
+    object::{AnyObject, Object, Raw, Write, identity},
     owned::{Owned, refers_to},
     reads::{self, Place, Seen},
     scope::Kind,
     settled::Settled,
     tie::{self, Tie, controlled_by},
-    watch::{Selector, Watcher, key, resource},
+    watch::{Selector, key, resource},
 };
 
 /// The label of all children. Its value is the name of the operator. Only objects with this label are watched.
@@ -94,35 +93,31 @@ impl AnyChildren {
         Self { tie, ..self }
     }
 
-    pub fn kind(&self) -> &Kind {
-        &self.kind
-    }
-
-    pub fn watcher(&self) -> Watcher {
-        self.context.watcher()
-    }
-
-    pub fn owned(&self) -> Arc<Owned> {
-        self.owned.clone()
-    }
-
-    /// Selects the children from all objects of their kind: one selector for each name, or one for all names.
-    pub fn selectors(&self) -> Vec<(Option<String>, Selector)> {
-        let labels = format!("{LABEL}={}", self.context.operator);
-        let mut selectors = Vec::new();
+    /// The watches that follow the children: one for each name, or one for all names.
+    pub fn follows(&self) -> Vec<Follow> {
+        let mut follows: Vec<Follow> = Vec::new();
         for name in some_or_all(self.names.to_vec()) {
+            let (kind, owned, watcher) = (
+                self.kind.clone(),
+                self.owned.clone(),
+                self.context.watcher(),
+            );
+            let fields = name.as_ref().map(|name| format!("metadata.name={name}"));
             let selector = Selector {
-                labels: labels.clone(),
-                fields: (name.as_ref())
-                    .map_or_else(String::new, |name| format!("metadata.name={name}")),
+                labels: format!("{LABEL}={}", self.context.operator),
+                fields: fields.unwrap_or_default(),
             };
-            selectors.push((name, selector));
+            let take: Take =
+                Arc::new(move |shown, namespace| owned.take(shown, namespace, name.as_ref()));
+            follows.push(Box::new(move |informers, namespaces, wake| {
+                informers.follow(watcher, &kind, (namespaces, &selector), &take, wake)
+            }));
         }
-        selectors
+        follows
     }
 
     /// See [`Children::of`](super::Children::of).
-    pub fn of(&self, owner: &ObjectMeta) -> Vec<Arc<dyn Object>> {
+    pub fn of(&self, owner: &ObjectMeta) -> Vec<AnyObject> {
         let children = self.known(owner);
         if let Some(uid) = &owner.uid {
             reads::read(self.place(uid), &children);
@@ -130,7 +125,7 @@ impl AnyChildren {
         children
     }
 
-    fn known(&self, owner: &ObjectMeta) -> Vec<Arc<dyn Object>> {
+    fn known(&self, owner: &ObjectMeta) -> Vec<AnyObject> {
         let uid = owner.uid.as_deref();
         uid.map(|uid| self.owned.by(uid)).unwrap_or_default()
     }
@@ -140,7 +135,7 @@ impl AnyChildren {
         &self,
         owner: &ObjectMeta,
         desired: Vec<AnyChild>,
-    ) -> Result<Vec<Arc<dyn Object>>, Error> {
+    ) -> Result<Vec<AnyObject>, Error> {
         let mut applied = Vec::new();
         for child in desired {
             applied.push(self.apply_one(owner, child).await?);
@@ -170,7 +165,7 @@ impl AnyChildren {
         &self,
         owner: &ObjectMeta,
         mut child: AnyChild,
-    ) -> Result<Arc<dyn Object>, Error> {
+    ) -> Result<AnyObject, Error> {
         set_namespace(&mut child.metadata, &self.kind, owner)?;
         if !self.names.is_empty() && !self.names.contains(&key(&child.metadata).1) {
             return Err(Error::OtherName(self.describe(&child.metadata)));
@@ -191,7 +186,7 @@ impl AnyChildren {
         &self,
         owner: &ObjectMeta,
         child: &ObjectMeta,
-    ) -> Result<Option<Arc<dyn Object>>, Error> {
+    ) -> Result<Option<AnyObject>, Error> {
         let uid = owner.uid.as_deref();
         let known = match uid.and_then(|uid| self.owned.same(uid, &key(child))) {
             None => return Ok(None),
@@ -212,12 +207,14 @@ impl AnyChildren {
     }
 
     /// Creates a child that is not known.
-    async fn create(&self, owner: &ObjectMeta, child: &AnyChild) -> Result<Arc<dyn Object>, Error> {
+    async fn create(&self, owner: &ObjectMeta, child: &AnyChild) -> Result<AnyObject, Error> {
         let desired = self.desired(owner, child, None)?;
-        let params = self.context.post_params();
-        let metadata = &desired.metadata;
+        let (metadata, params) = (&desired.metadata, self.context.post_params());
+        let object = Raw::of(&desired.object);
+        let object = object.map_err(|source| self.failed("create", metadata, source))?;
         for _ in 0..TRIES {
-            match self.send_create(&desired, &params).await {
+            let created = self.api(metadata).create(&params, &object).await;
+            match self.kind.object(created) {
                 Ok(created) => {
                     self.settle(&*created, &desired);
                     return Ok(self.wrote(created));
@@ -235,25 +232,15 @@ impl AnyChildren {
         Err(self.stale(metadata))
     }
 
-    async fn send_create(
-        &self,
-        desired: &Desired,
-        params: &PostParams,
-    ) -> kube::Result<Arc<dyn Object>> {
-        let object = Raw::of(&desired.object).map_err(kube::Error::SerdeError)?;
-        let created = self.api(&desired.metadata).create(params, &object).await?;
-        self.kind.object(&created)
-    }
-
     /// Takes the object `live`, which has the name of `child`, into the index, with the labels and the owner reference
     /// of a child. Does not write the fields of `child`, which were computed without `live`. Returns `None` if the name
     /// may be free by now.
     async fn take_over(
         &self,
         owner: &ObjectMeta,
-        live: Arc<dyn Object>,
+        live: AnyObject,
         child: &AnyChild,
-    ) -> Result<Option<Arc<dyn Object>>, Error> {
+    ) -> Result<Option<AnyObject>, Error> {
         let claim = self.claim(live.metadata(), owner);
         let may_own = match claim {
             Claim::Ours => true,
@@ -263,11 +250,9 @@ impl AnyChildren {
         };
         if !may_own {
             let error = Error::NotOwned(self.describe(&child.metadata));
-            let (regarding, note) = (reference(owner, &self.owners), error.to_string());
-            let context = &self.context;
-            context
-                .record(regarding, EventType::Warning, "NotOwned", note)
-                .await;
+            let regarding = identity(owner).object_ref(&self.owners);
+            let event = (EventType::Warning, "NotOwned", error.to_string());
+            self.context.record(regarding, event).await;
             return Err(error);
         }
         let metadata = live.metadata();
@@ -299,11 +284,7 @@ impl AnyChildren {
 
     /// Adds the operator's label and the owner reference, if the object lacks them. Returns `None` if the object has
     /// changed since it was read.
-    async fn label(
-        &self,
-        owner: &ObjectMeta,
-        live: Arc<dyn Object>,
-    ) -> Result<Option<Arc<dyn Object>>, Error> {
+    async fn label(&self, owner: &ObjectMeta, live: AnyObject) -> Result<Option<AnyObject>, Error> {
         let metadata = live.metadata();
         let mut change = json!({});
         let operator = self.context.operator;
@@ -337,9 +318,9 @@ impl AnyChildren {
     async fn correct(
         &self,
         owner: &ObjectMeta,
-        known: &Arc<dyn Object>,
+        known: &AnyObject,
         child: &AnyChild,
-    ) -> Result<Arc<dyn Object>, Error> {
+    ) -> Result<AnyObject, Error> {
         let metadata = known.metadata();
         // The deletion wakes the owner, which then creates the child.
         if metadata.deletion_timestamp.is_some() {
@@ -372,11 +353,11 @@ impl AnyChildren {
     async fn update(
         &self,
         owner: &ObjectMeta,
-        known: &Arc<dyn Object>,
+        known: &AnyObject,
         child: &AnyChild,
         desired: &Desired,
         field: &str,
-    ) -> Result<Arc<dyn Object>, Error> {
+    ) -> Result<AnyObject, Error> {
         let metadata = &desired.metadata;
         // If the set of fields has not changed, the apply has no field to remove, and the owner of each field does not
         // matter.
@@ -435,7 +416,7 @@ impl AnyChildren {
         live: &ObjectMeta,
         desired: &Desired,
         same_fields: bool,
-    ) -> kube::Result<Arc<dyn Object>> {
+    ) -> kube::Result<AnyObject> {
         let (api, name) = (self.api(live), key(live).1);
         let mut version = live.resource_version.clone();
         if !same_fields && let Some(moved) = self.move_fields(&api, live).await? {
@@ -445,8 +426,8 @@ impl AnyChildren {
         applied["metadata"]["uid"] = json!(live.uid);
         applied["metadata"]["resourceVersion"] = json!(version);
         let params = PatchParams::apply(&self.context.field_manager()).force();
-        let written = api.patch(&name, &params, &Patch::Apply(applied)).await?;
-        self.kind.object(&written)
+        self.kind
+            .object(api.patch(&name, &params, &Patch::Apply(applied)).await)
     }
 
     /// Moves the ownership of the fields that the creation has set to an Apply. The creation has set them with an
@@ -456,7 +437,7 @@ impl AnyChildren {
         &self,
         api: &Api<Raw>,
         live: &ObjectMeta,
-    ) -> kube::Result<Option<Arc<dyn Object>>> {
+    ) -> kube::Result<Option<AnyObject>> {
         let manager = self.context.field_manager();
         let mut fields = live.managed_fields.clone().unwrap_or_default();
         let Some(updated) = fields
@@ -473,10 +454,9 @@ impl AnyChildren {
         }
         let metadata = json!({"resourceVersion": live.resource_version, "managedFields": fields});
         let patch = Patch::Merge(json!({ "metadata": metadata }));
-        let moved = api
-            .patch(&key(live).1, &PatchParams::default(), &patch)
-            .await?;
-        self.kind.object(&moved).map(Some)
+        let params = PatchParams::default();
+        let moved = api.patch(&key(live).1, &params, &patch).await;
+        self.kind.object(moved).map(Some)
     }
 
     /// The first field in which `live` differs from `desired`, apart from what the API server has made of it before.
@@ -500,7 +480,7 @@ impl AnyChildren {
         live: &ObjectMeta,
         child: &AnyChild,
         refusal: immutable::Refusal,
-    ) -> Result<Arc<dyn Object>, Error> {
+    ) -> Result<AnyObject, Error> {
         let name = self.describe(live);
         let how = child.recreate.filter(|_| !child.keeps_values());
         let params = match how {
@@ -566,10 +546,10 @@ impl AnyChildren {
         child: &ObjectMeta,
         params: &PatchParams,
         patch: &Patch<Value>,
-    ) -> Result<Option<Arc<dyn Object>>, Error> {
+    ) -> Result<Option<AnyObject>, Error> {
         let answer = self.api(child).patch(&key(child).1, params, patch).await;
-        let patched = unless_changed(answer.and_then(|answer| self.kind.object(&answer)));
-        patched.map_err(|source| self.failed("patch", child, source))
+        unless_changed(self.kind.object(answer))
+            .map_err(|source| self.failed("patch", child, source))
     }
 
     /// See [`Children::delete`](super::Children::delete).
@@ -609,13 +589,11 @@ impl AnyChildren {
         &self,
         child: &ObjectMeta,
         params: &DeleteParams,
-    ) -> Result<Option<Option<Arc<dyn Object>>>, Error> {
+    ) -> Result<Option<Option<AnyObject>>, Error> {
         let answer = self.api(child).delete(&key(child).1, params).await;
-        let deleted = answer.and_then(|answer| {
-            let object = answer.left();
-            object.map(|object| self.kind.object(&object)).transpose()
-        });
-        unless_changed(deleted).map_err(|source| self.failed("delete", child, source))
+        let deleted = answer.map(|answer| answer.left().map(Ok));
+        unless_changed(deleted.and_then(|left| left.map(|left| self.kind.object(left)).transpose()))
+            .map_err(|source| self.failed("delete", child, source))
     }
 
     /// Whether the API server has this very `owner`, and no later object with its name.
@@ -663,14 +641,14 @@ impl AnyChildren {
     }
 
     /// Reads the live object with the name of `child`.
-    async fn get(&self, child: &ObjectMeta) -> Result<Option<Arc<dyn Object>>, Error> {
-        let answer = self.api(child).get_opt(&key(child).1).await;
-        let live = answer.and_then(|live| live.map(|live| self.kind.object(&live)).transpose());
+    async fn get(&self, child: &ObjectMeta) -> Result<Option<AnyObject>, Error> {
+        let answer = self.api(child).get_opt(&key(child).1).await.transpose();
+        let live = answer.map(|live| self.kind.object(live)).transpose();
         live.map_err(|source| self.failed("get", child, source))
     }
 
     /// Adds an object that the API server has returned to the index.
-    fn know(&self, mut live: Arc<dyn Object>) -> Arc<dyn Object> {
+    fn know(&self, mut live: AnyObject) -> AnyObject {
         // The watch drops them, too. An object that is in the index already has none.
         if let Some(live) = Arc::get_mut(&mut live) {
             live.metadata_mut().managed_fields = None;
@@ -680,7 +658,7 @@ impl AnyChildren {
     }
 
     /// Adds an object that this reconcile has written to the index.
-    fn wrote(&self, written: Arc<dyn Object>) -> Arc<dyn Object> {
+    fn wrote(&self, written: AnyObject) -> AnyObject {
         let written = self.know(written);
         if let Some(owner) = controlled_by(written.metadata()) {
             reads::wrote(&self.place(&owner.uid), &key(written.metadata()), &written);
@@ -713,7 +691,7 @@ impl AnyChildren {
     }
 
     fn owner_reference(&self, owner: &ObjectMeta) -> Option<OwnerReference> {
-        controller_reference(owner, &self.owners)
+        identity(owner).controller_owner_ref(&self.owners)
     }
 
     /// To whom `live`, which has the name of a child of `owner`, belongs.
@@ -926,7 +904,7 @@ mod tests {
         },
         apimachinery::pkg::apis::meta::v1::OwnerReference,
     };
-    use kube::{Resource, ResourceExt, discovery::Scope};
+    use kube::{ResourceExt, discovery::Scope};
 
     use super::*;
     use crate::runtime::{child::Child, object::write};
