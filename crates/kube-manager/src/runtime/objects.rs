@@ -67,6 +67,7 @@ impl Stores {
 /// The objects of a controller's own kind, as its watch has delivered them. Reading them sends no request.
 ///
 /// Objects that do not fit the type are left out.
+#[derive(Clone)]
 pub struct Objects<K> {
     stores: Stores,
     kind: PhantomData<fn() -> K>,
@@ -75,12 +76,6 @@ pub struct Objects<K> {
 impl<K> Default for Objects<K> {
     fn default() -> Self {
         Self::new(Stores::default())
-    }
-}
-
-impl<K> Clone for Objects<K> {
-    fn clone(&self) -> Self {
-        Self::new(self.stores.clone())
     }
 }
 

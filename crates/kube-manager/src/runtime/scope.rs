@@ -1,6 +1,6 @@
 //! Kinds in the form that requests need: namespaced or cluster-scoped, known at compile time or only at run time.
 
-use std::any::TypeId;
+use std::{any::TypeId, fmt::Debug};
 
 use kube::{
     Api, Client, Resource,
@@ -48,9 +48,15 @@ impl MayOwn<ClusterResourceScope> for ClusterResourceScope {}
 
 /// A kind that can be watched, for generic code. All types of kinds implement it, including types of kinds that are
 /// known only at run time.
-pub trait Watchable: Resource<Scope: Scope> + DeserializeOwned + Send + Sync + 'static {}
+pub trait Watchable:
+    Resource<Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+{
+}
 
-impl<K> Watchable for K where K: Resource<Scope: Scope> + DeserializeOwned + Send + Sync + 'static {}
+impl<K> Watchable for K where
+    K: Resource<Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+{
+}
 
 /// A kind in the form that requests need, with the type of its objects.
 #[derive(Clone)]

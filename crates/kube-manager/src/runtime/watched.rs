@@ -229,18 +229,10 @@ where
 /// The objects of a watched kind, as the watch has delivered them. Reading them sends no request.
 ///
 /// The first reconcile waits until the watch has begun.
+#[derive(Clone)]
 pub struct Watched<S> {
     cache: Cache,
     kind: PhantomData<fn() -> S>,
-}
-
-impl<S> Clone for Watched<S> {
-    fn clone(&self) -> Self {
-        Self {
-            cache: self.cache.clone(),
-            kind: PhantomData,
-        }
-    }
 }
 
 impl<S> Default for Watched<S> {
