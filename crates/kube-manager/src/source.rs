@@ -96,8 +96,8 @@ pub const CORE: &[File] = &[
     runtime!("changes.rs"),
     runtime!("child.rs"),
     runtime!("children.rs"),
+    runtime!("children/any.rs"),
     runtime!("children/error.rs"),
-    runtime!("cleanup.rs"),
     runtime!("closures.rs"),
     runtime!("condition.rs"),
     runtime!("context.rs"),
@@ -108,7 +108,6 @@ pub const CORE: &[File] = &[
     runtime!("extension.rs"),
     runtime!("failure.rs"),
     runtime!("flags.rs"),
-    runtime!("guarded.rs"),
     runtime!("health.rs"),
     runtime!("host.rs"),
     runtime!("immutable.rs"),
@@ -118,6 +117,7 @@ pub const CORE: &[File] = &[
     runtime!("manifests.rs"),
     runtime!("metrics.rs"),
     runtime!("mod.rs"),
+    runtime!("object.rs"),
     runtime!("objects.rs"),
     runtime!("operator.rs"),
     runtime!("options.rs"),
@@ -204,7 +204,7 @@ mod tests {
 
     /// The files of the runtime that have only tests.
     const ONLY_TESTS: [&str; 6] = [
-        "src/runtime/children/races.rs",
+        "src/runtime/children/any/races.rs",
         "src/runtime/webhook/conversion/tests.rs",
         "src/runtime/webhook/conversion/tests/variants.rs",
         "src/runtime/webhook/conversion/tests/without_spec.rs",

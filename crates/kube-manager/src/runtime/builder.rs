@@ -1,6 +1,6 @@
 //! Declares what a controller works with: the kinds that it owns and watches, and its settings.
 
-use std::{collections::BTreeSet, ops::Range, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, ops::Range, time::Duration};
 
 use anyhow::Result;
 use kube::{
@@ -14,57 +14,72 @@ use serde::Serialize;
 
 use super::{
     backoff::{self, PAUSE},
-    children::{self, Children},
-    cleanup::Release,
+    children::{Children, any::AnyChildren},
     closures::Closures,
     context::Context,
-    informer::some_or_all,
     objects::Objects,
-    owned::{Owned, refers_to},
     scope::{Kind, MayOwn, Scope, Watchable},
     services::Services,
     tie::Tie,
     trigger::Trigger,
-    watch::{Selector, Shown},
+    watch::Selector,
     watched::{Declared, Watched, Watches},
 };
 
 /// Computes a number that changes when an object has to be reconciled. Without a number, each change counts.
-pub(super) type Fingerprint<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
+pub(super) type Property<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
 
 /// Builds a controller of the kind `K`. The declared watches start when the controller starts.
-pub struct Builder<K: Resource<DynamicType = ()> + Clone + 'static> {
+pub struct Builder<K> {
     context: Context,
     objects: Objects<K>,
     unguarded: Client,
     registry: Registry,
-    pub(super) declared: Declared<K>,
-    /// The children that are deleted after a cleanup.
-    pub(super) releases: Vec<Box<dyn Release<K>>>,
-    pub(super) fingerprint: Option<Fingerprint<K>>,
-    pub(super) selector: Selector,
-    pub(super) namespaces: Vec<String>,
-    pub(super) concurrency: u16,
-    pub(super) pauses: Range<Duration>,
+    pub(super) predicate: Option<Property<K>>,
+    pub(super) settings: Settings,
 }
 
-impl<K> Builder<K>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
-    pub(super) fn new(context: Context, objects: Objects<K>, services: &Services) -> Self {
+/// The settings of a controller of any kind.
+pub(super) struct Settings {
+    pub declared: Declared,
+    /// The children that are deleted after a cleanup.
+    pub releases: Vec<AnyChildren>,
+    pub selector: Selector,
+    pub namespaces: Vec<String>,
+    pub concurrency: u16,
+    pub pauses: Range<Duration>,
+}
+
+impl Settings {
+    pub fn new(context: &Context, services: &Services) -> Self {
         Self {
             declared: Declared::new(Closures::new(context.name(), &services.metrics)),
-            context,
-            objects,
-            unguarded: services.host.client.clone(),
-            registry: services.host.registry.clone(),
             releases: Vec::new(),
-            fingerprint: None,
             selector: Selector::default(),
             namespaces: services.host.namespaces.clone(),
             concurrency: services.concurrency,
             pauses: PAUSE,
+        }
+    }
+
+    /// Checks the settings.
+    pub fn check(&self) -> Result<()> {
+        backoff::check(&self.pauses)
+    }
+}
+
+impl<K> Builder<K>
+where
+    K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+{
+    pub(super) fn new(context: Context, objects: Objects<K>, services: &Services) -> Self {
+        Self {
+            settings: Settings::new(&context, services),
+            context,
+            objects,
+            unguarded: services.host.client.clone(),
+            registry: services.host.registry.clone(),
+            predicate: None,
         }
     }
 
@@ -154,7 +169,7 @@ where
     where
         C: Watchable + Resource<DynamicType = ApiResource> + Serialize,
     {
-        self.owns_kind(Kind::dynamic(resource, scope), Vec::new())
+        self.owns_kind(Kind::dynamic::<C>(resource, &scope), Vec::new())
     }
 
     /// Like [`owns`](Self::owns), for children that the [cleanup](crate::Reconciler::cleanup) of their owner needs: the
@@ -191,39 +206,23 @@ where
     pub fn owns_until_cleanup<C>(&mut self) -> Children<C, K>
     where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
-        K: Sync,
         K::Scope: MayOwn<<C as Resource>::Scope>,
     {
         let children = self.owns_kind(Kind::of::<C>(), Vec::new());
-        let released = children.tied_by(Tie::Annotation);
-        self.releases.push(Box::new(released));
-        children.tied_by(Tie::Annotation)
+        let tied = children.tied_by(Tie::Annotation);
+        self.settings.releases.push(tied.any());
+        tied
     }
 
     /// `names` is empty for all names.
-    fn owns_kind<C>(&mut self, kind: Kind<C::DynamicType>, names: Vec<String>) -> Children<C, K>
+    fn owns_kind<C>(&mut self, kind: Kind, names: Vec<String>) -> Children<C, K>
     where
         C: Watchable + Serialize,
     {
-        let owned = Arc::new(Owned::new(refers_to::<K>));
-        let watcher = self.context.watcher();
-        for name in some_or_all(names.clone()) {
-            let selector = Selector {
-                labels: children::selector(self.context.operator),
-                fields: (name.as_ref())
-                    .map_or_else(String::new, |name| format!("metadata.name={name}")),
-            };
-            let (followed, kind) = (owned.clone(), kind.clone());
-            let take = move |shown: Shown<C>, namespace: Option<&String>| {
-                followed.take(shown, namespace, name.as_ref())
-            };
-            self.declared
-                .follows
-                .push(Box::new(move |informers, namespaces, wake| {
-                    informers.follow(watcher, &kind, (namespaces, &selector), take, wake)
-                }));
-        }
-        Children::new(self.context.clone(), kind, owned, names)
+        let children = Children::new(self.context.clone(), kind, names);
+        let follows = children.any().follows();
+        self.settings.declared.follows.extend(follows);
+        children
     }
 
     /// Watches the kind `S`, which the controller does not own. Call a method of the result to choose which objects a
@@ -269,12 +268,12 @@ where
     where
         S: Watchable + Resource<DynamicType = ApiResource>,
     {
-        self.watches_kind(Kind::dynamic(resource, scope))
+        self.watches_kind(Kind::dynamic::<S>(resource, &scope))
     }
 
-    fn watches_kind<S: Watchable>(&mut self, kind: Kind<S::DynamicType>) -> Watches<'_, K, S> {
+    fn watches_kind<S: Watchable>(&mut self, kind: Kind) -> Watches<'_, K, S> {
         let watcher = self.context.watcher();
-        Watches::new(&mut self.declared, kind, watcher)
+        Watches::new(&mut self.settings.declared, kind, watcher)
     }
 
     /// Watches the kind `S`, and requeues the objects that refer to a changed object. This is
@@ -291,7 +290,7 @@ where
 
     /// Reconciles the objects that `trigger` names, for events from outside of the cluster.
     pub fn listens(&mut self, trigger: &Trigger<K>) {
-        self.declared.follows.push(trigger.follow());
+        self.settings.declared.follows.push(trigger.follow());
     }
 
     /// Limits the controller to `namespaces`, instead of the namespaces that the operator watches; an empty list means
@@ -300,7 +299,7 @@ where
     pub fn namespaces(&mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) {
         // Removes duplicates.
         let unique: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
-        self.namespaces = Vec::from_iter(unique);
+        self.settings.namespaces = Vec::from_iter(unique);
     }
 
     /// Limits the watch of the controller's own kind to objects with these labels, such as
@@ -309,13 +308,13 @@ where
     /// An object that loses the labels is no longer reconciled. If the controller has a finalizer, the object keeps the
     /// finalizer, and the cleanup still runs when the object is deleted.
     pub fn labels(&mut self, selector: impl Into<String>) {
-        self.selector.labels = selector.into();
+        self.settings.selector.labels = selector.into();
     }
 
     /// Limits the watch of the controller's own kind to objects with these fields, such as
     /// `spec.nodeName=node-1`.
     pub fn fields(&mut self, selector: impl Into<String>) {
-        self.selector.fields = selector.into();
+        self.settings.selector.fields = selector.into();
     }
 
     /// Reconciles an object only if the value of `predicate` or the uid changes, and when its deletion begins. By
@@ -323,7 +322,7 @@ where
     /// reconciles an object of a kind of Kubernetes, such as a Pod. kube has
     /// [predicates](kube::runtime::predicates), which combine.
     pub fn predicate(&mut self, predicate: impl Predicate<K> + Send + Sync + 'static) {
-        self.fingerprint = Some(Box::new(move |object| predicate.hash_property(object)));
+        self.predicate = Some(Box::new(move |object| predicate.hash_property(object)));
     }
 
     /// Applies the controller's part of the status instead of writing the status as a whole, because another
@@ -335,7 +334,7 @@ where
 
     /// Sets how many objects the controller reconciles at once. The default is the flag `--concurrency`.
     pub fn concurrency(&mut self, concurrency: u16) {
-        self.concurrency = concurrency.max(1);
+        self.settings.concurrency = concurrency.max(1);
     }
 
     /// Sets the shortest and the longest delay before a failed object is reconciled again. The delays grow from the
@@ -344,12 +343,7 @@ where
     /// [`Manager::run`](crate::Manager::run) ends with an error if the shortest delay is zero, or if the longest is not
     /// longer than the shortest.
     pub fn backoff(&mut self, delays: Range<Duration>) {
-        self.pauses = delays;
-    }
-
-    /// Checks the settings.
-    pub(super) fn check(&self) -> Result<()> {
-        backoff::check(&self.pauses)
+        self.settings.pauses = delays;
     }
 }
 

@@ -5,97 +5,106 @@ use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     mem,
-    sync::Arc,
 };
 
-use kube::{
-    Resource,
-    runtime::{
-        reflector::{ObjectRef, store::Writer},
-        watcher::Event,
-    },
+use kube::{core::ObjectMeta, runtime::watcher::Event};
+
+use super::{
+    object::Guarded,
+    objects::Store,
+    watch::{Key, key},
 };
 
-use super::{difference::is_built_in, watch::key};
+/// Computes a number that changes when an object has to be reconciled. An object without a number is left alone until
+/// its deletion begins.
+pub type Fingerprint = Box<dyn Fn(&Guarded) -> Option<u64> + Send>;
 
 /// Updates the store of a watch, and finds out what each event means for the work queue.
-pub struct Changes<K, F>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
-    store: Writer<K>,
-    before: Vec<Arc<K>>,
-    seen: Seen<F>,
+pub struct Changes {
+    store: Store,
+    /// A list that is not complete yet.
+    list: Vec<Guarded>,
+    fingerprint: Fingerprint,
+    /// The last known state of each object, by the hash of the object's key, which needs less memory than the key.
+    seen: HashMap<u64, u64>,
 }
 
 /// What an event means for the objects of one name.
-#[derive(Debug, PartialEq)]
-pub enum Change<K: Resource<DynamicType = ()>> {
+pub enum Change {
     /// The object has to be reconciled.
-    Changed(ObjectRef<K>),
+    Changed(Key),
     /// The object is deleted. Another object with its name may exist already, and is then in a `Changed` of its own.
-    Deleted(ObjectRef<K>),
+    Deleted(Guarded),
 }
 
-impl<K, F> Changes<K, F>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-    F: Fn(&K) -> Option<u64>,
-{
-    /// An object is requeued when its `fingerprint` has changed. An object without a fingerprint is left alone until its
-    /// deletion begins. `store` gets the objects of the watch.
-    pub fn new(store: Writer<K>, fingerprint: F) -> Self {
+impl Changes {
+    /// `store` gets the objects of the watch.
+    pub fn new(store: Store, fingerprint: Fingerprint) -> Self {
         Self {
             store,
-            before: Vec::new(),
-            seen: Seen {
-                fingerprints: HashMap::new(),
-                fingerprint,
-            },
+            list: Vec::new(),
+            fingerprint,
+            seen: HashMap::new(),
         }
     }
 
     /// Puts `event` into the store, and returns what has changed.
-    pub fn take(&mut self, event: &Event<K>) -> Vec<Change<K>> {
-        let store = self.store.as_reader();
-        let known = |object: &K| store.get(&ObjectRef::from_obj(object));
-        let before = match event {
+    pub fn take(&mut self, event: &Event<Guarded>) -> Vec<Change> {
+        let (before, shown) = match event {
             // A list follows, at the start or after an interrupted watch. The store has the listed objects only at the
             // end of the list, so an earlier reconcile would not find a new object.
             Event::Init => {
-                self.before = store.state();
-                Vec::new()
+                self.list.clear();
+                return Vec::new();
             }
-            Event::InitApply(_) => Vec::new(),
-            Event::InitDone => mem::take(&mut self.before),
-            Event::Apply(object) => Vec::from_iter(known(object)),
+            Event::InitApply(object) => {
+                self.list.push(object.clone());
+                return Vec::new();
+            }
+            Event::InitDone => {
+                let list = mem::take(&mut self.list);
+                (self.store.replace(list.clone()), list)
+            }
+            Event::Apply(object) => {
+                let before = self.store.put(object.clone());
+                (Vec::from_iter(before), vec![object.clone()])
+            }
             Event::Delete(object) => {
-                vec![known(object).unwrap_or_else(|| Arc::new(object.clone()))]
+                let before = self.store.remove(&key(object.metadata()));
+                (vec![before.unwrap_or_else(|| object.clone())], Vec::new())
             }
         };
-        self.store.apply_watcher_event(event);
-
-        // An object that was deleted and made again has another uid. The watch may report only the new object.
-        let is_alive =
-            |object: &K| known(object).is_some_and(|now| now.meta().uid == object.meta().uid);
         let mut changes = Vec::new();
         for object in before {
-            if !is_alive(&object) {
-                self.seen.forget(&*object);
-                changes.push(Change::Deleted(ObjectRef::from_obj(&*object)));
+            let key = key(object.metadata());
+            // An object that was deleted and made again has another uid. The watch may report only the new object.
+            let now = self.store.get(&key);
+            if now.is_none_or(|now| now.metadata().uid != object.metadata().uid) {
+                self.seen.remove(&hash(key));
+                changes.push(Change::Deleted(object));
             }
         }
-        let shown = match event {
-            Event::Apply(object) => vec![Arc::new(object.clone())],
-            Event::InitDone => store.state(),
-            Event::Init | Event::InitApply(_) | Event::Delete(_) => Vec::new(),
-        };
         for object in shown {
-            if self.seen.is_new(&*object) {
-                changes.push(Change::Changed(ObjectRef::from_obj(&*object)));
+            if self.is_new(&object) {
+                changes.push(Change::Changed(key(object.metadata())));
             }
         }
         changes
+    }
+
+    /// Whether `object` is new, or its fingerprint, uid, finalizers or deletion state have changed. Remembers the new
+    /// state.
+    fn is_new(&mut self, object: &Guarded) -> bool {
+        let metadata = object.metadata();
+        let is_deleting = metadata.deletion_timestamp.is_some();
+        let fingerprint = (self.fingerprint)(object);
+        if fingerprint.is_none() && !is_deleting {
+            return false;
+        }
+        let life = (&metadata.uid, &metadata.finalizers, is_deleting);
+        let state = hash((fingerprint, life));
+        let last = self.seen.insert(hash(key(metadata)), state);
+        last != Some(state)
     }
 }
 
@@ -104,50 +113,16 @@ where
 ///
 /// For a kind of Kubernetes, each change counts: a controller of such a kind reacts to the state that other controllers
 /// report, and the generation does not show a change of that state.
-pub fn desired<K: Resource<DynamicType = ()>>(object: &K) -> u64 {
-    let meta = object.meta();
-    match meta.generation {
-        Some(generation) if !is_built_in(&K::group(&())) => {
-            hash((generation, &meta.labels, &meta.annotations))
-        }
+pub fn desired(object: &ObjectMeta, is_built_in: bool) -> u64 {
+    match object.generation {
+        Some(generation) if !is_built_in => hash((generation, &object.labels, &object.annotations)),
         _ => any(object),
     }
 }
 
 /// Changes with each change of the object.
-pub fn any<K: Resource>(object: &K) -> u64 {
-    hash(&object.meta().resource_version)
-}
-
-/// The last known state of each object.
-struct Seen<F> {
-    /// By the hash of the object's key, which needs less memory than the key.
-    fingerprints: HashMap<u64, u64>,
-    fingerprint: F,
-}
-
-impl<F> Seen<F> {
-    /// Whether `object` is new, or its fingerprint, uid, finalizers or deletion state have changed. Remembers the new
-    /// state.
-    fn is_new<K: Resource>(&mut self, object: &K) -> bool
-    where
-        F: Fn(&K) -> Option<u64>,
-    {
-        let meta = object.meta();
-        let is_deleting = meta.deletion_timestamp.is_some();
-        let fingerprint = (self.fingerprint)(object);
-        if fingerprint.is_none() && !is_deleting {
-            return false;
-        }
-        let life = (&meta.uid, &meta.finalizers, is_deleting);
-        let fingerprint = hash((fingerprint, life));
-        let last = self.fingerprints.insert(hash(key(object)), fingerprint);
-        last != Some(fingerprint)
-    }
-
-    fn forget<K: Resource>(&mut self, object: &K) {
-        self.fingerprints.remove(&hash(key(object)));
-    }
+pub fn any(object: &ObjectMeta) -> u64 {
+    hash(&object.resource_version)
 }
 
 fn hash(value: impl Hash) -> u64 {
@@ -158,67 +133,51 @@ fn hash(value: impl Hash) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
-    use kube::{api::ObjectMeta, runtime::reflector};
+    use std::sync::Arc;
+
+    use k8s_openapi::api::core::v1::Pod;
 
     use super::*;
+    use crate::runtime::difference::is_built_in;
 
-    /// A custom resource: a Deployment in another group.
-    #[derive(Clone, Debug)]
-    struct Custom(Deployment);
-
-    impl Resource for Custom {
-        type DynamicType = ();
-        type Scope = kube::core::NamespaceResourceScope;
-
-        fn kind(_: &()) -> std::borrow::Cow<'_, str> {
-            "Custom".into()
-        }
-
-        fn group(_: &()) -> std::borrow::Cow<'_, str> {
-            "example.com".into()
-        }
-
-        fn version(_: &()) -> std::borrow::Cow<'_, str> {
-            "v1".into()
-        }
-
-        fn plural(_: &()) -> std::borrow::Cow<'_, str> {
-            "customs".into()
-        }
-
-        fn meta(&self) -> &ObjectMeta {
-            &self.0.metadata
-        }
-
-        fn meta_mut(&mut self) -> &mut ObjectMeta {
-            &mut self.0.metadata
-        }
-    }
-
-    fn object(name: &str, generation: i64) -> Custom {
-        Custom(Deployment {
+    fn object(name: &str, generation: i64) -> Pod {
+        Pod {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
                 generation: Some(generation),
                 uid: Some("1".to_owned()),
                 ..ObjectMeta::default()
             },
-            ..Deployment::default()
-        })
+            ..Pod::default()
+        }
     }
 
-    fn by_desired(object: &Custom) -> Option<u64> {
-        Some(desired(object))
+    fn guarded(object: Pod) -> Guarded {
+        Guarded(Ok(Arc::new(object)))
     }
 
-    fn with_uid(mut object: Custom, uid: &str) -> Custom {
-        object.meta_mut().uid = Some(uid.to_owned());
+    fn applied(name: &str, generation: i64) -> Event<Guarded> {
+        Event::Apply(guarded(object(name, generation)))
+    }
+
+    fn version(version: &str) -> Event<Guarded> {
+        let mut object = object("a", 1);
+        object.metadata.resource_version = Some(version.to_owned());
+        Event::Apply(guarded(object))
+    }
+
+    fn by_desired(object: &Guarded) -> Option<u64> {
+        Some(desired(object.metadata(), false))
+    }
+
+    fn with_uid(mut object: Pod, uid: &str) -> Pod {
+        object.metadata.uid = Some(uid.to_owned());
         object
     }
 
-    fn list<'a>(objects: impl IntoIterator<Item = &'a Custom>) -> Vec<Event<Custom>> {
-        let listed = objects.into_iter().cloned().map(Event::InitApply);
+    fn list<'a>(objects: impl IntoIterator<Item = &'a Pod>) -> Vec<Event<Guarded>> {
+        let objects = objects.into_iter().cloned();
+        let listed = objects.map(|object| Event::InitApply(guarded(object)));
         [Event::Init]
             .into_iter()
             .chain(listed)
@@ -227,18 +186,15 @@ mod tests {
     }
 
     /// The changes: the name of an object to reconcile; a minus sign, the name and the uid of a deleted object.
-    fn changes<K>(events: Vec<Event<K>>, fingerprint: fn(&K) -> Option<u64>) -> String
-    where
-        K: Resource<DynamicType = ()> + Clone + 'static,
-    {
-        let (_, writer) = reflector::store();
-        let mut changes = Changes::new(writer, fingerprint);
+    fn changes(events: Vec<Event<Guarded>>, fingerprint: fn(&Guarded) -> Option<u64>) -> String {
+        let mut changes = Changes::new(Store::default(), Box::new(fingerprint));
         let mut all = Vec::new();
         for event in events {
             all.extend(changes.take(&event).into_iter().map(|change| match change {
-                Change::Changed(object) => object.name,
+                Change::Changed((_, name)) => name,
                 Change::Deleted(object) => {
-                    format!("-{}{}", object.name, object.extra.uid.unwrap_or_default())
+                    let uid = object.metadata().uid.clone().unwrap_or_default();
+                    format!("-{}{uid}", key(object.metadata()).1)
                 }
             }));
         }
@@ -247,32 +203,20 @@ mod tests {
 
     #[test]
     fn a_change_of_the_status_alone_requeues_no_custom_resource() {
-        fn version(version: &str) -> Event<Custom> {
-            let mut object = object("a", 1);
-            object.meta_mut().resource_version = Some(version.to_owned());
-            Event::Apply(object)
-        }
-
         let mut events = list([&object("a", 1)]);
-        events.extend([Event::Apply(object("a", 1)), Event::Apply(object("a", 2))]);
+        events.extend([applied("a", 1), applied("a", 2)]);
         assert_eq!(changes(events, by_desired), "a a");
         let events = vec![version("1"), version("2"), version("2")];
         assert_eq!(changes(events.clone(), by_desired), "a");
-        assert_eq!(changes(events, |object| Some(any(object))), "a a");
+        let by_any = |object: &Guarded| Some(any(object.metadata()));
+        assert_eq!(changes(events, by_any), "a a");
     }
 
     #[test]
     fn a_change_of_the_status_requeues_an_object_of_a_kind_of_kubernetes() {
-        fn pod(version: &str) -> Event<Pod> {
-            let mut pod = Pod::default();
-            pod.metadata.name = Some("a".to_owned());
-            pod.metadata.generation = Some(1);
-            pod.metadata.resource_version = Some(version.to_owned());
-            Event::Apply(pod)
-        }
-
-        let events = vec![pod("1"), pod("2")];
-        assert_eq!(changes(events, |pod| Some(desired(pod))), "a a");
+        let events = vec![version("1"), version("2")];
+        let by_built_in = |object: &Guarded| Some(desired(object.metadata(), true));
+        assert_eq!(changes(events, by_built_in), "a a");
     }
 
     #[test]
@@ -306,7 +250,7 @@ mod tests {
     #[test]
     fn a_deletion_is_reported_once() {
         let mut events = list([&object("a", 1)]);
-        events.push(Event::Delete(object("a", 1)));
+        events.push(Event::Delete(guarded(object("a", 1))));
         assert_eq!(changes(events, by_desired), "a -a1");
     }
 
@@ -332,20 +276,20 @@ mod tests {
         assert_eq!(changes(listed, by_desired), "a -a1 a");
         // The watch may end between the deletion and the creation, and begin again after both.
         let mut watched = list([&object("a", 1)]);
-        watched.push(Event::Apply(again));
+        watched.push(Event::Apply(guarded(again)));
         assert_eq!(changes(watched, by_desired), "a -a1 a");
     }
 
     #[test]
     fn an_object_without_a_fingerprint_is_left_alone_until_it_is_deleted() {
         let mut deleted = object("a", 2);
-        deleted.meta_mut().deletion_timestamp =
+        deleted.metadata.deletion_timestamp =
             Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
                 k8s_openapi::jiff::Timestamp::UNIX_EPOCH,
             ));
-        let events = vec![Event::Apply(object("a", 1)), Event::Apply(object("a", 2))];
+        let events = vec![applied("a", 1), applied("a", 2)];
         assert_eq!(changes(events, |_| None), "");
-        let events = vec![Event::Apply(object("a", 1)), Event::Apply(deleted)];
+        let events = vec![applied("a", 1), Event::Apply(guarded(deleted))];
         assert_eq!(changes(events, |_| None), "a");
     }
 }

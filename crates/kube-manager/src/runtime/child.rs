@@ -1,9 +1,11 @@
 //! What a reconciler says about a child in addition to its fields: what happens to an object that exists already.
 
 use k8s_openapi::ByteString;
-use kube::Resource;
-use serde::{Serialize, de::DeserializeOwned};
+use kube::{Resource, core::ObjectMeta};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+use super::{object::Write, scope::Kind};
 
 /// A desired child, and what happens if it exists already.
 ///
@@ -25,10 +27,27 @@ use serde_json::{Map, Value, json};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Child<C> {
-    pub(super) object: C,
-    pub(super) is_create_only: bool,
+    object: C,
+    is_create_only: bool,
     kept: Vec<Vec<String>>,
-    pub(super) recreate: Option<Recreate>,
+    recreate: Option<Recreate>,
+}
+
+/// A [`Child`] of any kind.
+pub(super) struct AnyChild {
+    pub metadata: ObjectMeta,
+    /// The object, except for its metadata.
+    object: Value,
+    pub is_create_only: bool,
+    kept: Vec<Vec<String>>,
+    pub recreate: Option<Recreate>,
+}
+
+/// A child to write.
+pub(super) struct Desired {
+    pub metadata: ObjectMeta,
+    /// The object with this metadata.
+    pub object: Value,
 }
 
 /// How a child is deleted before it is created again, because a field that differs is immutable.
@@ -82,10 +101,20 @@ impl<C> Child<C> {
         self.recreate = Some(how);
         self
     }
+}
 
-    /// Whether values of the live object must not be lost.
-    pub(super) fn keeps_values(&self) -> bool {
-        self.is_create_only || !self.kept.is_empty()
+impl<C: Resource + Serialize> Child<C> {
+    /// The same child, without its type.
+    pub(super) fn any(self) -> AnyChild {
+        let mut object = json!(self.object);
+        object["metadata"].take();
+        AnyChild {
+            metadata: self.object.meta().clone(),
+            object,
+            is_create_only: self.is_create_only,
+            kept: self.kept,
+            recreate: self.recreate,
+        }
     }
 }
 
@@ -96,7 +125,7 @@ impl<C> From<C> for Child<C> {
 }
 
 /// Why the fields of a child cannot be computed.
-pub enum Unfit {
+pub(super) enum Unfit {
     /// This kept field cannot be in an object.
     Path(String),
     /// A kept value does not fit the type of the child.
@@ -109,20 +138,20 @@ impl Unfit {
     }
 }
 
-impl<C> Child<C>
-where
-    C: Resource + Clone + Serialize + DeserializeOwned,
-{
+impl AnyChild {
+    /// Whether values of the live object must not be lost.
+    pub fn keeps_values(&self) -> bool {
+        self.is_create_only || !self.kept.is_empty()
+    }
+
     /// The object to write, if the API server has `live`: with the kept values, and with `stringData` in the form in
-    /// which the API server stores it.
-    pub(super) fn over(&self, live: Option<&Value>, dyntype: &C::DynamicType) -> Result<C, Unfit> {
-        let is_secret = C::kind(dyntype) == "Secret" && C::group(dyntype).is_empty();
+    /// which the API server stores it. `write` writes an object of this kind.
+    pub fn over(&self, live: Option<&Value>, kind: &Kind, write: Write) -> Result<Desired, Unfit> {
+        let is_secret = kind.resource.kind == "Secret" && kind.resource.group.is_empty();
         let kept = if live.is_some() { &*self.kept } else { &[] };
-        if kept.is_empty() && !is_secret {
-            return Ok(self.object.clone());
-        }
-        let mut fields = json!(self.object);
-        let mut changes = is_secret && store_string_data(&mut fields);
+        let mut object = self.object.clone();
+        object["metadata"] = json!(self.metadata);
+        let mut changes = is_secret && store_string_data(&mut object);
         for names in kept {
             let mut path: Vec<_> = names.iter().map(String::as_str).collect();
             if is_secret && path.first() == Some(&"stringData") {
@@ -130,14 +159,18 @@ where
             }
             let kept = live.map_or(Ok(None), |live| field(live, &path));
             if let Some(value) = kept.map_err(|NoField| Unfit::at(&path))? {
-                set(&mut fields, &path, value.clone()).map_err(|NoField| Unfit::at(&path))?;
+                set(&mut object, &path, value.clone()).map_err(|NoField| Unfit::at(&path))?;
                 changes = true;
             }
         }
-        if !changes {
-            return Ok(self.object.clone());
+        let mut metadata = self.metadata.clone();
+        if changes {
+            // A value that does not fit the type is an error, and the type may write a value in another form.
+            let typed = kind.parse(&object.to_string()).map_err(Unfit::Value)?;
+            metadata = typed.metadata().clone();
+            object = write(&*typed);
         }
-        serde_json::from_value(fields).map_err(Unfit::Value)
+        Ok(Desired { metadata, object })
     }
 }
 
@@ -198,22 +231,35 @@ mod tests {
     };
 
     use super::*;
+    use crate::runtime::{
+        object::write,
+        scope::{Scope, Watchable},
+    };
 
     fn secret(data: Value) -> Secret {
         serde_json::from_value(data).expect("a Secret")
     }
 
-    fn data(secret: &Secret) -> Value {
-        assert_eq!(secret.string_data, None);
-        json!(secret)["data"].clone()
+    fn data(secret: &Value) -> Value {
+        assert_eq!(secret.get("stringData"), None);
+        secret["data"].clone()
+    }
+
+    /// The object to write.
+    fn over_kind<C>(child: Child<C>, live: Option<&Value>) -> Result<Value, Unfit>
+    where
+        C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
+    {
+        let written = child.any().over(live, &Kind::of::<C>(), write::<C>)?;
+        Ok(written.object)
     }
 
     /// The Secret to write if the desired one has the data `desired`, and the live one has `live`.
     fn over(desired: Value, live: Value, path: &[&str]) -> Value {
         let child = Child::new(secret(desired)).keep(path.iter().copied());
         let live = json!({ "data": live });
-        let object = child.over(Some(&live), &());
-        data(&object.unwrap_or_else(|_| panic!("the path fits")))
+        let written = over_kind::<Secret>(child, Some(&live));
+        data(&written.unwrap_or_else(|_| panic!("the path fits")))
     }
 
     #[test]
@@ -237,7 +283,7 @@ mod tests {
     #[test]
     fn string_data_is_data() {
         let desired = json!({"stringData": {"password": "new"}, "data": {"user": "YQ=="}});
-        let Ok(object) = Child::new(secret(desired.clone())).over(None, &()) else {
+        let Ok(object) = over_kind::<Secret>(Child::new(secret(desired.clone())), None) else {
             panic!("nothing is kept");
         };
         assert_eq!(data(&object), json!({"password": "bmV3", "user": "YQ=="}));
@@ -264,7 +310,7 @@ mod tests {
         let paths: [&[&str]; 3] = [&[], &["metadata", "finalizers", "0"], &["data", "a", "b"]];
         for path in paths {
             let child = Child::new(ConfigMap::default()).keep(path.iter().copied());
-            let Err(Unfit::Path(unfit)) = child.over(Some(&live), &()) else {
+            let Err(Unfit::Path(unfit)) = over_kind::<ConfigMap>(child, Some(&live)) else {
                 panic!("{path:?} is no error");
             };
             assert_eq!(unfit, path.join("."));
@@ -275,6 +321,7 @@ mod tests {
     fn a_kept_value_fits_the_type() {
         let child = Child::new(Deployment::default()).keep(["spec", "replicas"]);
         let live = json!({"spec": {"replicas": "many"}});
-        assert!(matches!(child.over(Some(&live), &()), Err(Unfit::Value(_))));
+        let written = over_kind::<Deployment>(child, Some(&live));
+        assert!(matches!(written, Err(Unfit::Value(_))));
     }
 }

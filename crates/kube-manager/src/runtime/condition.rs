@@ -4,7 +4,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,
 };
-use kube::Resource;
+use kube::{Resource, core::ObjectMeta};
 
 /// A new condition of the type `type_`, such as `Ready`, with the status `True`. The reason is one CamelCase
 /// word, for programs; the message is for people.
@@ -14,7 +14,7 @@ pub fn new_true<K: Resource>(
     reason: &'static str,
     message: impl Into<String>,
 ) -> Condition {
-    condition(object, type_, "True", reason, message.into())
+    condition(object.meta(), type_, "True", reason, message.into())
 }
 
 /// A new condition of the type `type_` with the status `False`.
@@ -24,11 +24,11 @@ pub fn new_false<K: Resource>(
     reason: &'static str,
     message: impl Into<String>,
 ) -> Condition {
-    condition(object, type_, "False", reason, message.into())
+    condition(object.meta(), type_, "False", reason, message.into())
 }
 
-fn condition<K: Resource>(
-    object: &K,
+pub(super) fn condition(
+    object: &ObjectMeta,
     type_: &str,
     status: &str,
     reason: &str,
@@ -39,7 +39,7 @@ fn condition<K: Resource>(
         status: status.to_owned(),
         reason: reason.to_owned(),
         message,
-        observed_generation: object.meta().generation,
+        observed_generation: object.generation,
         last_transition_time: Time(Timestamp::now()),
     }
 }

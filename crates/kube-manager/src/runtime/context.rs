@@ -1,6 +1,7 @@
 //! The context of a reconciler: its client, and the status and events of its objects.
 
 use std::{
+    any::TypeId,
     fmt::Debug,
     hash::Hasher,
     sync::{
@@ -10,20 +11,26 @@ use std::{
 };
 
 use fnv::FnvHasher;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use k8s_openapi::{
+    api::core::v1::ObjectReference,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps,
+    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
+};
 use kube::{
-    Api, Client, CustomResourceExt, Resource, ResourceExt,
+    Client, CustomResourceExt, Resource,
     api::{Patch, PatchParams, PostParams},
     core::object::HasStatus,
     runtime::events::EventType,
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     diagnosis,
     events::Recorder,
-    failure, reads,
+    failure,
+    object::Raw,
+    reads,
     scope::{Kind, Scope},
     services::Services,
     status,
@@ -81,7 +88,7 @@ impl Context {
 
     /// The schema of the status of `K`, if the controller applies its part.
     fn shared<K: CustomResourceExt + 'static>(&self) -> Option<&JSONSchemaProps> {
-        let is_shared = self.shares_status() && self.written.is_about::<K>();
+        let is_shared = self.shares_status() && self.written.is_about(TypeId::of::<K>());
         let schema = &self.status.schema;
         let schema = is_shared.then(|| schema.get_or_init(|| status::schema(K::crd())));
         schema?.as_ref()
@@ -131,20 +138,64 @@ impl Context {
         K: HasStatus<Status: PartialEq + Clone + Serialize>,
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
-        // The result of an earlier write, which the watch has not delivered yet.
-        let newer = self.written.newer(object);
-        let object = newer.as_deref().unwrap_or(object);
-        // A status that was computed from older children would be replaced at once.
-        if object.status() == Some(status) || reads::is_outdated() {
-            return Ok(false);
-        }
-        let namespace = object.meta().namespace.as_deref();
-        let api = Kind::of::<K>().api::<K>(self.client.clone(), namespace);
-        let written = match self.shared::<K>() {
-            Some(schema) => self.apply_status(&api, object, status, schema).await,
-            None => self.replace_status(&api, object, status).await,
+        let content = {
+            // The result of an earlier write, which the watch has not delivered yet.
+            let newer = self.written.newer(object);
+            let object = newer.as_deref().unwrap_or(object);
+            // A status that was computed from older children would be replaced at once.
+            if object.status() == Some(status) || reads::is_outdated() {
+                return Ok(false);
+            }
+            json!(object)
         };
-        match written {
+        let schema = self.shared::<K>();
+        self.change_status(&Kind::of::<K>(), content, json!(status), schema)
+            .await
+    }
+
+    /// Writes the status of an object of `kind`, whose `content` has the status until now.
+    async fn change_status(
+        &self,
+        kind: &Kind,
+        mut content: Value,
+        status: Value,
+        schema: Option<&JSONSchemaProps>,
+    ) -> kube::Result<bool> {
+        let metadata = &mut content["metadata"];
+        // The watch has removed some of these entries, so they must not be sent.
+        let fields = metadata
+            .as_object_mut()
+            .and_then(|metadata| metadata.remove("managedFields"));
+        let name = metadata["name"].as_str().unwrap_or_default().to_owned();
+        let api = kind.api::<false>(self.client.clone(), metadata["namespace"].as_str());
+        let manager = self.field_manager();
+        let part = schema.and_then(|schema| {
+            let fields = fields.and_then(|fields| serde_json::from_value(fields).ok());
+            let fields: Vec<ManagedFieldsEntry> = fields.unwrap_or_default();
+            status::part(&fields, &manager, schema, (&content["status"], &status))
+        });
+        let answer = match part {
+            Some(part) => {
+                let patch = json!({
+                    "apiVersion": kind.resource.api_version,
+                    "kind": kind.resource.kind,
+                    // With the uid, the API server rejects the apply if another object has the name now.
+                    "metadata": {"name": name, "uid": content["metadata"]["uid"]},
+                    "status": part,
+                });
+                let params = PatchParams::apply(&manager).force();
+                api.patch_status(&name, &params, &Patch::Apply(patch)).await
+            }
+            // The whole status removes unset fields. With the resourceVersion, the request fails if another program has
+            // written the object since it was read.
+            None => {
+                content["status"] = status;
+                let params = self.post_params();
+                api.replace_status(&name, &params, &Raw::of(&content)?)
+                    .await
+            }
+        };
+        match kind.object(answer) {
             Ok(written) => {
                 self.written.add(written);
                 Ok(true)
@@ -155,65 +206,12 @@ impl Context {
                     && error
                         .details
                         .as_ref()
-                        .is_some_and(|details| details.name == object.name_any()) =>
+                        .is_some_and(|details| details.name == name) =>
             {
                 Ok(false)
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Writes the status as a whole, so that unset fields are removed. The resourceVersion makes the request fail if
-    /// another program has written the object since it was read.
-    async fn replace_status<K>(
-        &self,
-        api: &Api<K>,
-        object: &K,
-        status: &K::Status,
-    ) -> kube::Result<K>
-    where
-        K: Resource<DynamicType = ()> + HasStatus<Status: Clone>,
-        K: Clone + Debug + DeserializeOwned + Serialize,
-    {
-        let mut desired = object.clone();
-        *desired.status_mut() = Some(status.clone());
-        // The watch has removed entries of the managedFields, so they must not be sent.
-        desired.meta_mut().managed_fields = None;
-        let params = self.post_params();
-        api.replace_status(&desired.name_any(), &params, &desired)
-            .await
-    }
-
-    /// Applies the controller's part of the status.
-    async fn apply_status<K>(
-        &self,
-        api: &Api<K>,
-        object: &K,
-        status: &K::Status,
-        schema: &JSONSchemaProps,
-    ) -> kube::Result<K>
-    where
-        K: Resource<DynamicType = ()> + HasStatus<Status: Clone + Serialize>,
-        K: Clone + Debug + DeserializeOwned + Serialize,
-    {
-        let (name, manager) = (object.name_any(), self.field_manager());
-        let (fields, change) = (
-            object.managed_fields(),
-            (&json!(object.status()), &json!(status)),
-        );
-        let Some(part) = status::part(fields, &manager, schema, change) else {
-            return self.replace_status(api, object, status).await;
-        };
-        let patch = json!({
-            "apiVersion": K::api_version(&()),
-            "kind": K::kind(&()),
-            // With the uid, the API server rejects the apply if another object has the name now.
-            "metadata": {"name": name, "uid": object.uid()},
-            "status": part,
-        });
-        let params = PatchParams::apply(&manager).force();
-        api.patch_status(&name, &params, &Patch::Apply(&patch))
-            .await
     }
 
     /// Records an event about `object`, which `kubectl describe` shows. If the same event with the same note repeats
@@ -227,8 +225,17 @@ impl Context {
     ) where
         K: Resource<DynamicType = ()>,
     {
-        let (object, note) = (object.object_ref(&()), note.into());
-        let recorded = self.recorder.publish(object, type_, reason, &note);
+        let event = (type_, reason, note.into());
+        self.record(object.object_ref(&()), event).await;
+    }
+
+    /// Records an event about the object that `regarding` names.
+    pub(super) async fn record(
+        &self,
+        regarding: ObjectReference,
+        (type_, reason, note): (EventType, &'static str, String),
+    ) {
+        let recorded = self.recorder.publish(regarding, type_, reason, &note);
         if let Err(error) = recorded.await {
             let hint = diagnosis::hint(&error, self.watcher.rules);
             let error = failure::message(&error);

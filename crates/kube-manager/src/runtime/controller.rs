@@ -1,9 +1,7 @@
 //! Runs a reconciler for each changed object, and again after a failure. Several objects are reconciled at once, but
 //! never the same object twice at once. A failure affects one object only.
 
-use std::{
-    any::TypeId, collections::HashSet, mem, panic::AssertUnwindSafe, sync::Arc, time::Instant,
-};
+use std::{collections::HashSet, error, mem, panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
 use anyhow::Context as _;
 use futures::{
@@ -12,14 +10,10 @@ use futures::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
-    Api, Client, Resource, ResourceExt,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
-    core::PartialObjectMeta,
-    runtime::{
-        events::EventType,
-        reflector::{self, ObjectRef, Store},
-        watcher::Event,
-    },
+    Api, Client, Resource,
+    api::{ListParams, Patch, PatchParams},
+    core::ObjectMeta,
+    runtime::{events::EventType, reflector::ObjectRef, watcher::Event},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -33,23 +27,24 @@ use tracing::Instrument;
 use super::{
     action::Action,
     backoff::Backoff,
-    builder::{Builder, Fingerprint},
-    changes::{Change, Changes, any, desired},
-    children,
-    cleanup::{self, Release},
+    builder::{Builder, Property, Settings},
+    changes::{Change, Changes, Fingerprint, any, desired},
+    children::{self, any::AnyChildren},
     closures::{Closures, message},
     condition,
     context::Context,
-    diagnosis, failure,
-    guarded::Guarded,
+    diagnosis,
+    difference::is_built_in,
+    failure,
     informer::{Handler, Informers, Synced, Wake, some_or_all},
     leader::Leadership,
     metrics::{Metrics, QueueMetrics},
-    objects::Objects,
+    object::{AnyObject, Guarded, Object, Raw, Write, identity, typed_ref, write},
+    objects::{Objects, Store, Stores},
     queue::{Priority, Queue, Turn},
     reads,
     reconciler::Reconciler,
-    scope::{Kind, Watchable},
+    scope::Kind,
     services::Services,
     watch::{Extent, Key, Selector, Watcher, key},
     watched::Observer,
@@ -64,9 +59,9 @@ const FINALIZER_FAILED: &str = "FinalizerFailed";
 
 /// Why a reconcile did not succeed.
 #[derive(Debug, thiserror::Error)]
-enum Error<E: std::error::Error + 'static> {
+enum Error {
     #[error("{0}")]
-    Reconciler(#[source] E),
+    Reconciler(#[source] AnyError),
     #[error("cannot {change}")]
     Metadata {
         /// The change of the metadata, such as `remove the finalizer a/b`.
@@ -83,9 +78,64 @@ enum Error<E: std::error::Error + 'static> {
     Stale,
 }
 
+type AnyError = Box<dyn error::Error + Send + Sync>;
+
+/// A call of a reconciler.
+#[derive(Clone, Copy)]
+enum Call {
+    Reconcile,
+    Cleanup,
+}
+
+/// A [`Reconciler`] of any kind.
+trait AnyReconciler: Send + Sync {
+    fn call<'a>(
+        &'a self,
+        call: Call,
+        object: &'a dyn Object,
+    ) -> BoxFuture<'a, Result<Action, AnyError>>;
+
+    fn report_gone(&self, object: &ObjectMeta) -> BoxFuture<'_, ()>;
+}
+
+// This and `start` are all code of this file that is compiled for each kind.
+impl<R: Reconciler> AnyReconciler for R {
+    fn call<'a>(
+        &'a self,
+        call: Call,
+        object: &'a dyn Object,
+    ) -> BoxFuture<'a, Result<Action, AnyError>> {
+        let call = async move {
+            let Some(typed) = typed_ref(object) else {
+                return Ok(Action::await_change());
+            };
+            let called = match call {
+                Call::Reconcile => self.reconcile(typed).await,
+                Call::Cleanup => self.cleanup(typed).await,
+            };
+            Ok(called?)
+        };
+        call.boxed()
+    }
+
+    fn report_gone(&self, object: &ObjectMeta) -> BoxFuture<'_, ()> {
+        let (namespace, name) = key(object);
+        let mut reference = ObjectRef::new(&name);
+        reference.namespace = namespace;
+        let extra = &mut reference.extra;
+        extra.uid.clone_from(&object.uid);
+        extra.resource_version.clone_from(&object.resource_version);
+        async move { self.gone(&reference).await }.boxed()
+    }
+}
+
 /// The state that the reconciles of a controller share.
-struct Worker<R: Reconciler> {
-    reconciler: R,
+struct Worker {
+    reconciler: Box<dyn AnyReconciler>,
+    kind: Kind,
+    write: Write,
+    /// The name of the finalizer, if the controller has one.
+    finalizer: Option<String>,
     context: Context,
     client: Client,
     metrics: Metrics,
@@ -99,7 +149,7 @@ struct Worker<R: Reconciler> {
     gone_slots: Arc<Semaphore>,
     written: Written,
     /// The children that are deleted after a cleanup.
-    releases: Vec<Box<dyn Release<R::Object>>>,
+    releases: Vec<AnyChildren>,
     /// The uids of the objects whose cleanup has ended, until the watch shows their deletion. A second cleanup would
     /// not find the children that are deleted by then.
     cleaned_up: Mutex<HashSet<String>>,
@@ -109,16 +159,35 @@ struct Worker<R: Reconciler> {
     selects: bool,
 }
 
-type Object<K> = ObjectRef<Guarded<K>>;
-
 /// The objects of one watched namespace, or of all.
-struct Part<R: Reconciler> {
-    worker: Arc<Worker<R>>,
-    store: Store<Guarded<R::Object>>,
-    queue: Arc<Queue<Object<R::Object>>>,
+struct Part {
+    worker: Arc<Worker>,
+    store: Store,
+    queue: Arc<Queue<Guarded>>,
     /// Done after all watches have begun. Before that, a reconcile would not see all objects; and without the
     /// permission to watch, it would never see a change.
     synced: Shared<BoxFuture<'static, ()>>,
+}
+
+/// What a controller of any kind does.
+struct Controller {
+    reconciler: Box<dyn AnyReconciler>,
+    kind: Kind,
+    write: Write,
+    finalizer: Option<String>,
+    counts: Counts,
+    context: Context,
+    written: Written,
+    stores: Stores,
+    settings: Settings,
+}
+
+/// Which changes of an object requeue it.
+enum Counts {
+    Desired,
+    Every,
+    /// Those of the value of a predicate.
+    Property(Property<dyn Object>),
 }
 
 /// Starts the reconciler that `new` creates as tasks: one task for each watched namespace, or one for all namespaces.
@@ -138,118 +207,160 @@ pub(super) fn start<R: Reconciler>(
         rules: R::RULES,
         keeps_status_fields: false,
     };
-    let objects = Objects::default();
-    let written = Written::new::<R::Object>(objects.clone());
+    let (kind, stores) = (Kind::of::<R::Object>(), Stores::default());
+    let written = Written::new(kind.type_id, stores.clone());
     let context = Context::new(services, watcher, written.clone());
-    let kinds = services.kinds.iter();
-    if kinds
-        .filter(|kind| **kind == TypeId::of::<R::Object>())
-        .count()
-        > 1
-    {
-        context.share_status();
-    }
-    let mut builder = Builder::new(context.clone(), objects.clone(), services);
-    let reconciler = new(&mut builder);
-    let checked = builder.check();
-    checked.with_context(|| format!("cannot start the controller `{}`", R::NAME))?;
-    let own = Watcher {
-        keeps_status_fields: context.shares_status(),
-        ..watcher
+    let mut builder = Builder::new(context.clone(), Objects::new(stores.clone()), services);
+    let reconciler = Box::new(new(&mut builder));
+    let counts = match builder.predicate {
+        Some(predicate) => Counts::Property(Box::new(move |object| predicate(typed_ref(object)?))),
+        None if R::EVERY_CHANGE => Counts::Every,
+        None => Counts::Desired,
     };
-    let concurrency = usize::from(builder.concurrency);
-    assert!(
-        R::FINALIZER || builder.releases.is_empty(),
-        "`{}` owns objects until a cleanup, so it needs `const FINALIZER: bool = true`",
-        R::NAME
-    );
-    let worker = Arc::new(Worker {
+    let controller = Controller {
         reconciler,
+        kind,
+        write: write::<R::Object>,
+        finalizer: R::FINALIZER.then(|| finalizer_name(R::NAME, R::FINALIZER_NAME)),
+        counts,
         context,
-        client: services.client.clone(),
-        metrics: services.metrics.clone(),
-        queue: services.metrics.queue(R::NAME),
-        backoff: Backoff::new(builder.pauses.clone()),
-        slots: Arc::new(Semaphore::new(concurrency)),
-        gone_slots: Arc::new(Semaphore::new(concurrency)),
         written,
-        releases: mem::take(&mut builder.releases),
-        cleaned_up: Mutex::default(),
-        leadership: services.leadership.clone(),
-        stop: services.host.stop.clone(),
-        selects: builder.selector != Selector::default(),
-    });
-    let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
-    limit.set(i64::from(builder.concurrency));
-    for result in ["success", "error"] {
-        // Prometheus sees the first increase only if the counter was 0 before.
-        let reconciles = &worker.metrics.reconciles;
-        reconciles.with_label_values(&[R::NAME, result]);
-    }
+        stores,
+        settings: builder.settings,
+    };
+    controller.start(services, informers, tasks)
+}
 
-    let kind = Kind::of::<R::Object>();
-    let namespaces = some_or_all(if kind.namespaced {
-        builder.namespaces.clone()
-    } else {
-        Vec::new()
-    });
-    let predicate = builder.fingerprint.take().map(Arc::new);
-    let (mut queues, mut synced) = (Vec::new(), Vec::new());
-    for namespace in &namespaces {
-        let (store, writer) = reflector::store();
-        let queue = Arc::new(Queue::new(worker.queue.clone()));
-        let observe = builder.declared.observers.iter();
-        let fingerprint = fingerprint::<R>(predicate.clone(), builder.declared.closures.clone());
-        let handler = handler(
-            &worker,
-            observe
-                .map(|observe| observe(namespace.as_deref()))
-                .collect(),
-            Changes::new(writer, fingerprint),
-            queue.clone(),
+impl Controller {
+    /// See [`start`].
+    fn start(
+        self,
+        services: &Services,
+        informers: &mut Informers,
+        tasks: &mut JoinSet<()>,
+    ) -> anyhow::Result<()> {
+        let Self {
+            kind,
+            context,
+            finalizer,
+            settings,
+            stores,
+            ..
+        } = self;
+        let name = context.name();
+        let checked = settings.check();
+        checked.with_context(|| format!("cannot start the controller `{name}`"))?;
+        assert!(
+            finalizer.is_some() || settings.releases.is_empty(),
+            "`{name}` owns objects until a cleanup, so it needs `const FINALIZER: bool = true`",
         );
-        let extent = Extent {
-            namespace: namespace.clone(),
-            selector: builder.selector.clone(),
-        };
-        synced.push(Synced {
-            namespace: namespace.clone(),
-            begun: informers.add::<R::Object>(own, &kind, extent, handler),
-        });
-        if R::FINALIZER && worker.selects {
-            let all = Extent {
-                namespace: namespace.clone(),
-                selector: Selector::default(),
-            };
-            let handler = handler_of_unselected::<R>(store.clone(), queue.clone());
-            informers.add::<PartialObjectMeta<R::Object>>(watcher, &kind, all, handler);
-        }
-        objects.add(store.clone());
-        queues.push((store, queue));
-    }
-    let wake = wake(queues.clone(), kind.namespaced);
-    for follow in builder.declared.follows {
-        synced.extend(follow(informers, &namespaces, &wake));
-    }
-
-    for (namespace, (store, queue)) in namespaces.iter().zip(queues) {
-        let synced = synced
+        let same_kind = services
+            .kinds
             .iter()
-            .filter(|synced| synced.namespace.is_none() || synced.namespace == *namespace)
-            .map(|synced| synced.begun.clone());
-        let part = Part {
-            worker: worker.clone(),
-            synced: all_set(synced.collect()).boxed().shared(),
-            store,
-            queue,
+            .filter(|other| **other == kind.type_id);
+        if same_kind.count() > 1 {
+            context.share_status();
+        }
+        let watcher = context.watcher();
+        let own = Watcher {
+            keeps_status_fields: context.shares_status(),
+            ..watcher
         };
-        tasks.spawn(run(Arc::new(part)));
+        let concurrency = usize::from(settings.concurrency);
+        let worker = Arc::new(Worker {
+            reconciler: self.reconciler,
+            kind: kind.clone(),
+            write: self.write,
+            finalizer: finalizer.clone(),
+            context,
+            client: services.client.clone(),
+            metrics: services.metrics.clone(),
+            queue: services.metrics.queue(name),
+            backoff: Backoff::new(settings.pauses),
+            slots: Arc::new(Semaphore::new(concurrency)),
+            gone_slots: Arc::new(Semaphore::new(concurrency)),
+            written: self.written,
+            releases: settings.releases,
+            cleaned_up: Mutex::default(),
+            leadership: services.leadership.clone(),
+            stop: services.host.stop.clone(),
+            selects: settings.selector != Selector::default(),
+        });
+        let limit = worker.metrics.limit.with_label_values(&[name]);
+        limit.set(i64::from(settings.concurrency));
+        for result in ["success", "error"] {
+            // Prometheus sees the first increase only if the counter was 0 before.
+            let reconciles = &worker.metrics.reconciles;
+            reconciles.with_label_values(&[name, result]);
+        }
+
+        let namespaces = some_or_all(if kind.namespaced {
+            settings.namespaces
+        } else {
+            Vec::new()
+        });
+        let (declared, counts) = (settings.declared, Arc::new(self.counts));
+        let is_built_in = is_built_in(&kind.resource.group);
+        let (mut queues, mut synced) = (Vec::new(), Vec::new());
+        for namespace in &namespaces {
+            let store = Store::default();
+            let queue = Arc::new(Queue::new(worker.queue.clone()));
+            let observe = declared.observers.iter();
+            let fingerprint = fingerprint(counts.clone(), is_built_in, declared.closures.clone());
+            let handler = handler(
+                &worker,
+                observe
+                    .map(|observe| observe(namespace.as_deref()))
+                    .collect(),
+                Changes::new(store.clone(), fingerprint),
+                queue.clone(),
+            );
+            let extent = Extent {
+                namespace: namespace.clone(),
+                selector: settings.selector.clone(),
+            };
+            synced.push(Synced {
+                namespace: namespace.clone(),
+                begun: informers.add(own, &kind, extent, handler),
+            });
+            if worker.selects
+                && let Some(finalizer) = &finalizer
+            {
+                let all = Extent {
+                    namespace: namespace.clone(),
+                    selector: Selector::default(),
+                };
+                let handler =
+                    handler_of_unselected(finalizer.clone(), store.clone(), queue.clone());
+                informers.add(watcher, &kind.metadata(), all, handler);
+            }
+            stores.add(store.clone());
+            queues.push((store, queue));
+        }
+        let wake = wake(queues.clone(), kind.namespaced);
+        for follow in declared.follows {
+            synced.extend(follow(informers, &namespaces, &wake));
+        }
+
+        for (namespace, (store, queue)) in namespaces.iter().zip(queues) {
+            let synced = synced
+                .iter()
+                .filter(|synced| synced.namespace.is_none() || synced.namespace == *namespace)
+                .map(|synced| synced.begun.clone());
+            let part = Part {
+                worker: worker.clone(),
+                synced: all_set(synced.collect()).boxed().shared(),
+                store,
+                queue,
+            };
+            tasks.spawn(run(Arc::new(part)));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Reconciles the objects from the queue, until the process stops.
-async fn run<R: Reconciler>(part: Arc<Part<R>>) {
+async fn run(part: Arc<Part>) {
     let stop = &part.worker.stop;
     if stop
         .run_until_cancelled(part.synced.clone())
@@ -261,7 +372,7 @@ async fn run<R: Reconciler>(part: Arc<Part<R>>) {
 }
 
 /// Reconciles each changed object, several at once.
-async fn reconcile_changed<R: Reconciler>(part: &Arc<Part<R>>) {
+async fn reconcile_changed(part: &Arc<Part>) {
     let worker = &part.worker;
     let mut reconciles = JoinSet::new();
     let begin = async {
@@ -285,7 +396,7 @@ async fn reconcile_changed<R: Reconciler>(part: &Arc<Part<R>>) {
 }
 
 /// Calls `gone` for each deleted object, several at once.
-async fn report_deleted<R: Reconciler>(part: &Arc<Part<R>>) {
+async fn report_deleted(part: &Arc<Part>) {
     let worker = &part.worker;
     let mut calls = JoinSet::new();
     let begin = async {
@@ -296,7 +407,7 @@ async fn report_deleted<R: Reconciler>(part: &Arc<Part<R>>) {
             let call = async move {
                 let _slot = slot;
                 for object in deleted {
-                    called.gone(object.into_kind_unchecked(())).await;
+                    called.gone(object.metadata()).await;
                 }
                 drop(turn);
             };
@@ -328,20 +439,18 @@ fn propagate_panic(ended: Result<(), JoinError>) {
 
 /// Handles the events of the watch of the controller's own kind: first updates the stores that reconciles read, then
 /// adds the changed objects to `queue`.
-fn handler<R: Reconciler>(
-    worker: &Arc<Worker<R>>,
-    mut observers: Vec<Observer<R::Object>>,
-    mut changes: Changes<
-        Guarded<R::Object>,
-        impl Fn(&Guarded<R::Object>) -> Option<u64> + Send + 'static,
-    >,
-    queue: Arc<Queue<Object<R::Object>>>,
-) -> Handler<R::Object> {
+fn handler(
+    worker: &Arc<Worker>,
+    mut observers: Vec<Observer>,
+    mut changes: Changes,
+    queue: Arc<Queue<Guarded>>,
+) -> Handler {
     let (worker, mut is_first) = (worker.clone(), true);
     Box::new(move |event| {
         let changed = changes.take(event);
         if let Event::Apply(object) = event {
-            worker.written.shown(&key(object), Some(object));
+            let metadata = object.metadata();
+            worker.written.shown(&key(metadata), Some(metadata));
         }
         observers.iter_mut().for_each(|observer| observer(event));
         let is_first = matches!(event, Event::InitDone) && mem::take(&mut is_first);
@@ -352,12 +461,12 @@ fn handler<R: Reconciler>(
         };
         for change in changed {
             match change {
-                Change::Changed(object) => queue.push((object.namespace, object.name), priority),
+                Change::Changed(key) => queue.push(key, priority),
                 Change::Deleted(object) => {
-                    let key = (object.namespace.clone(), object.name.clone());
+                    let key = key(object.metadata());
                     worker.backoff.forget(&key);
-                    worker.written.shown::<R::Object>(&key, None);
-                    if let Some(uid) = &object.extra.uid {
+                    worker.written.shown(&key, None);
+                    if let Some(uid) = &object.metadata().uid {
                         worker.cleaned_up.lock().remove(uid);
                     }
                     queue.delete(&key, object);
@@ -369,60 +478,49 @@ fn handler<R: Reconciler>(
 
 /// Handles the events of a watch of all objects of the kind: queues an object that the selector of the controller no
 /// longer selects when its deletion begins, if it still has the finalizer of the controller.
-fn handler_of_unselected<R: Reconciler>(
-    store: Store<Guarded<R::Object>>,
-    queue: Arc<Queue<Object<R::Object>>>,
-) -> Handler<PartialObjectMeta<R::Object>> {
-    let finalizer = finalizer_name::<R>();
+fn handler_of_unselected(finalizer: String, store: Store, queue: Arc<Queue<Guarded>>) -> Handler {
     Box::new(move |event| {
         let (Event::Apply(object) | Event::InitApply(object)) = event else {
             return;
         };
-        let (namespace, name) = key(object);
-        let mut selected = ObjectRef::new(&name);
-        selected.namespace.clone_from(&namespace);
-        if object.meta().deletion_timestamp.is_some()
-            && object.finalizers().contains(&finalizer)
-            && store.get(&selected).is_none()
+        let (metadata, key) = (object.metadata(), key(object.metadata()));
+        if metadata.deletion_timestamp.is_some()
+            && finalizers(metadata).contains(&finalizer)
+            && !store.has(&key)
         {
-            queue.push((namespace, name), Priority::Normal);
+            queue.push(key, Priority::Normal);
         }
     })
 }
 
 /// The fingerprint of an object: the object is reconciled when the fingerprint changes. An object for which the
 /// predicate panics has none.
-fn fingerprint<R: Reconciler>(
-    predicate: Option<Arc<Fingerprint<R::Object>>>,
-    closures: Closures,
-) -> impl Fn(&Guarded<R::Object>) -> Option<u64> {
-    move |object| match (&object.0, &predicate) {
-        // Any change may make an object fit its type.
-        (Err(_), _) => Some(any(object)),
-        (Ok(typed), Some(predicate)) => {
-            let fingerprint = closures.call("predicate", &key(object), || predicate(typed))?;
-            Some(fingerprint.unwrap_or_else(|| any(object)))
+fn fingerprint(counts: Arc<Counts>, is_built_in: bool, closures: Closures) -> Fingerprint {
+    Box::new(move |object| {
+        let metadata = object.metadata();
+        match (&object.0, &*counts) {
+            // Any change may make an object fit its type.
+            (Err(_), _) | (_, Counts::Every) => Some(any(metadata)),
+            (Ok(_), Counts::Desired) => Some(desired(metadata, is_built_in)),
+            (Ok(object), Counts::Property(predicate)) => {
+                let number = || predicate(&**object);
+                let number = closures.call("predicate", &key(metadata), number)?;
+                Some(number.unwrap_or_else(|| any(metadata)))
+            }
         }
-        (Ok(_), None) if R::EVERY_CHANGE => Some(any(object)),
-        (Ok(_), None) => Some(desired(object)),
-    }
+    })
 }
 
 /// The objects of one watched namespace, or of all, and the queue of objects that wait for a reconcile.
-type Queued<K> = (Store<Guarded<K>>, Arc<Queue<Object<K>>>);
+type Queued = (Store, Arc<Queue<Guarded>>);
 
 /// Queues the object with this key in those parts of the controller that have the object.
-fn wake<K: Watchable + Resource<DynamicType = ()>>(
-    parts: Vec<Queued<K>>,
-    is_namespaced: bool,
-) -> Wake {
+fn wake(parts: Vec<Queued>, is_namespaced: bool) -> Wake {
     Arc::new(move |(namespace, name)| {
-        let mut object = ObjectRef::new(&name);
-        object.namespace = namespace.filter(|_| is_namespaced);
+        let key = (namespace.filter(|_| is_namespaced), name);
         for (store, queue) in &parts {
-            if store.get(&object).is_some() {
-                let key = (object.namespace.clone(), object.name.clone());
-                queue.push(key, Priority::Normal);
+            if store.has(&key) {
+                queue.push(key.clone(), Priority::Normal);
             }
         }
     })
@@ -435,25 +533,27 @@ async fn all_set(steps: Vec<Arc<SetOnce<()>>>) {
     }
 }
 
-impl<R: Reconciler> Part<R> {
+impl Part {
     /// Reconciles the object of this turn, if it still exists.
-    async fn reconcile(&self, turn: &Turn<Object<R::Object>>, _slot: Option<OwnedSemaphorePermit>) {
+    async fn reconcile(&self, turn: &Turn<Guarded>, _slot: Option<OwnedSemaphorePermit>) {
         let worker = &self.worker;
         // A process that was paused must not work with outdated objects from its memory.
         if !worker.leadership.holds() {
             return;
         }
         let key = turn.key();
-        let mut reference = ObjectRef::new(&key.1);
-        reference.namespace.clone_from(&key.0);
-        let action = match self.store.get(&reference) {
+        let action = match self.store.get(key) {
             Some(object) => worker.reconcile(&object, key).await,
-            None if R::FINALIZER && worker.selects => worker.reconcile_unselected(key).await,
+            None if worker.finalizer.is_some() && worker.selects => {
+                worker.reconcile_unselected(key).await
+            }
             None => return,
         };
-        let shown = self.store.get(&reference);
+        let shown = self.store.get(key);
         // The watch may have delivered the object before the answer to its write has arrived.
-        worker.written.shown(key, shown.as_deref());
+        worker
+            .written
+            .shown(key, shown.as_ref().map(Guarded::metadata));
         if shown.is_none() && !worker.selects {
             worker.backoff.forget(key);
         } else if let Some(delay) = action.requeue_after {
@@ -462,22 +562,30 @@ impl<R: Reconciler> Part<R> {
     }
 }
 
-/// The name of the controller's finalizer.
-fn finalizer_name<R: Reconciler>() -> String {
-    match R::FINALIZER_NAME {
+/// The name of the finalizer of the controller `controller`.
+fn finalizer_name(controller: &str, chosen: Option<&str>) -> String {
+    match chosen {
         Some(name) => name.to_owned(),
-        None => format!("{}/finalizer", R::NAME),
+        None => format!("{controller}/finalizer"),
     }
 }
 
-impl<R: Reconciler> Worker<R> {
-    fn count_error(&self, reason: &str) {
-        let errors = &self.metrics.errors;
-        errors.with_label_values(&[R::NAME, reason]).inc();
+fn finalizers(object: &ObjectMeta) -> &[String] {
+    object.finalizers.as_deref().unwrap_or_default()
+}
+
+impl Worker {
+    fn controller(&self) -> &'static str {
+        self.context.name()
     }
 
-    fn api(&self, namespace: Option<&str>) -> Api<R::Object> {
-        Kind::of::<R::Object>().api(self.client.clone(), namespace)
+    fn count_error(&self, reason: &str) {
+        let errors = &self.metrics.errors;
+        errors.with_label_values(&[self.controller(), reason]).inc();
+    }
+
+    fn api(&self, namespace: Option<&str>) -> Api<Raw> {
+        self.kind.api(self.client.clone(), namespace)
     }
 
     /// Runs the cleanup of an object that the selector no longer selects.
@@ -487,10 +595,10 @@ impl<R: Reconciler> Worker<R> {
         // A list, because a controller needs no permission to get its objects.
         let params = ListParams::default().fields(&format!("metadata.name={name}"));
         match self.api(namespace.as_deref()).list(&params).await {
-            Ok(list) => match list.items.into_iter().next() {
-                Some(object) if object.meta().deletion_timestamp.is_some() => {
-                    let uid = object.uid().unwrap_or_default();
-                    let action = self.reconcile(&Guarded(Ok(Arc::new(object))), key).await;
+            Ok(list) => match list.items.first().map(|object| self.kind.guarded(object)) {
+                Some(object) if object.metadata().deletion_timestamp.is_some() => {
+                    let uid = object.metadata().uid.clone().unwrap_or_default();
+                    let action = self.reconcile(&object, key).await;
                     if action == Action::await_change() {
                         // The watch does not show its deletion.
                         self.cleaned_up.lock().remove(&uid);
@@ -507,8 +615,8 @@ impl<R: Reconciler> Worker<R> {
     }
 
     /// Calls the reconciler, and returns when to requeue the object. A failure or panic is logged and counted.
-    async fn reconcile(&self, object: &Guarded<R::Object>, key: &Key) -> Action {
-        let (controller, kind) = (R::NAME, R::Object::kind(&()));
+    async fn reconcile(&self, object: &Guarded, key: &Key) -> Action {
+        let (controller, kind) = (self.controller(), &self.kind.resource.kind);
         let (namespace, name) = key;
         let object = match &object.0 {
             Ok(object) => object,
@@ -521,15 +629,14 @@ impl<R: Reconciler> Worker<R> {
                 return Action::await_change();
             }
         };
-        let newer = self.written.newer(&**object);
+        let newer = self.written.newer_than(object.metadata());
         let object = newer.as_ref().unwrap_or(object);
         // The span adds its fields to each line that the reconciler logs.
         let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
         let active = self.metrics.active.with_label_values(&[controller]);
         active.inc();
         let start = Instant::now();
-        // The future of a reconciler may be large, and would be copied to the stack several times.
-        let attempt = reads::during(Box::pin(self.attempt(object))).instrument(span);
+        let attempt = reads::during(self.attempt(&**object)).instrument(span);
         let result = match AssertUnwindSafe(attempt).catch_unwind().await {
             // The reconciler may have ignored the error, or have hidden it in an error of its own.
             Ok((_, true)) => Err(Error::Stale),
@@ -553,7 +660,7 @@ impl<R: Reconciler> Worker<R> {
             Err(error) => {
                 let action = self.failed(&error, key, start).await;
                 if matches!(error, Error::Metadata { .. }) {
-                    self.report_refusal(object, &error).await;
+                    self.report_refusal(&**object, &error).await;
                 }
                 action
             }
@@ -561,8 +668,8 @@ impl<R: Reconciler> Worker<R> {
     }
 
     /// Logs and counts a failure. Returns when to try again.
-    async fn failed(&self, error: &Error<R::Error>, key: &Key, start: Instant) -> Action {
-        let (controller, kind) = (R::NAME, R::Object::kind(&()));
+    async fn failed(&self, error: &Error, key: &Key, start: Instant) -> Action {
+        let (controller, kind) = (self.controller(), &self.kind.resource.kind);
         let (namespace, name) = key;
         let duration = start.elapsed();
         let reason = match error {
@@ -572,7 +679,7 @@ impl<R: Reconciler> Worker<R> {
         };
         self.count_error(reason);
         let (hint, is_permanent) = (
-            diagnosis::hint(error, R::RULES),
+            diagnosis::hint(error, self.context.watcher().rules),
             diagnosis::is_permanent(error),
         );
         let error = failure::message(error);
@@ -600,55 +707,54 @@ impl<R: Reconciler> Worker<R> {
     }
 
     /// Calls the reconciler's `gone` for a deleted object.
-    async fn gone(&self, object: ObjectRef<R::Object>) {
+    async fn gone(&self, object: &ObjectMeta) {
         if self.leadership.holds() {
-            let gone = AssertUnwindSafe(self.reconciler.gone(&object)).catch_unwind();
-            if let Err(panic) = gone.await {
-                let panic = message(panic.as_ref());
-                tracing::error!(controller = R::NAME, %object, panic, "cannot report a deletion");
+            let gone = AssertUnwindSafe(async { self.reconciler.report_gone(object).await });
+            if let Err(panic) = gone.catch_unwind().await {
+                let (controller, panic) = (self.controller(), message(panic.as_ref()));
+                let (namespace, name) = key(object);
+                let says = "cannot report a deletion";
+                tracing::error!(controller, namespace, name, panic, "{says}");
             }
         }
     }
 
     /// Calls the reconciler. If the controller has a finalizer, adds the finalizer before the first reconcile, and
     /// removes it after the cleanup.
-    async fn attempt(&self, object: &R::Object) -> Result<Action, Error<R::Error>> {
-        let name = finalizer_name::<R>();
-        let has_finalizer = object.finalizers().contains(&name);
-        let is_deleted = object.meta().deletion_timestamp.is_some();
-        if !R::FINALIZER || has_finalizer {
-            if !is_deleted {
-                let reconciled = self.reconciler.reconcile(object).await;
-                return reconciled.map_err(Error::Reconciler);
+    async fn attempt(&self, object: &dyn Object) -> Result<Action, Error> {
+        let metadata = object.metadata();
+        let finalizers = finalizers(metadata);
+        let missing = (self.finalizer.as_ref()).filter(|name| !finalizers.contains(name));
+        let is_deleted = metadata.deletion_timestamp.is_some();
+        match (missing, &self.finalizer) {
+            (Some(name), _) if !is_deleted => {
+                let mut all = finalizers.to_vec();
+                all.push(name.clone());
+                // The change of the finalizers requeues the object.
+                let change = format!("add the finalizer `{name}`");
+                let finalizers = json!({"finalizers": all});
+                self.patch_metadata(metadata, change, finalizers).await?;
+                Ok(Action::await_change())
             }
-            if !R::FINALIZER {
-                return Ok(Action::await_change());
+            (None, _) if !is_deleted => {
+                let reconciled = self.reconciler.call(Call::Reconcile, object).await;
+                reconciled.map_err(Error::Reconciler)
             }
-            return self.clean_up(object, &name).await;
+            (None, Some(name)) => self.clean_up(object, name).await,
+            _ => Ok(Action::await_change()),
         }
-        if !is_deleted {
-            let mut all = object.finalizers().to_vec();
-            all.push(name.clone());
-            // The change of the finalizers requeues the object.
-            let change = format!("add the finalizer `{name}`");
-            let metadata = json!({"finalizers": all});
-            self.patch_metadata(object, change, metadata).await?;
-        }
-        Ok(Action::await_change())
     }
 
     /// Calls the reconciler's cleanup until it has ended, then deletes the children that it needed, and then removes
     /// the finalizer.
-    async fn clean_up(
-        &self,
-        object: &R::Object,
-        finalizer: &str,
-    ) -> Result<Action, Error<R::Error>> {
-        let uid = object.uid().unwrap_or_default();
-        let annotation = format!("{}/cleaned-up", R::NAME);
-        let is_recorded = object.annotations().contains_key(&annotation);
+    async fn clean_up(&self, object: &dyn Object, finalizer: &str) -> Result<Action, Error> {
+        let metadata = object.metadata();
+        let uid = metadata.uid.clone().unwrap_or_default();
+        let annotation = format!("{}/cleaned-up", self.controller());
+        let annotations = metadata.annotations.as_ref();
+        let is_recorded = annotations.is_some_and(|all| all.contains_key(&annotation));
         if !is_recorded && !self.cleaned_up.lock().contains(&uid) {
-            let cleaned_up = self.reconciler.cleanup(object).await;
+            let cleaned_up = self.reconciler.call(Call::Cleanup, object).await;
             let action = cleaned_up.map_err(Error::Reconciler)?;
             if action != Action::await_change() {
                 return Ok(action);
@@ -659,19 +765,23 @@ impl<R: Reconciler> Worker<R> {
         if !self.releases.is_empty() && !is_recorded {
             // If the process ends before the finalizer is removed, the next one does not find the children.
             let change = "record the end of the cleanup".to_owned();
-            let metadata = json!({"annotations": {annotation: "true"}});
-            recorded = self.patch_metadata(object, change, metadata).await?;
+            let annotations = json!({"annotations": {annotation: "true"}});
+            recorded = self.patch_metadata(metadata, change, annotations).await?;
             if recorded.is_none() {
                 return Ok(Action::await_change());
             }
         }
-        let object = recorded.as_ref().unwrap_or(object);
-        let released = cleanup::release_all(&self.releases, object).await;
-        released.map_err(Error::Release)?;
-        let mut others = object.finalizers().to_vec();
+        let metadata = recorded
+            .as_ref()
+            .map_or(metadata, |object| object.metadata());
+        for children in &self.releases {
+            let deleted = children.delete_all(metadata).await;
+            deleted.map_err(Error::Release)?;
+        }
+        let mut others = finalizers(metadata).to_vec();
         others.retain(|other| other != finalizer);
         let change = format!("remove the finalizer `{finalizer}`");
-        self.patch_metadata(object, change, json!({"finalizers": others}))
+        self.patch_metadata(metadata, change, json!({"finalizers": others}))
             .await?;
         Ok(Action::await_change())
     }
@@ -680,20 +790,21 @@ impl<R: Reconciler> Worker<R> {
     /// object is deleted.
     async fn patch_metadata(
         &self,
-        object: &R::Object,
+        object: &ObjectMeta,
         change: String,
         mut metadata: Value,
-    ) -> Result<Option<R::Object>, Error<R::Error>> {
+    ) -> Result<Option<AnyObject>, Error> {
         // With the resourceVersion, only a real conflict has the code 409: a refusal by a webhook, a policy or the
         // schema has another one, and a retry does not help against these.
-        metadata["resourceVersion"] = json!(object.resource_version());
+        metadata["resourceVersion"] = json!(object.resource_version);
         let patch = Patch::Merge(json!({"metadata": metadata}));
         let params = PatchParams {
             field_manager: Some(self.context.field_manager()),
             ..PatchParams::default()
         };
-        let api = self.api(object.meta().namespace.as_deref());
-        match api.patch(&object.name_any(), &params, &patch).await {
+        let api = self.api(object.namespace.as_deref());
+        let answer = api.patch(&key(object).1, &params, &patch).await;
+        match self.kind.object(answer) {
             Ok(patched) => {
                 self.written.add(patched.clone());
                 Ok(Some(patched))
@@ -705,58 +816,46 @@ impl<R: Reconciler> Worker<R> {
 
     /// Shows users why the metadata of `object` cannot be changed: in an event, and in the condition `Ready`, if the
     /// object has it.
-    async fn report_refusal(&self, object: &R::Object, error: &Error<R::Error>) {
+    async fn report_refusal(&self, object: &dyn Object, error: &Error) {
         if diagnosis::reason(error) == "conflict" {
             return;
         }
         let note = failure::message(error);
-        let context = &self.context;
-        context
-            .event(object, EventType::Warning, FINALIZER_FAILED, &note)
-            .await;
-        let mut content = json!(object);
+        let (context, metadata) = (&self.context, object.metadata());
+        let regarding = identity(metadata).object_ref(&self.kind.resource);
+        let event = (EventType::Warning, FINALIZER_FAILED, note.clone());
+        context.record(regarding, event).await;
+        let mut content = (self.write)(object);
         let Some(conditions) = content.pointer_mut("/status/conditions") else {
             return;
         };
-        let Some(changed) = not_ready(object, conditions, &note) else {
+        let Some(changed) = not_ready(metadata, conditions, &note) else {
             return;
         };
         *conditions = changed;
-        let resource = ApiResource::erase::<R::Object>(&());
-        let kind = Kind {
-            dyntype: resource,
-            namespaced: object.meta().namespace.is_some(),
-        };
-        let namespace = object.meta().namespace.as_deref();
-        let api: Api<DynamicObject> = kind.api(self.client.clone(), namespace);
-        let params = PostParams {
-            field_manager: Some(context.field_manager()),
-            ..PostParams::default()
-        };
-        let name = object.name_any();
-        let written = match serde_json::from_value(content) {
-            Ok(content) => api.replace_status(&name, &params, &content).await,
-            Err(error) => Err(kube::Error::SerdeError(error)),
+        let (namespace, name) = key(metadata);
+        let api = self.api(namespace.as_deref());
+        let written = match Raw::of(&content) {
+            Ok(content) => {
+                let params = context.post_params();
+                api.replace_status(&name, &params, &content).await
+            }
+            Err(error) => Err(error),
         };
         if let Err(error) = written {
-            let error = failure::message(&error);
-            tracing::warn!(
-                controller = R::NAME,
-                name,
-                error,
-                "cannot write the condition"
-            );
+            let (controller, error) = (self.controller(), failure::message(&error));
+            tracing::warn!(controller, name, error, "cannot write the condition");
         }
     }
 }
 
 /// `conditions` with the condition `Ready` set to false because of `note`; `None` if there is no such condition, or if
 /// nothing would change.
-fn not_ready<K: Resource>(object: &K, conditions: &Value, note: &str) -> Option<Value> {
+fn not_ready(object: &ObjectMeta, conditions: &Value, note: &str) -> Option<Value> {
     let before: Vec<Condition> = serde_json::from_value(conditions.clone()).ok()?;
     before.iter().find(|condition| condition.type_ == "Ready")?;
     let mut after = before.clone();
-    let ready = condition::new_false(object, "Ready", FINALIZER_FAILED, note);
+    let ready = condition::condition(object, "Ready", "False", FINALIZER_FAILED, note.to_owned());
     condition::set(&mut after, ready);
     (after != before).then(|| json!(after))
 }
@@ -766,7 +865,7 @@ mod tests {
     use std::{collections::HashMap, convert::Infallible, time::Duration};
 
     use k8s_openapi::api::core::v1::ConfigMap;
-    use kube::{api::ObjectMeta, client::Body};
+    use kube::{ResourceExt, client::Body};
     use prometheus::Registry;
     use proptest::prelude::*;
     use tokio::sync::Notify;
@@ -804,7 +903,9 @@ mod tests {
         }
     }
 
-    impl Reconciler for Recorder {
+    struct Recording(Arc<Recorder>);
+
+    impl Reconciler for Recording {
         type Object = ConfigMap;
         type Error = Infallible;
 
@@ -815,28 +916,29 @@ mod tests {
             let name = object.name_any();
             assert_ne!(name, "panics");
             tokio::task::yield_now().await;
-            self.record(&name, object.uid().unwrap_or_default());
+            self.0.record(&name, object.uid().unwrap_or_default());
             Ok(Action::await_change())
         }
 
         async fn gone(&self, object: &ObjectRef<ConfigMap>) {
             let uid = object.extra.uid.clone().unwrap_or_default();
-            self.record(&object.name, format!("-{uid}"));
+            self.0.record(&object.name, format!("-{uid}"));
         }
     }
 
     /// A controller without an API server, and the handler of its watch.
-    fn part(concurrency: usize) -> (Part<Recorder>, Handler<ConfigMap>) {
+    fn part(concurrency: usize) -> (Part, Handler, Arc<Recorder>) {
         let forbidden = tower::service_fn(async |_: http::Request<Body>| {
             Err::<http::Response<Body>, _>("the reconciler sends nothing")
         });
         let operator = Operator::new("test", "example.com");
         let metrics = Metrics::new(&operator, Registry::new()).expect("different names");
         let client = Client::new(forbidden, "default");
-        let (store, writer) = reflector::store();
-        let objects = Objects::default();
-        objects.add(store.clone());
-        let written = Written::new(objects);
+        let (store, stores) = (Store::default(), Stores::default());
+        stores.add(store.clone());
+        let kind = Kind::of::<ConfigMap>();
+        let written = Written::new(kind.type_id, stores);
+        let recorder = Arc::<Recorder>::default();
         let watcher = Watcher {
             controller: "test",
             field_manager: "test",
@@ -844,7 +946,10 @@ mod tests {
             keeps_status_fields: false,
         };
         let worker = Arc::new(Worker {
-            reconciler: Recorder::default(),
+            reconciler: Box::new(Recording(recorder.clone())),
+            kind,
+            write: write::<ConfigMap>,
+            finalizer: None,
             context: Context::for_test(client.clone(), watcher, written.clone()),
             client,
             queue: metrics.queue("test"),
@@ -861,7 +966,8 @@ mod tests {
         });
         let queue = Arc::new(Queue::new(metrics.queue("test")));
         let closures = Closures::new("test", &metrics);
-        let changes = Changes::new(writer, fingerprint::<Recorder>(None, closures));
+        let fingerprint = fingerprint(Arc::new(Counts::Desired), true, closures);
+        let changes = Changes::new(store.clone(), fingerprint);
         let handler = handler(&worker, Vec::new(), changes, queue.clone());
         let part = Part {
             worker,
@@ -869,10 +975,10 @@ mod tests {
             store,
             queue,
         };
-        (part, handler)
+        (part, handler, recorder)
     }
 
-    fn object(name: &str, uid: u32, version: usize) -> Guarded<ConfigMap> {
+    fn object(name: &str, uid: u32, version: usize) -> Guarded {
         Guarded(Ok(Arc::new(ConfigMap {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
@@ -886,17 +992,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_retry_is_counted_for_each_failure() {
-        let (part, _) = part(1);
+        let (part, ..) = part(1);
         for (name, retries) in [("fine", 0), ("panics", 1), ("panics", 2), ("fine", 2)] {
             let object = object(name, 1, 1);
-            part.worker.reconcile(&object, &key(&object)).await;
+            part.worker
+                .reconcile(&object, &key(object.metadata()))
+                .await;
             assert_eq!(part.worker.queue.retries.get(), retries, "{name}");
         }
     }
 
     #[tokio::test]
     async fn an_object_that_is_deleted_before_its_reconcile_is_reported_and_not_reconciled() {
-        let (mut part, mut handle) = part(1);
+        let (mut part, mut handle, recorder) = part(1);
         let begins = Arc::new(Notify::new());
         let gate = begins.clone();
         part.synced = async move { gate.notified().await }.boxed().shared();
@@ -907,7 +1015,7 @@ mod tests {
         handle(&Event::Apply(object("a", 1, 1)));
         handle(&Event::Delete(object("a", 1, 1)));
         begins.notify_one();
-        worker.reconciler.until("a", |calls| calls == ["-1"]).await;
+        recorder.until("a", |calls| calls == ["-1"]).await;
         worker.stop.cancel();
         running.await.expect("no panic");
     }
@@ -915,7 +1023,7 @@ mod tests {
     #[tokio::test]
     async fn an_object_that_is_deleted_and_made_again_is_reconciled() {
         for pauses in 0..40 {
-            let (part, mut handle) = part(1);
+            let (part, mut handle, recorder) = part(1);
             let worker = part.worker.clone();
             let running = tokio::spawn(run(Arc::new(part)));
             for event in [
@@ -925,16 +1033,13 @@ mod tests {
             ] {
                 handle(&event);
             }
-            worker.reconciler.until("a", |calls| calls == ["1"]).await;
+            recorder.until("a", |calls| calls == ["1"]).await;
             handle(&Event::Delete(object("a", 1, 1)));
             for _ in 0..pauses {
                 tokio::task::yield_now().await;
             }
             handle(&Event::Apply(object("a", 2, 2)));
-            worker
-                .reconciler
-                .until("a", |calls| calls == ["1", "-1", "2"])
-                .await;
+            recorder.until("a", |calls| calls == ["1", "-1", "2"]).await;
             worker.stop.cancel();
             running.await.expect("no panic");
         }
@@ -976,7 +1081,7 @@ mod tests {
 
     async fn check(steps: Vec<(Step, usize)>, concurrency: usize) {
         let names = ["a", "b", "c"];
-        let (part, mut handle) = part(concurrency);
+        let (part, mut handle, recorder) = part(concurrency);
         let worker = part.worker.clone();
         let running = tokio::spawn(run(Arc::new(part)));
         handle(&Event::Init);
@@ -1016,13 +1121,12 @@ mod tests {
             let uid = uids[index].to_string();
             let last = if alive[index] { uid } else { format!("-{uid}") };
             if uids[index] > 0 {
-                let reconciler = &worker.reconciler;
-                reconciler
+                recorder
                     .until(name, |calls| calls.last() == Some(&last))
                     .await;
             }
             let mut latest = 0;
-            for call in worker.reconciler.calls(name) {
+            for call in recorder.calls(name) {
                 let number: i64 = call.parse().expect("a uid");
                 assert!(number.abs() >= latest, "{name}: {call} after {latest}");
                 // After the report of a deletion, only later objects follow.

@@ -1,21 +1,24 @@
 //! Informers: each informer watches a kind once, for all controllers of the process that need the same watch.
 
-use std::{any::Any, mem, pin::pin, sync::Arc};
+use std::{mem, pin::pin, sync::Arc};
 
 use futures::StreamExt;
 use kube::runtime::watcher::Event;
 use tokio::{sync::SetOnce, task::JoinSet};
 
 use super::{
-    guarded::Guarded,
-    scope::{Kind, Watchable},
+    object::Guarded,
+    scope::Kind,
     services::Services,
     watch::{Extent, Key, Selector, Shown, Watcher, watch},
 };
 
 /// Handles the events of a watch in their order. It must not block, because all controllers that share the watch wait
 /// for it.
-pub type Handler<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
+pub type Handler = Box<dyn FnMut(&Event<Guarded>) + Send>;
+
+/// Takes an event of the watch of a namespace, or of all. Returns the keys of the objects to requeue.
+pub type Take = Arc<dyn Fn(Shown, Option<&String>) -> Vec<Key> + Send + Sync>;
 
 /// Requeues the object with this key, if the controller has it.
 pub type Wake = Arc<dyn Fn(Key) + Send + Sync>;
@@ -34,40 +37,31 @@ pub struct Synced {
 
 /// The informers of a process. They are all registered before they start, so that each handler gets the first list.
 #[derive(Default)]
-pub struct Informers(Vec<Box<dyn Start>>);
+pub struct Informers(Vec<Informer>);
 
-/// An informer for any kind, which can be started.
-trait Start: Any + Send {
-    fn start(self: Box<Self>, services: &Services, tasks: &mut JoinSet<()>);
-}
-
-struct Informer<K: Watchable> {
-    kind: Kind<K::DynamicType>,
+struct Informer {
+    kind: Kind,
     extent: Extent,
     /// Each controller is listed once.
     watchers: Vec<Watcher>,
-    handlers: Vec<Handler<K>>,
+    handlers: Vec<Handler>,
     synced: Arc<SetOnce<()>>,
 }
 
 impl Informers {
     /// Adds a handler for the objects in `extent`, for the controller `watcher`. The result is set once the watch has
     /// begun and the handler has received the first list.
-    pub fn add<K: Watchable>(
+    pub fn add(
         &mut self,
         watcher: Watcher,
-        kind: &Kind<K::DynamicType>,
+        kind: &Kind,
         extent: Extent,
-        handler: Handler<K>,
+        handler: Handler,
     ) -> Arc<SetOnce<()>> {
-        for started in &mut self.0 {
-            let informer: &mut dyn Any = started.as_mut();
-            if let Some(informer) = informer.downcast_mut::<Informer<K>>()
-                && informer.kind == *kind
-                && informer.extent == extent
-            {
-                return informer.add(watcher, handler);
-            }
+        let mut started = self.0.iter_mut();
+        let same = started.find(|informer| informer.kind == *kind && informer.extent == extent);
+        if let Some(informer) = same {
+            return informer.add(watcher, handler);
         }
         let mut informer = Informer {
             kind: kind.clone(),
@@ -77,18 +71,18 @@ impl Informers {
             synced: Arc::default(),
         };
         let synced = informer.add(watcher, handler);
-        self.0.push(Box::new(informer));
+        self.0.push(informer);
         synced
     }
 
     /// Adds a handler for each of `namespaces`. It passes each event of the watch to `take`, and the returned keys to
     /// `wake`.
-    pub fn follow<K: Watchable>(
+    pub fn follow(
         &mut self,
         watcher: Watcher,
-        kind: &Kind<K::DynamicType>,
+        kind: &Kind,
         (namespaces, selector): (&[Option<String>], &Selector),
-        take: impl Fn(Shown<K>, Option<&String>) -> Vec<Key> + Clone + Send + 'static,
+        take: &Take,
         wake: &Wake,
     ) -> Vec<Synced> {
         let everywhere = [None];
@@ -110,7 +104,7 @@ impl Informers {
             );
             synced.push(Synced {
                 namespace: namespace.clone(),
-                begun: self.add::<K>(watcher, kind, extent, handler),
+                begun: self.add(watcher, kind, extent, handler),
             });
         }
         synced
@@ -124,8 +118,8 @@ impl Informers {
     }
 }
 
-impl<K: Watchable> Informer<K> {
-    fn add(&mut self, watcher: Watcher, handler: Handler<K>) -> Arc<SetOnce<()>> {
+impl Informer {
+    fn add(&mut self, watcher: Watcher, handler: Handler) -> Arc<SetOnce<()>> {
         let mut same = self.watchers.iter_mut();
         match same.find(|known| known.controller == watcher.controller) {
             Some(same) => same.keeps_status_fields |= watcher.keeps_status_fields,
@@ -134,17 +128,15 @@ impl<K: Watchable> Informer<K> {
         self.handlers.push(handler);
         self.synced.clone()
     }
-}
 
-impl<K: Watchable> Start for Informer<K> {
-    fn start(self: Box<Self>, services: &Services, tasks: &mut JoinSet<()>) {
+    fn start(self, services: &Services, tasks: &mut JoinSet<()>) {
         let Self {
             kind,
             extent,
             watchers,
             mut handlers,
             synced,
-        } = *self;
+        } = self;
         let events = watch(services, &kind, &extent, watchers, synced);
         tasks.spawn(async move {
             let mut events = pin!(events);
@@ -165,10 +157,10 @@ pub fn some_or_all(namespaces: Vec<String>) -> Vec<Option<String>> {
 
 /// A handler that passes each event of a watch to `take`, and the returned keys of objects to `wake`. The first list
 /// requeues no objects, because each object is reconciled after the start anyway.
-fn follow<K: Watchable>(
-    take: impl Fn(Shown<K>) -> Vec<Key> + Send + 'static,
+fn follow(
+    take: impl Fn(Shown) -> Vec<Key> + Send + 'static,
     wake: impl Fn(Key) + Send + 'static,
-) -> Handler<K> {
+) -> Handler {
     let (mut list, mut is_first) = (Vec::new(), true);
     Box::new(move |event| {
         let shown = match event {
@@ -191,10 +183,16 @@ fn follow<K: Watchable>(
 mod tests {
     use parking_lot::Mutex;
 
-    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-    use kube::core::PartialObjectMeta;
+    use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+    use kube::{Resource, core::PartialObjectMeta};
 
-    use super::{super::watch::key, *};
+    use super::{
+        super::{
+            scope::{Scope, Watchable},
+            watch::key,
+        },
+        *,
+    };
 
     fn watcher(controller: &'static str) -> Watcher {
         Watcher {
@@ -214,16 +212,12 @@ mod tests {
     }
 
     /// How many watches there are after `K` is watched by one more controller.
-    fn add<K: Watchable<DynamicType = ()>>(
-        informers: &mut Informers,
-        controller: &'static str,
-        extent: Extent,
-    ) -> usize {
-        let kind = Kind {
-            dyntype: (),
-            namespaced: true,
-        };
-        informers.add::<K>(watcher(controller), &kind, extent, Box::new(|_| {}));
+    fn add<K>(informers: &mut Informers, controller: &'static str, extent: Extent) -> usize
+    where
+        K: Watchable + Resource<DynamicType = (), Scope: Scope>,
+    {
+        let kind = Kind::of::<K>();
+        informers.add(watcher(controller), &kind, extent, Box::new(|_| {}));
         informers.0.len()
     }
 
@@ -243,32 +237,28 @@ mod tests {
     #[test]
     fn a_kind_without_namespaces_is_watched_once() {
         let mut informers = Informers::default();
-        let kind = Kind {
-            dyntype: (),
-            namespaced: false,
-        };
+        let kind = Kind::of::<Node>();
         let namespaces = [Some("one".to_owned()), Some("two".to_owned())];
         let wake: Wake = Arc::new(|_| {});
-        let synced = informers.follow::<Secret>(
-            watcher("a"),
-            &kind,
-            (&namespaces, &Selector::default()),
-            |_, _| Vec::new(),
-            &wake,
-        );
+        let take: Take = Arc::new(|_, _| Vec::new());
+        let selected = (namespaces.as_slice(), &Selector::default());
+        let synced = informers.follow(watcher("a"), &kind, selected, &take, &wake);
         assert_eq!((synced.len(), informers.0.len()), (1, 1));
         assert_eq!(synced[0].namespace, None);
     }
 
     #[test]
     fn the_first_list_requeues_nothing() {
-        fn names(shown: Shown<Secret>) -> Vec<Key> {
+        fn names(shown: Shown) -> Vec<Key> {
             match shown {
-                Shown::All(objects) => objects.iter().map(key).collect(),
-                Shown::Put(object) | Shown::Gone(object) => vec![key(&object)],
+                Shown::All(objects) => {
+                    let keys = objects.iter().map(|object| key(object.metadata()));
+                    keys.collect()
+                }
+                Shown::Put(object) | Shown::Gone(object) => vec![key(object.metadata())],
             }
         }
-        fn secret(name: &str) -> Guarded<Secret> {
+        fn secret(name: &str) -> Guarded {
             let mut secret = Secret::default();
             secret.metadata.name = Some(name.to_owned());
             Guarded(Ok(Arc::new(secret)))

@@ -1,63 +1,106 @@
 //! The objects of a controller's own kind.
 
-use std::sync::Arc;
+use std::{collections::HashMap, marker::PhantomData, mem, sync::Arc};
 
-use kube::{
-    Resource,
-    runtime::reflector::{ObjectRef, Store},
+use kube::{Resource, runtime::reflector::ObjectRef};
+use parking_lot::{Mutex, RwLock};
+
+use super::{
+    object::{Guarded, typed},
+    watch::{Key, key, key_of},
 };
-use parking_lot::RwLock;
 
-use super::{guarded::Guarded, watch::Key};
+/// The objects that a watch has delivered.
+#[derive(Clone, Default)]
+pub struct Store(Arc<Mutex<HashMap<Key, Guarded>>>);
+
+impl Store {
+    pub fn get(&self, key: &Key) -> Option<Guarded> {
+        self.0.lock().get(key).cloned()
+    }
+
+    pub fn has(&self, key: &Key) -> bool {
+        self.0.lock().contains_key(key)
+    }
+
+    /// All objects, in no particular order.
+    pub fn all(&self) -> Vec<Guarded> {
+        self.0.lock().values().cloned().collect()
+    }
+
+    /// Adds an object, and returns the object that had its key.
+    pub fn put(&self, object: Guarded) -> Option<Guarded> {
+        self.0.lock().insert(key(object.metadata()), object)
+    }
+
+    /// Removes an object, and returns it.
+    pub fn remove(&self, key: &Key) -> Option<Guarded> {
+        self.0.lock().remove(key)
+    }
+
+    /// Replaces all objects, and returns them.
+    pub fn replace(&self, objects: Vec<Guarded>) -> Vec<Guarded> {
+        let keyed = objects
+            .into_iter()
+            .map(|object| (key(object.metadata()), object));
+        let before = mem::replace(&mut *self.0.lock(), keyed.collect());
+        before.into_values().collect()
+    }
+}
+
+/// The stores of all watches of a controller's own kind.
+#[derive(Clone, Default)]
+pub struct Stores(Arc<RwLock<Vec<Store>>>);
+
+impl Stores {
+    /// Whether a watch has delivered an object with this key, which may not fit the type.
+    pub fn has(&self, key: &Key) -> bool {
+        self.0.read().iter().any(|store| store.has(key))
+    }
+
+    /// Adds the objects of one watched namespace.
+    pub fn add(&self, store: Store) {
+        self.0.write().push(store);
+    }
+}
 
 /// The objects of a controller's own kind, as its watch has delivered them. Reading them sends no request.
 ///
 /// Objects that do not fit the type are left out.
-pub struct Objects<K: Resource<DynamicType = ()> + Clone + 'static>(
-    Arc<RwLock<Vec<Store<Guarded<K>>>>>,
-);
-
-impl<K: Resource<DynamicType = ()> + Clone> Clone for Objects<K> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
+#[derive(Clone)]
+pub struct Objects<K> {
+    stores: Stores,
+    kind: PhantomData<fn() -> K>,
 }
 
-impl<K: Resource<DynamicType = ()> + Clone> Default for Objects<K> {
+impl<K> Default for Objects<K> {
     fn default() -> Self {
-        Self(Arc::default())
+        Self::new(Stores::default())
     }
 }
 
-impl<K: Resource<DynamicType = ()> + Clone + 'static> Objects<K> {
+impl<K> Objects<K> {
+    pub(super) fn new(stores: Stores) -> Self {
+        Self {
+            stores,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K: Resource<DynamicType = ()> + Send + Sync + 'static> Objects<K> {
     /// The object of this name, if the watch has delivered it.
     pub fn get(&self, object: &ObjectRef<K>) -> Option<Arc<K>> {
-        let mut reference = ObjectRef::new(&object.name);
-        reference.namespace.clone_from(&object.namespace);
-        let stores = self.0.read();
-        let found = stores.iter().find_map(|store| store.get(&reference))?;
-        found.0.as_ref().ok().cloned()
+        let key = key_of(object);
+        let stores = self.stores.0.read();
+        let found = stores.iter().find_map(|store| store.get(&key))?;
+        typed(found.0.ok()?)
     }
 
     /// All objects, in no particular order.
     pub fn all(&self) -> Vec<Arc<K>> {
-        let stores = self.0.read();
-        let all = stores.iter().flat_map(Store::state);
-        all.filter_map(|object| object.0.as_ref().ok().cloned())
-            .collect()
-    }
-
-    /// Whether the watch has delivered an object with this key, which may not fit the type.
-    pub(super) fn has(&self, (namespace, name): &Key) -> bool {
-        let mut reference = ObjectRef::new(name);
-        reference.namespace.clone_from(namespace);
-        let stores = self.0.read();
-        stores.iter().any(|store| store.get(&reference).is_some())
-    }
-
-    /// Adds the objects of one watched namespace.
-    pub(super) fn add(&self, store: Store<Guarded<K>>) {
-        let mut stores = self.0.write();
-        stores.push(store);
+        let stores = self.stores.0.read();
+        let all = stores.iter().flat_map(Store::all);
+        all.filter_map(|object| typed(object.0.ok()?)).collect()
     }
 }

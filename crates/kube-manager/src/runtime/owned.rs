@@ -9,26 +9,27 @@ use std::{
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::Resource;
+use kube::{api::ApiResource, core::ObjectMeta};
 use parking_lot::Mutex;
 
 use super::{
-    guarded::Guarded,
-    tie,
+    object::{AnyObject, Guarded},
+    tie::controlled_by,
     watch::{Key, Shown, is_in, key},
 };
 
 /// All owned objects of one kind.
-pub struct Owned<C> {
-    index: Mutex<Index<C>>,
-    /// Whether an owner reference points to an object of the controller.
-    refers: fn(&OwnerReference) -> bool,
+pub struct Owned {
+    index: Mutex<Index>,
+    /// The kind of the owners.
+    owner: ApiResource,
 }
 
-struct Index<C> {
+#[derive(Default)]
+struct Index {
     /// By the uid of the owner, sorted by the key of the child. A sorted list needs less memory than a map, and an
     /// owner may have thousands of children.
-    children: HashMap<Arc<str>, Vec<Arc<C>>>,
+    children: HashMap<Arc<str>, Vec<AnyObject>>,
     /// The uid of the owner of each child.
     owners: HashMap<Key, Arc<str>>,
     /// The children that an answer of the API server has added, until the watch shows this version or a newer one.
@@ -36,8 +37,8 @@ struct Index<C> {
 }
 
 /// A child in the index.
-pub struct Known<C> {
-    pub child: Arc<C>,
+pub struct Known {
+    pub child: AnyObject,
     /// Whether the watch has shown it. Otherwise, it may be deleted: the watch may have shown the deletion before the
     /// answer that added the child arrived.
     pub is_shown: bool,
@@ -46,31 +47,23 @@ pub struct Known<C> {
 /// An owner to requeue: the namespace of its child, and the owner's name.
 pub type Owner = Key;
 
-/// Whether `reference` points to an object of kind `K`.
-pub fn refers_to<K: Resource<DynamicType = ()>>(reference: &OwnerReference) -> bool {
+/// Whether `reference` points to an object of this kind.
+pub fn refers_to(reference: &OwnerReference, kind: &ApiResource) -> bool {
     let group = reference.api_version.rsplit_once('/');
-    reference.kind == K::kind(&()) && group.map_or("", |(group, _)| group) == K::group(&())
+    reference.kind == kind.kind && group.map_or("", |(group, _)| group) == kind.group
 }
 
-/// The owner of `child`.
-pub fn controlled_by<C: Resource>(child: &C) -> Option<OwnerReference> {
-    tie::controlled_by(child.meta())
-}
-
-impl<C: Resource + Clone> Owned<C> {
-    pub fn new(refers: fn(&OwnerReference) -> bool) -> Self {
+impl Owned {
+    /// For owners of the kind `owner`.
+    pub fn new(owner: ApiResource) -> Self {
         Self {
-            index: Mutex::new(Index {
-                children: HashMap::new(),
-                owners: HashMap::new(),
-                unshown: HashSet::new(),
-            }),
-            refers,
+            index: Mutex::default(),
+            owner,
         }
     }
 
     /// The children of the object with this uid.
-    pub fn by(&self, uid: &str) -> Vec<Arc<C>> {
+    pub fn by(&self, uid: &str) -> Vec<AnyObject> {
         self.index
             .lock()
             .children
@@ -79,24 +72,24 @@ impl<C: Resource + Clone> Owned<C> {
             .unwrap_or_default()
     }
 
-    /// The child of the object with this uid that has the name and namespace of `child`.
-    pub fn same(&self, uid: &str, child: &C) -> Option<Known<C>> {
+    /// The child of the object with this uid that has this key.
+    pub fn same(&self, uid: &str, key: &Key) -> Option<Known> {
         let index = self.index.lock();
-        let (children, key) = (index.children.get(uid)?, key(child));
-        let position = position(children, &key).ok()?;
+        let children = index.children.get(uid)?;
+        let position = position(children, key).ok()?;
         Some(Known {
             child: children[position].clone(),
-            is_shown: !index.unshown.contains(&key),
+            is_shown: !index.unshown.contains(key),
         })
     }
 
     /// Adds a child that the API server has returned, unless the index has this version or a newer one.
-    pub fn add(&self, child: Arc<C>) {
-        let key = key(&*child);
+    pub fn add(&self, child: AnyObject) {
+        let key = key(child.metadata());
         let mut index = self.index.lock();
         let known = index.get(&key);
-        if known.is_none_or(|known| version(&**known) < version(&*child)) {
-            index.put(Guarded(Ok(child)), self.refers);
+        if known.is_none_or(|known| version(known.metadata()) < version(child.metadata())) {
+            index.put(Guarded(Ok(child)), &self.owner);
             if index.owners.contains_key(&key) {
                 index.unshown.insert(key);
             }
@@ -104,12 +97,12 @@ impl<C: Resource + Clone> Owned<C> {
     }
 
     /// Removes a child that the API server no longer has.
-    pub fn forget(&self, child: &C) {
+    pub fn forget(&self, child: &ObjectMeta) {
         let key = key(child);
         let mut index = self.index.lock();
         if index
             .get(&key)
-            .is_some_and(|known| known.meta().uid == child.meta().uid)
+            .is_some_and(|known| known.metadata().uid == child.uid)
         {
             index.take(&key);
         }
@@ -119,7 +112,7 @@ impl<C: Resource + Clone> Owned<C> {
     /// names. Returns the owners to requeue.
     pub fn take(
         &self,
-        shown: Shown<C>,
+        shown: Shown,
         namespace: Option<&String>,
         name: Option<&String>,
     ) -> Vec<Owner> {
@@ -130,14 +123,14 @@ impl<C: Resource + Clone> Owned<C> {
                 if index.is_ahead_of(&child) {
                     return Vec::new();
                 }
-                index.put(child, self.refers)
+                index.put(child, &self.owner)
             }
             Shown::Gone(child) => {
                 let mut index = self.index.lock();
                 if index.is_ahead_of(&child) {
                     return Vec::new();
                 }
-                Vec::from_iter(index.take(&key(&child)))
+                Vec::from_iter(index.take(&key(child.metadata())))
             }
         }
     }
@@ -145,12 +138,12 @@ impl<C: Resource + Clone> Owned<C> {
     /// Replaces the children that a watch selects with the children of a new list.
     fn replace(
         &self,
-        list: Vec<Guarded<C>>,
+        list: Vec<Guarded>,
         namespace: Option<&String>,
         name: Option<&String>,
     ) -> Vec<Owner> {
         let mut index = self.index.lock();
-        let listed: HashSet<_> = list.iter().map(key).collect();
+        let listed: HashSet<_> = list.iter().map(|child| key(child.metadata())).collect();
         let covered = index
             .owners
             .keys()
@@ -162,41 +155,43 @@ impl<C: Resource + Clone> Owned<C> {
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
         for child in list {
             if index.has(&child) {
-                index.unshown.remove(&key(&child));
+                index.unshown.remove(&key(child.metadata()));
             } else if !index.is_ahead_of(&child) {
-                woken.extend(index.put(child, self.refers));
+                woken.extend(index.put(child, &self.owner));
             }
         }
         woken
     }
 }
 
-impl<C: Resource + Clone> Index<C> {
-    fn get(&self, key: &Key) -> Option<&Arc<C>> {
+impl Index {
+    fn get(&self, key: &Key) -> Option<&AnyObject> {
         let children = self.children.get(self.owners.get(key)?)?;
         Some(&children[position(children, key).ok()?])
     }
 
     /// Whether the index has this version of a child.
-    fn has(&self, child: &Guarded<C>) -> bool {
-        let known = self.get(&key(child));
-        known.is_some_and(|known| known.meta().resource_version == child.meta().resource_version)
+    fn has(&self, child: &Guarded) -> bool {
+        let known = self.get(&key(child.metadata()));
+        known.is_some_and(|known| {
+            known.metadata().resource_version == child.metadata().resource_version
+        })
     }
 
     /// Whether an answer of the API server had a newer version of a child than the watch shows now.
-    fn is_ahead_of(&self, shown: &Guarded<C>) -> bool {
-        let key = key(shown);
+    fn is_ahead_of(&self, shown: &Guarded) -> bool {
+        let key = key(shown.metadata());
         self.unshown.contains(&key)
             && self
                 .get(&key)
-                .is_some_and(|known| version(&**known) > version(shown))
+                .is_some_and(|known| version(known.metadata()) > version(shown.metadata()))
     }
 
     /// Adds a new or changed child. Returns its owner, and its previous owner if that is another one.
-    fn put(&mut self, child: Guarded<C>, refers: fn(&OwnerReference) -> bool) -> Vec<Owner> {
-        let key = key(&child);
+    fn put(&mut self, child: Guarded, owners: &ApiResource) -> Vec<Owner> {
+        let key = key(child.metadata());
         let mut woken = Vec::from_iter(self.take(&key));
-        let owner = controlled_by(&child).filter(refers);
+        let owner = controlled_by(child.metadata()).filter(|owner| refers_to(owner, owners));
         if let Some(owner) = owner {
             woken.push((key.0.clone(), owner.name));
             woken.dedup();
@@ -224,21 +219,21 @@ impl<C: Resource + Clone> Index<C> {
         if children.is_empty() {
             self.children.remove(&uid);
         }
-        let owner = controlled_by(&*child)?;
+        let owner = controlled_by(child.metadata())?;
         Some((key.0.clone(), owner.name.clone()))
     }
 }
 
 /// Versions are numbers that increase.
-fn version<C: Resource>(child: &C) -> Option<u64> {
-    child.meta().resource_version.as_ref()?.parse().ok()
+fn version(child: &ObjectMeta) -> Option<u64> {
+    child.resource_version.as_ref()?.parse().ok()
 }
 
 /// The index of the child with this key, or the index at which it would be inserted.
-pub fn position<C: Resource>(children: &[Arc<C>], key: &Key) -> Result<usize, usize> {
+pub fn position(children: &[AnyObject], key: &Key) -> Result<usize, usize> {
     children.binary_search_by(|child| {
-        let meta = child.meta();
-        (&meta.namespace, meta.name.as_deref()).cmp(&(&key.0, Some(key.1.as_str())))
+        let metadata = child.metadata();
+        (&metadata.namespace, metadata.name.as_deref()).cmp(&(&key.0, Some(key.1.as_str())))
     })
 }
 
@@ -256,11 +251,11 @@ mod tests {
         },
         apimachinery::pkg::apis::meta::v1::ObjectMeta,
     };
-    use kube::core::NamespaceResourceScope;
+    use kube::{Resource, core::NamespaceResourceScope};
 
     use super::*;
 
-    fn child(name: &str, version: &str, owner_name: Option<&str>) -> Guarded<ConfigMap> {
+    fn child(name: &str, version: &str, owner_name: Option<&str>) -> Guarded {
         let owner = owner_name.map(|owner| OwnerReference {
             api_version: "apps/v1".to_owned(),
             kind: "Deployment".to_owned(),
@@ -282,8 +277,8 @@ mod tests {
     }
 
     /// The names of the owners that `shown` requeues after a list with one child of `a`.
-    fn woken(shown: Vec<Shown<ConfigMap>>) -> (Vec<String>, Owned<ConfigMap>) {
-        let owned = Owned::new(refers_to::<Deployment>);
+    fn woken(shown: Vec<Shown>) -> (Vec<String>, Owned) {
+        let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
         owned.take(Shown::All(vec![child("one", "1", Some("a"))]), None, None);
         let woken = shown
             .into_iter()
@@ -329,7 +324,7 @@ mod tests {
     static LOOKS: AtomicUsize = AtomicUsize::new(0);
 
     #[derive(Clone)]
-    struct Counted(ConfigMap);
+    struct Counted(ObjectMeta);
 
     impl Resource for Counted {
         type DynamicType = ();
@@ -353,31 +348,31 @@ mod tests {
 
         fn meta(&self) -> &ObjectMeta {
             LOOKS.fetch_add(1, Ordering::Relaxed);
-            self.0.meta()
+            &self.0
         }
 
         fn meta_mut(&mut self) -> &mut ObjectMeta {
-            self.0.meta_mut()
+            &mut self.0
         }
     }
 
     #[test]
     fn a_child_is_found_without_a_look_at_each_other_one() {
-        let owned = Owned::<Counted>::new(refers_to::<Deployment>);
+        let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
         let count = 2000;
         let children: Vec<_> = (0..count)
             .map(|number| {
                 let child = child(&format!("child-{number:04}"), "1", Some("a"));
-                Counted(Arc::unwrap_or_clone(child.0.expect("a child")))
+                Counted(child.metadata().clone())
             })
             .collect();
         for child in children.iter().rev() {
             let child = Guarded(Ok(Arc::new(child.clone())));
-            owned.index.lock().put(child, owned.refers);
+            owned.index.lock().put(child, &owned.owner);
         }
         for child in &children {
-            let found = owned.same("uid of a", child).expect("it is there");
-            assert_eq!(found.child.0.metadata.name, child.0.metadata.name);
+            let found = owned.same("uid of a", &key(&child.0)).expect("it is there");
+            assert_eq!(found.child.metadata().name, child.0.name);
         }
         for child in &children {
             assert!(
@@ -390,29 +385,29 @@ mod tests {
         let looks = LOOKS.load(Ordering::Relaxed);
         assert!(looks < 200 * count, "{looks}");
         let sorted = owned.by("uid of a");
-        assert!(sorted.is_sorted_by_key(|child| child.0.metadata.name.clone()));
-        assert!(owned.index.lock().take(&key(&children[7])).is_some());
-        assert!(owned.same("uid of a", &children[7]).is_none());
+        assert!(sorted.is_sorted_by_key(|child| child.metadata().name.clone()));
+        assert!(owned.index.lock().take(&key(&children[7].0)).is_some());
+        assert!(owned.same("uid of a", &key(&children[7].0)).is_none());
         assert_eq!(owned.by("uid of a").len(), count - 1);
     }
 
     /// An index to which an answer of the API server has added the child `one` of `a` in version 5.
-    fn ahead() -> Owned<ConfigMap> {
-        let owned = Owned::new(refers_to::<Deployment>);
+    fn ahead() -> Owned {
+        let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
         owned.add(child("one", "5", Some("a")).0.expect("a child"));
         owned
     }
 
-    fn known(owned: &Owned<ConfigMap>) -> Option<(String, bool)> {
-        let same = child("one", "", None).0.expect("a child");
-        let known = owned.same("uid of a", &same)?;
-        let version = known.child.metadata.resource_version.clone();
+    fn known(owned: &Owned) -> Option<(String, bool)> {
+        let key = (Some("default".to_owned()), "one".to_owned());
+        let known = owned.same("uid of a", &key)?;
+        let version = known.child.metadata().resource_version.clone();
         Some((version?, known.is_shown))
     }
 
     #[test]
     fn an_answer_counts_until_the_watch_shows_as_much() {
-        fn one(version: &str) -> Guarded<ConfigMap> {
+        fn one(version: &str) -> Guarded {
             child("one", version, Some("a"))
         }
 
@@ -439,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_list_of_one_name_keeps_the_children_with_other_names() {
-        let owned = Owned::new(refers_to::<Deployment>);
+        let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
         let name = "one".to_owned();
         owned.take(Shown::Put(child("two", "1", Some("a"))), None, None);
         owned.take(
@@ -460,13 +455,13 @@ mod tests {
         assert_eq!(known(&owned), Some(("6".to_owned(), true)));
         owned.add(child("one", "7", Some("a")).0.expect("a child"));
         assert_eq!(known(&owned), Some(("7".to_owned(), false)));
-        owned.forget(&child("one", "7", Some("a")).0.expect("a child"));
+        owned.forget(child("one", "7", Some("a")).metadata());
         assert_eq!(known(&owned), None);
     }
 
     #[test]
     fn owners_of_other_kinds_are_not_woken() {
-        let owned = Owned::new(refers_to::<Pod>);
+        let owned = Owned::new(ApiResource::erase::<Pod>(&()));
         let woken = owned.take(Shown::Put(child("one", "1", Some("a"))), None, None);
         assert_eq!(woken, []);
     }

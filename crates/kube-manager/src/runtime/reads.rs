@@ -1,11 +1,9 @@
 //! What a reconcile has read of the children of its object. The reconciler computes the desired children from it, so a
 //! child is not written if the live object has changed since then.
 
-use std::{any::Any, cell::RefCell, collections::HashMap, sync::Arc};
+use std::{cell::RefCell, collections::HashMap};
 
-use kube::Resource;
-
-use super::{owned::position, watch::Key};
+use super::{object::AnyObject, owned::position, watch::Key};
 
 tokio::task_local! {
     static READS: RefCell<HashMap<Place, Read>>;
@@ -22,20 +20,19 @@ pub struct Place {
 
 /// What the reconcile has read in one place.
 struct Read {
-    /// The first read, with the later writes of the reconcile: a `Vec<Arc<C>>`, sorted by key. `None` if the reconcile
-    /// has not read.
-    children: Option<Box<dyn Any + Send>>,
+    /// The first read, with the later writes of the reconcile, sorted by key. `None` if the reconcile has not read.
+    children: Option<Vec<AnyObject>>,
     is_outdated: bool,
 }
 
 /// What the reconcile knows of one child.
-pub enum Seen<C> {
+pub enum Seen {
     /// The reconcile has not read the children, so it has not computed them from the store.
     Unread,
     /// The child was not there.
     Absent,
     /// The child that was there.
-    Child(Arc<C>),
+    Child(AnyObject),
 }
 
 /// Runs a reconcile. Also returns whether the children changed between its read and its write. Then the object must be
@@ -56,7 +53,7 @@ pub fn is_outdated() -> bool {
 }
 
 /// Remembers the first read of the current reconcile, and the first after a failed write.
-pub fn read<C: Send + Sync + 'static>(place: Place, children: &[Arc<C>]) {
+pub fn read(place: Place, children: &[AnyObject]) {
     // Without a reconcile, there is nothing to remember.
     let _ = READS.try_with(|reads| {
         let mut current = reads.borrow_mut();
@@ -65,7 +62,7 @@ pub fn read<C: Send + Sync + 'static>(place: Place, children: &[Arc<C>]) {
             .is_none_or(|read| read.is_outdated || read.children.is_none())
         {
             let read = Read {
-                children: Some(Box::new(children.to_vec())),
+                children: Some(children.to_vec()),
                 is_outdated: false,
             };
             current.insert(place, read);
@@ -74,13 +71,11 @@ pub fn read<C: Send + Sync + 'static>(place: Place, children: &[Arc<C>]) {
 }
 
 /// The child with this key, as the current reconcile has read it.
-pub fn seen<C: Resource + 'static>(place: &Place, key: &Key) -> Seen<C> {
+pub fn seen(place: &Place, key: &Key) -> Seen {
     READS
         .try_with(|reads| {
             let current = reads.borrow();
-            let children = current.get(place).and_then(|read| read.children.as_ref());
-            let Some(children) = children.and_then(|list| list.downcast_ref::<Vec<Arc<C>>>())
-            else {
+            let Some(children) = current.get(place).and_then(|read| read.children.as_ref()) else {
                 return Seen::Unread;
             };
             match position(children, key) {
@@ -92,13 +87,13 @@ pub fn seen<C: Resource + 'static>(place: &Place, key: &Key) -> Seen<C> {
 }
 
 /// Remembers what the current reconcile has written.
-pub fn wrote<C: Resource + 'static>(place: &Place, key: &Key, child: &Arc<C>) {
+pub fn wrote(place: &Place, key: &Key, child: &AnyObject) {
     let _ = READS.try_with(|reads| {
         let mut current = reads.borrow_mut();
         let children = current
             .get_mut(place)
             .and_then(|read| read.children.as_mut());
-        if let Some(children) = children.and_then(|list| list.downcast_mut::<Vec<Arc<C>>>()) {
+        if let Some(children) = children {
             match position(children, key) {
                 Ok(position) => children[position] = child.clone(),
                 Err(position) => children.insert(position, child.clone()),

@@ -1,57 +1,36 @@
 //! Kinds in the form that requests need: namespaced or cluster-scoped, known at compile time or only at run time.
 
-use std::{fmt::Debug, hash::Hash};
+use std::{any::TypeId, fmt::Debug};
 
 use kube::{
     Api, Client, Resource,
     api::ApiResource,
-    core::{ClusterResourceScope, DynamicResourceScope, NamespaceResourceScope},
+    core::{
+        ClusterResourceScope, DynamicObject, DynamicResourceScope, NamespaceResourceScope,
+        PartialObjectMeta,
+    },
     discovery,
 };
 use serde::de::DeserializeOwned;
+
+use super::object::{AnyObject, Guarded, Raw, Read, read};
 
 /// The scope of a kind, in generic code.
 pub trait Scope {
     /// Whether objects of the kind are in a namespace. For a kind that is known only at run time: whether they may be.
     const NAMESPACED: bool;
-
-    /// The objects of `api` that are in `namespace`. A cluster-scoped kind ignores `namespace`.
-    fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
-    where
-        K: Resource<Scope = Self>;
 }
 
 impl Scope for NamespaceResourceScope {
     const NAMESPACED: bool = true;
-
-    fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
-    where
-        K: Resource<Scope = Self>,
-    {
-        api.constrain(namespace)
-    }
 }
 
 impl Scope for ClusterResourceScope {
     const NAMESPACED: bool = false;
-
-    fn within<K>(api: Api<K>, _: &str) -> Api<K>
-    where
-        K: Resource<Scope = Self>,
-    {
-        api
-    }
 }
 
 impl Scope for DynamicResourceScope {
     const NAMESPACED: bool = true;
-
-    fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
-    where
-        K: Resource<Scope = Self>,
-    {
-        api.constrain(namespace)
-    }
 }
 
 /// A scope whose objects may own objects of the scope `Child`. The garbage collector deletes a cluster-scoped object
@@ -70,63 +49,85 @@ impl MayOwn<ClusterResourceScope> for ClusterResourceScope {}
 /// A kind that can be watched, for generic code. All types of kinds implement it, including types of kinds that are
 /// known only at run time.
 pub trait Watchable:
-    Resource<DynamicType: Clone + Debug + Eq + Hash + Send + Sync + 'static, Scope: Scope>
-    + Clone
-    + Debug
-    + DeserializeOwned
-    + Send
-    + Sync
-    + 'static
+    Resource<Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
 }
 
-impl<K> Watchable for K
-where
-    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-    K::DynamicType: Clone + Debug + Eq + Hash + Send + Sync + 'static,
-    K::Scope: Scope,
+impl<K> Watchable for K where
+    K: Resource<Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
 }
 
-/// The kind of the objects of type `K`, whose `DynamicType` is `T`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Kind<T> {
-    /// The part of the kind that is known only at run time.
-    pub dyntype: T,
+/// A kind in the form that requests need, with the type of its objects.
+#[derive(Clone)]
+pub struct Kind {
+    pub resource: ApiResource,
     /// Whether objects of the kind are in a namespace.
     pub namespaced: bool,
+    /// Whether the type has only metadata, so that the API server sends no more.
+    pub is_metadata: bool,
+    pub type_id: TypeId,
+    read: Read,
 }
 
-impl Kind<()> {
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.type_id == other.type_id
+            && self.resource == other.resource
+            && self.namespaced == other.namespaced
+    }
+}
+
+impl Kind {
     /// The kind of the type `K`.
-    pub fn of<K: Resource<DynamicType = (), Scope: Scope>>() -> Self {
-        Self {
-            dyntype: (),
-            namespaced: K::Scope::NAMESPACED,
-        }
+    pub fn of<K: Watchable + Resource<DynamicType = (), Scope: Scope>>() -> Self {
+        Self::new::<K>(ApiResource::erase::<K>(&()), K::Scope::NAMESPACED)
     }
-}
 
-impl Kind<ApiResource> {
     /// A kind that is known only at run time.
-    pub fn dynamic(dyntype: ApiResource, scope: discovery::Scope) -> Self {
+    pub fn dynamic<K: Watchable>(resource: ApiResource, scope: &discovery::Scope) -> Self {
+        Self::new::<K>(resource, *scope == discovery::Scope::Namespaced)
+    }
+
+    fn new<K: Watchable>(resource: ApiResource, namespaced: bool) -> Self {
         Self {
-            dyntype,
-            namespaced: scope == discovery::Scope::Namespaced,
+            resource,
+            namespaced,
+            is_metadata: K::metadata_api(),
+            type_id: TypeId::of::<K>(),
+            read: read::<K>,
         }
     }
-}
 
-impl<T> Kind<T> {
+    /// The same kind, of which the API server sends only the metadata of objects.
+    pub fn metadata(&self) -> Self {
+        Self::new::<PartialObjectMeta<DynamicObject>>(self.resource.clone(), self.namespaced)
+    }
+
     /// The objects in `namespace`, or in all namespaces. A cluster-scoped kind ignores `namespace`.
-    pub fn api<K>(&self, client: Client, namespace: Option<&str>) -> Api<K>
-    where
-        K: Resource<DynamicType = T, Scope: Scope>,
-    {
-        let api = Api::all_with(client, &self.dyntype);
+    pub fn api<const METADATA: bool>(
+        &self,
+        client: Client,
+        namespace: Option<&str>,
+    ) -> Api<Raw<METADATA>> {
         match namespace.filter(|_| self.namespaced) {
-            Some(namespace) => K::Scope::within(api, namespace),
-            None => api,
+            Some(namespace) => Api::namespaced_with(client, namespace, &self.resource),
+            None => Api::all_with(client, &self.resource),
         }
+    }
+
+    /// Reads an object from JSON.
+    pub fn parse(&self, text: &str) -> serde_json::Result<AnyObject> {
+        (self.read)(text)
+    }
+
+    /// The object that an answer of the API server contains.
+    pub fn object(&self, answer: kube::Result<Raw>) -> kube::Result<AnyObject> {
+        self.parse(answer?.text()).map_err(kube::Error::SerdeError)
+    }
+
+    /// An object of a watch.
+    pub fn guarded<const METADATA: bool>(&self, shown: &Raw<METADATA>) -> Guarded {
+        Guarded::new(shown, self.read)
     }
 }

@@ -15,9 +15,11 @@ use std::{
     time::Duration,
 };
 
-use futures::{Stream, StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt, stream::BoxStream};
 use kube::{
-    Resource, ResourceExt,
+    Client,
+    api::ApiResource,
+    core::ObjectMeta,
     runtime::{
         WatchStreamExt,
         reflector::{Lookup, ObjectRef},
@@ -30,10 +32,10 @@ use tokio::sync::SetOnce;
 use super::{
     backoff::growing,
     diagnosis, failure,
-    guarded::Guarded,
+    object::{Guarded, Raw},
     rbac::Rule,
     requests::watching,
-    scope::{Kind, Watchable},
+    scope::Kind,
     services::Services,
     status,
 };
@@ -48,9 +50,10 @@ const LENGTH: Range<u32> = 300..601;
 /// Namespace and name of an object.
 pub type Key = (Option<String>, String);
 
-/// The key of `object`.
-pub fn key<K: ResourceExt>(object: &K) -> Key {
-    (object.namespace(), object.name_any())
+/// The key of an object with this metadata.
+pub fn key(object: &ObjectMeta) -> Key {
+    let name = object.name.as_ref().or(object.generate_name.as_ref());
+    (object.namespace.clone(), name.cloned().unwrap_or_default())
 }
 
 /// The key of the object that `reference` names.
@@ -59,13 +62,13 @@ pub fn key_of<K: Lookup>(reference: &ObjectRef<K>) -> Key {
 }
 
 /// An event of a watch, with a whole list as one event.
-pub enum Shown<K> {
+pub enum Shown {
     /// All objects: at the start, and after an interruption.
-    All(Vec<Guarded<K>>),
+    All(Vec<Guarded>),
     /// A new or changed object.
-    Put(Guarded<K>),
+    Put(Guarded),
     /// A deleted object.
-    Gone(Guarded<K>),
+    Gone(Guarded),
 }
 
 /// Whether an object is in `namespace`; always true if `namespace` is `None`.
@@ -108,10 +111,10 @@ pub struct Extent {
 }
 
 /// A description for people: `secrets in shop`, or `metadata of secrets with labels app=shop`.
-fn describe<K: Watchable>(dyntype: &K::DynamicType, extent: &Extent) -> String {
+fn describe(kind: &Kind, extent: &Extent) -> String {
     let Selector { labels, fields } = &extent.selector;
-    let mut text = resource::<K>(dyntype);
-    if K::metadata_api() {
+    let mut text = resource(&kind.resource);
+    if kind.is_metadata {
         text.insert_str(0, "metadata of ");
     }
     let parts = [
@@ -135,24 +138,21 @@ fn describe<K: Watchable>(dyntype: &K::DynamicType, extent: &Extent) -> String {
 }
 
 /// Plural and group of a kind: `deployments.apps`.
-fn resource<K: Watchable>(dyntype: &K::DynamicType) -> String {
-    let resource = format!("{}.{}", K::plural(dyntype), K::group(dyntype));
+pub fn resource(kind: &ApiResource) -> String {
+    let resource = format!("{}.{}", kind.plural, kind.group);
     resource.trim_end_matches('.').to_owned()
 }
 
-/// The events of all `K` in `extent`, until the manager stops. Sets `synced` after the first list, once the watch has
-/// begun. Errors and readiness are reported for each of `watchers`.
-pub fn watch<K: Watchable>(
+/// The events of all objects of `kind` in `extent`, until the manager stops. Sets `synced` after the first list, once
+/// the watch has begun. Errors and readiness are reported for each of `watchers`.
+pub fn watch(
     services: &Services,
-    kind: &Kind<K::DynamicType>,
+    kind: &Kind,
     extent: &Extent,
     watchers: Vec<Watcher>,
     synced: Arc<SetOnce<()>>,
-) -> impl Stream<Item = Event<Guarded<K>>> + use<K> {
-    let (resource, what) = (
-        resource::<K>(&kind.dyntype),
-        describe::<K>(&kind.dyntype, extent),
-    );
+) -> impl Stream<Item = Event<Guarded>> + use<> {
+    let (resource, what) = (resource(&kind.resource), describe(kind, extent));
     let namespace = extent.namespace.clone();
     let check = move |watcher: &Watcher| format!("{} on {what}", watcher.controller);
     let (health, metrics) = (services.health.clone(), services.metrics.clone());
@@ -184,7 +184,6 @@ pub fn watch<K: Watchable>(
         .map(Watcher::field_manager)
         .collect();
     let client = watching(services.client.clone(), begun);
-    let api = kind.api::<Guarded<K>>(client, namespace.as_deref());
     let mut config = watcher::Config::default().timeout(length());
     // Set only if not empty: kube would send an empty selector, too.
     if !extent.selector.labels.is_empty() {
@@ -193,20 +192,15 @@ pub fn watch<K: Watchable>(
     if !extent.selector.fields.is_empty() {
         config = config.fields(&extent.selector.fields);
     }
-    watcher(api, config)
+    let place = (client, namespace.as_deref());
+    let events = if kind.is_metadata {
+        events::<true>(kind, place, config, keep)
+    } else {
+        events::<false>(kind, place, config, keep)
+    };
+    events
         // A missing CRD or permission may be added later.
         .backoff(Pauses::default())
-        // managedFields take half of an object's memory.
-        .modify(move |object| {
-            let fields = &mut object.meta_mut().managed_fields;
-            match fields {
-                Some(fields) if !keep.is_empty() => {
-                    fields.retain(|entry| keep.iter().any(|manager| status::is_of(entry, manager)));
-                    fields.shrink_to_fit();
-                }
-                _ => *fields = None,
-            }
-        })
         .inspect_err(move |error| {
             if is_silence(error) {
                 tracing::debug!(resource, namespace, %error, "the watch was silent, starting it again");
@@ -234,6 +228,38 @@ pub fn watch<K: Watchable>(
         })
         .filter_map(|event| ready(event.ok()))
         .take_until(services.host.stop.clone().cancelled_owned())
+}
+
+/// The events of a watch. The objects keep the `managedFields` of the field managers in `keep` for the status.
+fn events<const METADATA: bool>(
+    kind: &Kind,
+    (client, namespace): (Client, Option<&str>),
+    config: watcher::Config,
+    keep: Vec<String>,
+) -> BoxStream<'static, watcher::Result<Event<Guarded>>> {
+    let api = kind.api::<METADATA>(client, namespace);
+    let kind = kind.clone();
+    watcher(api, config)
+        .map_ok(move |event| match event {
+            Event::Init => Event::Init,
+            Event::InitApply(object) => Event::InitApply(guarded(&kind, &object, &keep)),
+            Event::InitDone => Event::InitDone,
+            Event::Apply(object) => Event::Apply(guarded(&kind, &object, &keep)),
+            Event::Delete(object) => Event::Delete(guarded(&kind, &object, &keep)),
+        })
+        .boxed()
+}
+
+fn guarded<const METADATA: bool>(kind: &Kind, shown: &Raw<METADATA>, keep: &[String]) -> Guarded {
+    let mut object = kind.guarded(shown);
+    // managedFields take half of an object's memory.
+    if let Some(metadata) = object.metadata_mut() {
+        let mut fields = metadata.managed_fields.take().unwrap_or_default();
+        fields.retain(|entry| keep.iter().any(|manager| status::is_of(entry, manager)));
+        fields.shrink_to_fit();
+        metadata.managed_fields = Some(fields).filter(|fields| !fields.is_empty());
+    }
+    object
 }
 
 /// A random length within [`LENGTH`], so that watches that started together do not all end together.

@@ -3,38 +3,41 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    marker::PhantomData,
     mem,
     sync::Arc,
 };
 
 use kube::{
-    Resource, ResourceExt,
+    Resource,
+    api::ApiResource,
     runtime::{reflector::ObjectRef, watcher::Event},
 };
 use parking_lot::Mutex;
 
 use super::{
     closures::Closures,
-    guarded::Guarded,
-    informer::{Follow, Informers, some_or_all},
-    owned::{controlled_by, refers_to},
+    informer::{Follow, Informers, Take, some_or_all},
+    object::{AnyObject, Guarded, typed, typed_ref},
+    owned::refers_to,
     scope::{Kind, Watchable},
+    tie::controlled_by,
     watch::{Key, Selector, Shown, Watcher, is_in, key, key_of},
 };
 
 /// Starts to observe the controller's own kind in a namespace, or in all namespaces. The returned observer is called
 /// with each event.
-pub(super) type Observe<K> = Box<dyn Fn(Option<&str>) -> Observer<K> + Send>;
-pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
+pub(super) type Observe = Box<dyn Fn(Option<&str>) -> Observer + Send>;
+pub(super) type Observer = Box<dyn FnMut(&Event<Guarded>) + Send>;
 
 /// The watches that a controller has declared.
-pub(super) struct Declared<K: Resource> {
+pub(super) struct Declared {
     pub closures: Closures,
     pub follows: Vec<Follow>,
-    pub observers: Vec<Observe<K>>,
+    pub observers: Vec<Observe>,
 }
 
-impl<K: Resource> Declared<K> {
+impl Declared {
     /// No watches yet. `closures` calls the functions that the controller passes with a watch.
     pub fn new(closures: Closures) -> Self {
         Self {
@@ -43,50 +46,113 @@ impl<K: Resource> Declared<K> {
             observers: Vec::new(),
         }
     }
+
+    /// Calls the returned observer with each event, for the references that `to` finds in an object.
+    fn refer(&mut self, index: &Arc<Mutex<References>>, to: Refer) {
+        let index = index.clone();
+        self.observers.push(Box::new(move |namespace| {
+            let (index, to) = (index.clone(), to.clone());
+            let namespace = namespace.map(str::to_owned);
+            let mut listed = HashSet::new();
+            Box::new(move |event| match event {
+                Event::Init => listed.clear(),
+                Event::InitApply(object) => {
+                    let key = key(object.metadata());
+                    listed.insert(key.clone());
+                    index.lock().set(key, to(object));
+                }
+                Event::InitDone => {
+                    index
+                        .lock()
+                        .retain(namespace.as_ref(), &mem::take(&mut listed));
+                }
+                Event::Apply(object) => index.lock().set(key(object.metadata()), to(object)),
+                Event::Delete(object) => {
+                    index.lock().set(key(object.metadata()), HashSet::new());
+                }
+            })
+        }));
+    }
+
+    /// Follows a watch of other objects, and requeues the objects that `woken` names for a changed object.
+    fn follow(&mut self, watch: Watch, cache: Cache, woken: Woken) {
+        let Watch {
+            kind,
+            watcher,
+            selector,
+            namespaces: own,
+        } = watch;
+        let take: Take = Arc::new(move |shown: Shown, namespace: Option<&String>| {
+            let changed = cache.take(shown, namespace);
+            let keys: HashSet<Key> = changed.iter().flat_map(&woken).collect();
+            Vec::from_iter(keys)
+        });
+        self.follows.push(Box::new(
+            move |informers: &mut Informers, namespaces, wake| {
+                let Some(own) = own else {
+                    return informers.follow(watcher, &kind, (namespaces, &selector), &take, wake);
+                };
+                let own = some_or_all(own);
+                let mut synced = informers.follow(watcher, &kind, (&own, &selector), &take, wake);
+                // The namespaces of this watch may differ from those of the controller, so all objects wait for it.
+                synced.iter_mut().for_each(|synced| synced.namespace = None);
+                synced
+            },
+        ));
+    }
+}
+
+/// Finds the objects to which an object refers.
+type Refer = Arc<dyn Fn(&Guarded) -> HashSet<Key> + Send + Sync>;
+
+/// Names the objects to requeue for a changed object.
+type Woken = Box<dyn Fn(&AnyObject) -> Vec<Key> + Send + Sync>;
+
+/// A watch of other objects.
+struct Watch {
+    kind: Kind,
+    watcher: Watcher,
+    selector: Selector,
+    /// `None` for the namespaces of the controller.
+    namespaces: Option<Vec<String>>,
 }
 
 /// A watch of the kind `S` for a controller of `K`. One of the methods must be called to choose the objects that a
 /// change requeues.
 #[must_use]
-pub struct Watches<'a, K: Resource<DynamicType = ()> + Clone + 'static, S: Watchable> {
-    declared: &'a mut Declared<K>,
-    kind: Kind<S::DynamicType>,
-    watcher: Watcher,
-    selector: Selector,
-    /// `None` for the namespaces of the controller.
-    namespaces: Option<Vec<String>>,
-    watched: Watched<S>,
+pub struct Watches<'a, K, S> {
+    declared: &'a mut Declared,
+    watch: Watch,
+    types: PhantomData<fn(&K, &S)>,
 }
 
 impl<'a, K, S> Watches<'a, K, S>
 where
-    K: Resource<DynamicType = ()> + Clone + 'static,
+    K: Resource<DynamicType = ()> + Send + Sync + 'static,
     S: Watchable,
 {
-    pub(super) fn new(
-        declared: &'a mut Declared<K>,
-        kind: Kind<S::DynamicType>,
-        watcher: Watcher,
-    ) -> Self {
+    pub(super) fn new(declared: &'a mut Declared, kind: Kind, watcher: Watcher) -> Self {
         Self {
             declared,
-            kind,
-            watcher,
-            selector: Selector::default(),
-            namespaces: None,
-            watched: Watched::default(),
+            watch: Watch {
+                kind,
+                watcher,
+                selector: Selector::default(),
+                namespaces: None,
+            },
+            types: PhantomData,
         }
     }
 
     /// Limits the watch to objects with these labels, such as `app=shop`.
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
-        self.selector.labels = selector.into();
+        self.watch.selector.labels = selector.into();
         self
     }
 
     /// Limits the watch to objects with these fields, such as `type=kubernetes.io/tls`.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
-        self.selector.fields = selector.into();
+        self.watch.selector.fields = selector.into();
         self
     }
 
@@ -98,36 +164,17 @@ where
         references: impl Fn(&K) -> Vec<ObjectRef<S>> + Send + Sync + 'static,
     ) -> Watched<S> {
         let index = Arc::new(Mutex::new(References::default()));
-        let (observed, references) = (index.clone(), Arc::new(references));
         let closures = self.declared.closures.clone();
-        let to = move |object: &Guarded<K>| {
+        let to: Refer = Arc::new(move |object: &Guarded| {
             // An object that does not fit its type refers to nothing.
-            let Ok(typed) = &object.0 else {
+            let Some(object) = object.0.as_deref().ok().and_then(typed_ref::<K>) else {
                 return HashSet::new();
             };
-            let named = closures.call("references", &key(object), || references(typed));
+            let named = closures.call("references", &key(object.meta()), || references(object));
             named.iter().flatten().map(key_of).collect()
-        };
-        self.declared.observers.push(Box::new(move |namespace| {
-            let (index, to) = (observed.clone(), to.clone());
-            let namespace = namespace.map(str::to_owned);
-            let mut listed = HashSet::new();
-            Box::new(move |event| match event {
-                Event::Init => listed.clear(),
-                Event::InitApply(object) => {
-                    listed.insert(key(object));
-                    index.lock().set(key(object), to(object));
-                }
-                Event::InitDone => {
-                    index
-                        .lock()
-                        .retain(namespace.as_ref(), &mem::take(&mut listed));
-                }
-                Event::Apply(object) => index.lock().set(key(object), to(object)),
-                Event::Delete(object) => index.lock().set(key(object), HashSet::new()),
-            })
-        }));
-        self.follow(move |to| index.lock().to(&key(to)))
+        });
+        self.declared.refer(&index, to);
+        self.follow(Box::new(move |to| index.lock().to(&key(to.metadata()))))
     }
 
     /// Requeues the objects that `map` names for a changed object, which may have been deleted. `map` is called for the
@@ -137,61 +184,44 @@ where
         map: impl Fn(&S) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
     ) -> Watched<S> {
         let closures = self.declared.closures.clone();
-        self.follow(move |object| {
-            let named = closures.call("map", &key(object), || map(object));
+        self.follow(Box::new(move |object| {
+            let Some(object) = typed_ref::<S>(&**object) else {
+                return Vec::new();
+            };
+            let named = closures.call("map", &key(object.meta()), || map(object));
             named.iter().flatten().map(key_of).collect()
-        })
+        }))
     }
 
     /// Requeues the owner of a changed object: the object of the controller to which the controller owner reference
     /// points, before and after the change. [`Builder::owns`](super::Builder::owns) also creates and corrects the owned objects. Use this method for objects that another
     /// program creates, or if their metadata is enough.
     pub fn requeues_owner(self) -> Watched<S> {
-        self.follow(|object| {
-            let owner = controlled_by(object).filter(|owner| refers_to::<K>(owner));
-            Vec::from_iter(owner.map(|owner| (object.namespace(), owner.name)))
-        })
+        let kind = ApiResource::erase::<K>(&());
+        self.follow(Box::new(move |object| {
+            let metadata = object.metadata();
+            let owner = controlled_by(metadata).filter(|owner| refers_to(owner, &kind));
+            Vec::from_iter(owner.map(|owner| (metadata.namespace.clone(), owner.name)))
+        }))
     }
 
     /// Limits the watch to these namespaces, instead of the namespaces of the controller; an empty list means all
     /// namespaces. Ignored for a cluster-scoped kind. The operator's role must have the permissions there.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let unique: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
-        self.namespaces = Some(Vec::from_iter(unique));
+        self.watch.namespaces = Some(Vec::from_iter(unique));
         self
     }
 
     /// Requeues nothing. The objects are only read.
     pub fn reads(self) -> Watched<S> {
-        self.follow(|_| Vec::new())
+        self.follow(Box::new(|_| Vec::new()))
     }
 
-    fn follow(self, woken: impl Fn(&S) -> Vec<Key> + Send + Sync + 'static) -> Watched<S> {
-        let Self {
-            kind,
-            watcher,
-            selector,
-            namespaces: own,
-            watched,
-            ..
-        } = self;
-        let (followed, woken) = (watched.clone(), Arc::new(woken));
-        let take = move |shown: Shown<S>, namespace: Option<&String>| {
-            let changed = followed.take(shown, namespace);
-            let keys: HashSet<Key> = changed.iter().flat_map(|object| woken(object)).collect();
-            Vec::from_iter(keys)
-        };
-        let follow: Follow = Box::new(move |informers: &mut Informers, namespaces, wake| {
-            let Some(own) = own else {
-                return informers.follow(watcher, &kind, (namespaces, &selector), take, wake);
-            };
-            let mut synced =
-                informers.follow(watcher, &kind, (&some_or_all(own), &selector), take, wake);
-            // The namespaces of this watch may differ from those of the controller, so all objects wait for it.
-            synced.iter_mut().for_each(|synced| synced.namespace = None);
-            synced
-        });
-        self.declared.follows.push(follow);
+    fn follow(self, woken: Woken) -> Watched<S> {
+        let watched = Watched::default();
+        self.declared
+            .follow(self.watch, watched.cache.clone(), woken);
         watched
     }
 }
@@ -199,24 +229,26 @@ where
 /// The objects of a watched kind, as the watch has delivered them. Reading them sends no request.
 ///
 /// The first reconcile waits until the watch has begun.
-pub struct Watched<S>(Arc<Mutex<HashMap<Key, Arc<S>>>>);
-
-impl<S> Clone for Watched<S> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
+#[derive(Clone)]
+pub struct Watched<S> {
+    cache: Cache,
+    kind: PhantomData<fn() -> S>,
 }
 
 impl<S> Default for Watched<S> {
     fn default() -> Self {
-        Self(Arc::default())
+        Self {
+            cache: Cache::default(),
+            kind: PhantomData,
+        }
     }
 }
 
 impl<S: Watchable> Watched<S> {
     /// The object of this name, if it exists and matches the selector of the watch.
     pub fn get(&self, object: &ObjectRef<S>) -> Option<Arc<S>> {
-        self.0.lock().get(&key_of(object)).cloned()
+        let found = self.cache.0.lock().get(&key_of(object)).cloned();
+        typed(found?)
     }
 
     /// The objects that `objects` names, as far as they exist and match the selector of the watch.
@@ -229,22 +261,29 @@ impl<S: Watchable> Watched<S> {
 
     /// All objects, in no particular order.
     pub fn all(&self) -> Vec<Arc<S>> {
-        self.0.lock().values().cloned().collect()
+        let all = self.cache.0.lock();
+        all.values().cloned().filter_map(typed).collect()
     }
+}
 
+/// The objects of a watch that fit their type.
+#[derive(Clone, Default)]
+struct Cache(Arc<Mutex<HashMap<Key, AnyObject>>>);
+
+impl Cache {
     /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns each object that changed, before and
     /// after the change.
-    fn take(&self, shown: Shown<S>, namespace: Option<&String>) -> Vec<Arc<S>> {
+    fn take(&self, shown: Shown, namespace: Option<&String>) -> Vec<AnyObject> {
         match shown {
             Shown::All(objects) => self.replace(objects, namespace),
             Shown::Put(object) => self.put(object),
-            Shown::Gone(object) => Vec::from_iter(self.0.lock().remove(&key(&object))),
+            Shown::Gone(object) => Vec::from_iter(self.0.lock().remove(&key(object.metadata()))),
         }
     }
 
     /// Replaces the objects in `namespace`, or in all namespaces, with the objects of a new list.
-    fn replace(&self, list: Vec<Guarded<S>>, namespace: Option<&String>) -> Vec<Arc<S>> {
-        let listed: HashSet<_> = list.iter().map(key).collect();
+    fn replace(&self, list: Vec<Guarded>, namespace: Option<&String>) -> Vec<AnyObject> {
+        let listed: HashSet<_> = list.iter().map(|object| key(object.metadata())).collect();
         let mut changed = Vec::new();
         self.0.lock().retain(|key, object| {
             let is_gone = is_in(key, namespace) && !listed.contains(key);
@@ -252,9 +291,11 @@ impl<S: Watchable> Watched<S> {
             !is_gone
         });
         for object in list {
-            let version = &object.meta().resource_version;
-            let known = self.0.lock().get(&key(&object)).cloned();
-            if known.is_none_or(|known| known.meta().resource_version != *version) {
+            let metadata = object.metadata();
+            let known = self.0.lock().get(&key(metadata)).cloned();
+            if known
+                .is_none_or(|known| known.metadata().resource_version != metadata.resource_version)
+            {
                 changed.extend(self.put(object));
             }
         }
@@ -262,8 +303,8 @@ impl<S: Watchable> Watched<S> {
     }
 
     /// Adds a new or changed object. An object that does not fit its type counts as deleted.
-    fn put(&self, object: Guarded<S>) -> Vec<Arc<S>> {
-        let key = key(&object);
+    fn put(&self, object: Guarded) -> Vec<AnyObject> {
+        let key = key(object.metadata());
         let now = object.0.ok();
         let before = match &now {
             Some(object) => self.0.lock().insert(key, object.clone()),
@@ -325,7 +366,7 @@ mod tests {
 
     use super::*;
 
-    fn secret(version: &str, of: &str) -> Guarded<Secret> {
+    fn secret(version: &str, of: &str) -> Guarded {
         let mut secret = Secret::default();
         secret.metadata.name = Some("s".to_owned());
         secret.metadata.resource_version = Some(version.to_owned());
@@ -340,12 +381,12 @@ mod tests {
             Shown::All(vec![secret("3", "b")]),
         ];
         for change in changes {
-            let watched = Watched::<Secret>::default();
+            let watched = Cache::default();
             watched.take(Shown::All(vec![secret("1", "a")]), None);
             let changed = watched.take(change, None);
             let named: Vec<_> = changed
                 .iter()
-                .map(|secret| &secret.labels()["for"])
+                .map(|secret| secret.metadata().labels.as_ref().expect("labels")["for"].as_str())
                 .collect();
             assert_eq!(named, ["a", "b"]);
         }
@@ -353,7 +394,7 @@ mod tests {
 
     #[test]
     fn an_object_that_is_listed_again_has_not_changed() {
-        let watched = Watched::<Secret>::default();
+        let watched = Cache::default();
         watched.take(Shown::All(vec![secret("1", "a")]), None);
         assert!(
             watched

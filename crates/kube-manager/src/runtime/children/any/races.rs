@@ -1,7 +1,7 @@
 //! Tests children on an API server in memory: other programs edit the objects at any time, the watch is late, and the
 //! operator restarts.
 
-use std::{collections::VecDeque, future::Future};
+use std::{any::TypeId, collections::VecDeque, future::Future};
 
 use http::{Method, Request, Response};
 use k8s_openapi::{
@@ -14,9 +14,10 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::runtime::{
-    guarded::Guarded,
-    objects::Objects,
-    owned::refers_to,
+    child::Child,
+    children::Children,
+    object::Guarded,
+    objects::Stores,
     watch::{Shown, Watcher},
     written::Written,
 };
@@ -51,8 +52,8 @@ struct Cluster {
     secret: Option<Value>,
     version: u64,
     /// The events that the watch has not shown.
-    events: VecDeque<Shown<Secret>>,
-    index: Arc<Owned<Secret>>,
+    events: VecDeque<Shown>,
+    index: Arc<Owned>,
     /// What happens before each of the next requests.
     acts: VecDeque<Vec<Act>>,
     requests: Vec<Method>,
@@ -63,8 +64,8 @@ fn is_watched(secret: Option<&Value>) -> bool {
     secret.is_some_and(|secret| secret["metadata"]["labels"][LABEL] == "test")
 }
 
-fn guarded(secret: &Value) -> Guarded<Secret> {
-    let secret = serde_json::from_value(secret.clone()).expect("a Secret");
+fn guarded(secret: &Value) -> Guarded {
+    let secret: Secret = serde_json::from_value(secret.clone()).expect("a Secret");
     Guarded(Ok(Arc::new(secret)))
 }
 
@@ -244,20 +245,22 @@ enum Way {
     CreateOnly,
 }
 
-fn children(client: Client, index: Arc<Owned<Secret>>) -> Children<Secret, ConfigMap> {
+fn children(client: Client, index: Arc<Owned>) -> Children<Secret, ConfigMap> {
     let watcher = Watcher {
         controller: NAME,
         field_manager: NAME,
         rules: &[],
         keeps_status_fields: false,
     };
-    let written = Written::new::<ConfigMap>(Objects::default());
+    let written = Written::new(TypeId::of::<ConfigMap>(), Stores::default());
     let context = Context::for_test(client, watcher, written);
-    Children::new(context, Kind::of::<Secret>(), index, Vec::new())
+    let mut children = Children::new(context, Kind::of::<Secret>(), Vec::new());
+    children.any.owned = index;
+    children
 }
 
-fn index() -> Arc<Owned<Secret>> {
-    Arc::new(Owned::new(refers_to::<ConfigMap>))
+fn index() -> Arc<Owned> {
+    Arc::new(Owned::new(ApiResource::erase::<ConfigMap>(&())))
 }
 
 impl World {
