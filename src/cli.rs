@@ -217,6 +217,21 @@ mod tests {
         Cli::parser().debug_assert();
     }
 
+    /// A terminal would break a longer line in the middle.
+    #[track_caller]
+    fn assert_narrow(command: &clap::Command) {
+        let help = command.get_after_help().map(ToString::to_string);
+        for line in help.unwrap_or_default().lines() {
+            assert!(line.len() <= 80, "{}: {line}", command.get_name());
+        }
+        command.get_subcommands().for_each(assert_narrow);
+    }
+
+    #[test]
+    fn the_examples_in_the_help_fit_a_terminal() {
+        assert_narrow(&Cli::command());
+    }
+
     #[test]
     fn control_characters_in_arguments_are_escaped() {
         for (arguments, expected) in [

@@ -38,7 +38,7 @@ pub struct Edit {
 
 const EXAMPLES: &str = "\
 Examples:
-  # Let the Prometheus operator scrape the metrics, and let nothing else reach the operator
+  # Let the Prometheus operator scrape the metrics, and nothing else
   rscaffold edit --enable prometheus,network-policy
 
   # Remove the files for GitHub and dev containers

@@ -75,7 +75,8 @@ Examples:
   rscaffold init --from ../go-project
 
   # An operator for one namespace, under the MIT license
-  rscaffold init --domain example.com --namespaced --license mit --owner \"The Guestbook Authors\"";
+  rscaffold init --domain example.com --namespaced --license mit \\
+      --owner \"The Guestbook Authors\"";
 
 /// What `cargo init` writes to src/main.rs.
 const CARGO_MAIN: &str = "\

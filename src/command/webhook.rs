@@ -121,31 +121,37 @@ impl FromStr for Purposes {
 }
 
 const CREATE_EXAMPLES: &str = "\
-The API server waits for a webhook in each request for the kind. What needs no webhook comes first:
-  1. the schema of the CRD, in src/api: bounds, defaults and CEL rules (`x_kube(validation = ..)`)
-  2. policies of the API server, without code and certificates: ValidatingAdmissionPolicy,
-     MutatingAdmissionPolicy
-  3. a webhook, for what these cannot say: it can compute, remember and ask others
+The API server waits for a webhook in each request for the kind. What needs no
+webhook comes first:
+  1. the schema of the CRD, in src/api: bounds, defaults and CEL rules
+     (`x_kube(validation = ..)`)
+  2. policies of the API server, without code and certificates:
+     ValidatingAdmissionPolicy, MutatingAdmissionPolicy
+  3. a webhook, for what these cannot say: it can compute, remember and ask
+     others
 
-A webhook that converts has the API server serve versions with different schemas. Each object becomes one
-of the hub, and from there one of the version that a client asks for: so for each version there is one file
-of plain Rust. Another version can be stored later without a change of these files.
+A webhook that converts lets the API server serve versions with different
+schemas. Each object is converted to the hub, and from there to the version that
+a client asks for. So each version has one file of plain Rust. Another version
+can be stored later without a change of these files.
 
 Examples:
   # Defaults and validation for a kind of the project
-  rscaffold create webhook --group webapp --version v1 --kind Guestbook --defaulting \\
-      --programmatic-validation
+  rscaffold create webhook --group webapp --version v1 --kind Guestbook \\
+      --defaulting --programmatic-validation
 
   # Conversion between all versions of a kind, with v2 as the hub
-  rscaffold create webhook --group webapp --version v2 --kind Guestbook --conversion
+  rscaffold create webhook --group webapp --version v2 --kind Guestbook \\
+      --conversion
 
   # Validation of a built-in kind of Kubernetes
-  rscaffold create webhook --group apps --version v1 --kind Deployment --programmatic-validation
+  rscaffold create webhook --group apps --version v1 --kind Deployment \\
+      --programmatic-validation
 
   # Defaults for a kind that another project defines
-  rscaffold create webhook --group cert-manager --version v1 --kind Certificate --defaulting \\
-      --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
-      --external-api-crate cert-manager@0.1";
+  rscaffold create webhook --group cert-manager --version v1 --kind Certificate \\
+      --defaulting --external-api-path cert_manager::v1::Certificate \\
+      --external-api-domain io --external-api-crate cert-manager@0.1";
 
 /// `delete webhook`
 #[derive(Debug, Args)]
@@ -176,7 +182,8 @@ Examples:
   rscaffold delete webhook --group webapp --version v1 --kind Guestbook
 
   # One of two
-  rscaffold delete webhook --group webapp --version v1 --kind Guestbook --defaulting";
+  rscaffold delete webhook --group webapp --version v1 --kind Guestbook \\
+      --defaulting";
 
 /// Adds webhooks to the project.
 pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {

@@ -54,37 +54,42 @@ Examples:
   rscaffold create api --group webapp --version v1 --kind Guestbook
 
   # A cluster-scoped kind with short names and a finalizer
-  rscaffold create api --group infra --version v1alpha1 --kind Network --namespaced=false \\
-      --short-name net,nw --finalizer
+  rscaffold create api --group infra --version v1alpha1 --kind Network \\
+      --namespaced=false --short-name net,nw --finalizer
 
   # A kind whose controller creates a Deployment for each object
-  rscaffold create api --group webapp --version v1 --kind Guestbook --owns apps/v1/Deployment
+  rscaffold create api --group webapp --version v1 --kind Guestbook \\
+      --owns Deployment
 
-  # A kind whose controller runs an image, with the number of Pods and the port in the spec
-  rscaffold create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6 \\
-      --image-container-command=memcached,-v --image-container-port=11211 --run-as-user=1001
+  # A kind whose controller runs an image: the spec has number of Pods and port
+  rscaffold create api --group cache --version v1alpha1 --kind Memcached \\
+      --image memcached:1.6 --image-container-command=memcached,-v \\
+      --image-container-port=11211 --run-as-user=1001
 
   # A kind whose types come from a CustomResourceDefinition
   rscaffold create api --crd config/crd/bases/webapp.com_guestbooks.yaml
 
-  # A second version of a kind, which starts as a copy of your types of the first
+  # A second version of a kind, which starts as a copy of the first
   rscaffold create api --group webapp --version v2 --kind Guestbook
 
-  # A version with the same schema as the previous one: both are served, the new one is stored
-  rscaffold create api --group webapp --version v1 --kind Guestbook --storage --conversion=none
-  rscaffold create api --group webapp --version v1beta1 --kind Guestbook --deprecated='use v1'
+  # A version with the same schema: both are served, the new one is stored
+  rscaffold create api --group webapp --version v1 --kind Guestbook \\
+      --storage --conversion=none
+  rscaffold create api --group webapp --version v1beta1 --kind Guestbook \\
+      --deprecated='use v1'
 
   # A second controller for a kind
-  rscaffold create api --group webapp --version v1 --kind Guestbook --controller-name backup
+  rscaffold create controller --group webapp --version v1 --kind Guestbook \\
+      --controller-name backup
 
   # A controller for a built-in kind of Kubernetes
-  rscaffold create api --group apps --version v1 --kind Deployment --resource=false
+  rscaffold create controller --group apps --version v1 --kind Deployment
 
-  # A controller for a kind that another project defines, with types from its CRD or from a crate
+  # A controller for a kind of another project, with types from CRD or crate
   rscaffold create api --crd certificates.yaml --resource=false
-  rscaffold create api --group cert-manager --version v1 --kind Certificate --resource=false \\
-      --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
-      --external-api-crate cert-manager@0.1";
+  rscaffold create api --group cert-manager --version v1 --kind Certificate \\
+      --resource=false --external-api-path cert_manager::v1::Certificate \\
+      --external-api-domain io --external-api-crate cert-manager@0.1";
 
 /// `create controller`
 #[derive(Debug, Args)]
