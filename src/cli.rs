@@ -1,25 +1,22 @@
 //! The command line: the commands, and the errors for malformed arguments.
 
-mod tip;
+mod refusal;
 
-use std::{env, error::Error as _, ffi::OsString, path::Path};
+use std::{env, ffi::OsString, path::Path};
 
 use anyhow::Result;
-use clap::{
-    CommandFactory, Parser, Subcommand,
-    error::{ContextKind, ContextValue, ErrorKind},
-};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
 use crate::{
-    command::report::{Outcome, UsageError},
+    command::report::Outcome,
     command::{
         apply::{self, Apply, Diff, Update},
         completion::{self, Completion},
-        create_api::{self, CreateApi},
+        create_api::{self, CreateApi, CreateController},
         delete::{self, DeleteApi, DeleteController},
         edit::{self, Edit},
         init::{self, Init},
-        other_tools::refused_command,
+        other_tools::with_other_names,
         version::{self, ShowVersion},
         webhook::{self, CreateWebhook, DeleteWebhook},
     },
@@ -29,7 +26,7 @@ use crate::{
     visible::visible,
 };
 
-use tip::with_tip;
+use refusal::refusal;
 
 /// Scaffolds Kubernetes operators in Rust, on kube-rs
 ///
@@ -45,8 +42,8 @@ pub struct Cli {
 /// Why there is no command to run.
 #[derive(Debug)]
 pub enum Unread {
-    /// A flag has a bad value, or the command is one of another tool.
-    Value(UsageError),
+    /// A command, a flag or a value does not exist.
+    Refused(anyhow::Error),
     /// What clap prints: help, the version, or another usage error.
     Shown(clap::Error),
 }
@@ -87,6 +84,8 @@ enum Command {
 enum Create {
     /// Add an API (types and CRD), its controller, or both
     Api(CreateApi),
+    /// Add a controller for an existing kind
+    Controller(CreateController),
     /// Add webhooks for a kind: the API server calls them before it stores an object
     Webhook(CreateWebhook),
 }
@@ -105,13 +104,13 @@ enum Delete {
 impl Cli {
     /// Parses the arguments of this process.
     ///
-    /// For `--help`, `--version` and most usage errors, clap prints a text and exits the process.
+    /// For `--help`, `--version` and some usage errors, clap prints a text and exits the process.
     ///
     /// # Errors
-    /// When a flag has a bad value.
-    pub fn from_env() -> Result<Self, UsageError> {
+    /// When a command, a flag or a value does not exist.
+    pub fn from_env() -> Result<Self> {
         Self::read(env::args_os()).map_err(|unread| match unread {
-            Unread::Value(error) => error,
+            Unread::Refused(error) => error,
             Unread::Shown(text) => text.exit(),
         })
     }
@@ -122,18 +121,31 @@ impl Cli {
     /// When there is no command to run.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, Unread> {
         let arguments: Vec<_> = words.into_iter().collect();
-        Self::try_parse_from(&arguments).map_err(|error| {
-            if let Some(error) = bad_value(&error).or_else(|| bad_command(&error, &arguments)) {
-                return Unread::Value(error);
+        Self::parsed(&arguments).map_err(|error| {
+            let lossy = arguments.iter().map(|argument| argument.to_string_lossy());
+            let lossy: Vec<_> = lossy.collect();
+            let typed: Vec<_> = lossy.iter().skip(1).map(ToString::to_string).collect();
+            if let Some(error) = refusal(&error, &typed, &Self::command()) {
+                return Unread::Refused(error);
             }
             // clap repeats arguments in its messages, and a terminal would interpret control
             // characters in them. So parse the escaped arguments to get the message.
-            let lossy = arguments.iter().map(|argument| argument.to_string_lossy());
-            let shown = Self::try_parse_from(lossy.map(|text| visible(&text).replace('\t', "\\t")));
+            let escaped = lossy.iter().map(|text| visible(text).replace('\t', "\\t"));
+            let escaped: Vec<_> = escaped.map(OsString::from).collect();
             // Escaped arguments may be valid, where the typed ones are not UTF-8.
-            let error = shown.err().unwrap_or_else(|| not_text(&arguments));
-            Unread::Shown(with_tip(error, &Self::command()))
+            let error = Self::parsed(&escaped).err();
+            Unread::Shown(error.unwrap_or_else(|| not_text(&arguments)))
         })
+    }
+
+    /// The command line, with the flags by the names that other tools have for them.
+    fn parser() -> clap::Command {
+        with_other_names(Self::command())
+    }
+
+    fn parsed(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        let matches = Self::parser().try_get_matches_from(arguments)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut Self::parser()))
     }
 
     /// Refuses a setting that only a release offers, if `version` is not a release.
@@ -165,6 +177,7 @@ impl Cli {
         let done = match self.command {
             Command::Init(args) => init::run(args, folder),
             Command::Create(Create::Api(args)) => create_api::run(args, root, folder),
+            Command::Create(Create::Controller(args)) => create_api::run(args.into(), root, folder),
             Command::Create(Create::Webhook(args)) => webhook::create(args, root),
             Command::Delete(Delete::Webhook(args)) => webhook::delete(args, root),
             Command::Delete(Delete::Api(args)) => delete::api(args, root),
@@ -177,47 +190,6 @@ impl Cli {
             Command::Completion(args) => completion::run(&args, Self::command()),
         };
         done.unwrap_or_else(|error| Outcome::error(&error, failure))
-    }
-}
-
-/// An error that names the flag, its value, the reason and valid values; `None` if the error is not
-/// about a value.
-fn bad_value(error: &clap::Error) -> Option<UsageError> {
-    let argument = text_of(error, ContextKind::InvalidArg)?;
-    let flag = argument.split([' ', '=', '[']).next().unwrap_or(argument);
-    let value = text_of(error, ContextKind::InvalidValue).unwrap_or_default();
-    let reason = match (error.kind(), error.get(ContextKind::ValidValue)) {
-        (ErrorKind::InvalidValue, _) if value.is_empty() => {
-            return Some(UsageError(format!("`{flag}` needs a value")));
-        }
-        (ErrorKind::InvalidValue, Some(ContextValue::Strings(valid))) => {
-            let mut reason = format!("`{value}` is not one of `{}`", valid.join("`, `"));
-            if let Some(name) = text_of(error, ContextKind::SuggestedValue) {
-                reason.extend(["; did you mean `", name, "`?"]);
-            }
-            reason
-        }
-        (ErrorKind::ValueValidation, _) => error.source()?.to_string(),
-        _ => return None,
-    };
-    Some(UsageError(format!("invalid value for `{flag}`: {reason}")))
-}
-
-/// An error that names the command to type instead of a command of another tool.
-fn bad_command(error: &clap::Error, arguments: &[OsString]) -> Option<UsageError> {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return None;
-    }
-    let texts = arguments.iter().skip(1).filter_map(|word| word.to_str());
-    let words: Vec<_> = texts.take_while(|word| !word.starts_with('-')).collect();
-    refused_command(&words)
-}
-
-/// A text in the context of an error.
-fn text_of(error: &clap::Error, kind: ContextKind) -> Option<&str> {
-    match error.get(kind)? {
-        ContextValue::String(text) => Some(text),
-        _ => None,
     }
 }
 
@@ -242,28 +214,47 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::parser().debug_assert();
+    }
+
+    /// A terminal would break a longer line in the middle.
+    #[track_caller]
+    fn assert_narrow(command: &clap::Command) {
+        let help = command.get_after_help().map(ToString::to_string);
+        for line in help.unwrap_or_default().lines() {
+            assert!(line.len() <= 80, "{}: {line}", command.get_name());
+        }
+        command.get_subcommands().for_each(assert_narrow);
+    }
+
+    #[test]
+    fn the_examples_in_the_help_fit_a_terminal() {
+        assert_narrow(&Cli::command());
     }
 
     #[test]
     fn control_characters_in_arguments_are_escaped() {
         for (arguments, expected) in [
-            (&["\u{1b}[2J"][..], "unrecognized subcommand '\\u{1b}[2J'"),
+            (
+                &["\u{1b}[2J"][..],
+                "`rscaffold \\u{1b}[2J` is not a command",
+            ),
             (
                 &["init", "--a\u{202e}\n"],
-                "unexpected argument '--a\\u{202e}\\n' found",
+                "`--a\\u{202e}\n  ` is not a flag",
             ),
-            (&["init", "a\tb"], "unexpected argument 'a\\tb' found"),
+            (&["new", "a\u{1b}"], "`mkdir 'a\\u{1b}' && cd"),
+            (&["diff", "--exit-code=\u{1b}\t"], "\\u{1b}\\t"),
         ] {
             let words = ["rscaffold"].iter().chain(arguments).map(OsString::from);
-            let Err(Unread::Shown(error)) = Cli::read(words) else {
-                panic!("{arguments:?} are read");
+            let text = match Cli::read(words) {
+                Ok(_) => panic!("{arguments:?} are read"),
+                Err(Unread::Refused(error)) => Outcome::error(&error, 0).stderr,
+                Err(Unread::Shown(error)) => error.render().ansi().to_string(),
             };
-            let text = error.render();
-            assert!(text.to_string().contains(expected), "{text}");
-            let colored = text.ansi().to_string();
-            assert!(!colored.contains(['\u{202e}', '\t']), "{colored:?}");
-            assert!(!colored.contains("\u{1b}[2J"), "{colored:?}");
+            assert!(text.contains(expected), "{text:?}");
+            assert!(!text.contains(['\u{202e}', '\t']), "{text:?}");
+            assert!(!text.contains("\u{1b}[2J"), "{text:?}");
         }
     }
 
@@ -280,54 +271,5 @@ mod tests {
         let text = error.render().ansi().to_string();
         assert!(text.contains("out\u{fffd}"), "{text:?}");
         assert!(!text.contains('\u{2}'), "{text:?}");
-    }
-
-    fn refusal(arguments: &str) -> Option<String> {
-        let error = Cli::try_parse_from(arguments.split(' ')).unwrap_err();
-        assert_eq!(error.exit_code(), i32::from(Outcome::USAGE));
-        bad_value(&error).map(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_bad_value_is_refused_with_its_flag_and_the_reason() {
-        for (arguments, expected) in [
-            (
-                "rscaffold init --domain=Foo",
-                "invalid value for `--domain`: `Foo` is not a domain: `F` is not allowed, only \
-                 lower-case letters, digits, `.` and `-`; did you mean `foo`?",
-            ),
-            (
-                "rscaffold init --license mits",
-                "invalid value for `--license`: `mits` is not one of `apache2`, `mit`, `none`; did \
-                 you mean `mit`?",
-            ),
-            (
-                "rscaffold create api --controller=maybe",
-                "invalid value for `--controller`: `maybe` is not one of `true`, `false`",
-            ),
-            (
-                "rscaffold edit --on-conflict=mine:Makefile",
-                "invalid value for `--on-conflict`: `mine` is not one of `abort`, `ours`, `theirs`, \
-                 `markers`",
-            ),
-            (
-                "rscaffold completion csh",
-                "invalid value for `<SHELL>`: `csh` is not one of `bash`, `elvish`, `fish`, \
-                 `powershell`, `zsh`; did you mean `zsh`?",
-            ),
-            ("rscaffold init --domain", "`--domain` needs a value"),
-        ] {
-            assert_eq!(refusal(arguments).as_deref(), Some(expected), "{arguments}");
-        }
-        let short_flag = refusal("rscaffold version -o yaml").expect("a refusal");
-        let expected = "invalid value for `--output`: `yaml` is not one of `text`, ";
-        assert!(short_flag.starts_with(expected), "{short_flag}");
-        for arguments in [
-            "rscaffold",
-            "rscaffold init --domian com",
-            "rscaffold apply --rebuild-base --restore a",
-        ] {
-            assert_eq!(refusal(arguments), None, "{arguments}");
-        }
     }
 }

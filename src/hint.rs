@@ -31,6 +31,12 @@ pub fn hint(error: &anyhow::Error) -> Option<&str> {
         .map(|hinted: &Hinted| hinted.hint.as_str())
 }
 
+/// Whether `error` is an `E`, with or without a hint.
+pub fn is<E: Error + Send + Sync + 'static>(error: &anyhow::Error) -> bool {
+    let hinted: Option<&Hinted> = error.downcast_ref();
+    error.is::<E>() || hinted.is_some_and(|hinted| hinted.error.is::<E>())
+}
+
 /// An error with a hint. The message and the sources are those of `error`, so the hint does not
 /// appear in the chain of errors.
 #[derive(Debug)]
@@ -68,6 +74,8 @@ mod tests {
             "failed to load: failed to read `a`: no such file"
         );
         assert_eq!(hint(&error), Some("create it"));
+        let error = Err::<(), _>(fmt::Error).or_hint("create it").unwrap_err();
+        assert!(is::<fmt::Error>(&error) && !is::<std::io::Error>(&error));
         assert_eq!(hint(&anyhow!("no hint")), None);
     }
 }

@@ -10,6 +10,7 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     sync::Mutex,
+    time::{Duration, Instant},
 };
 
 use rexpect::{
@@ -143,15 +144,41 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
     init.exp_string("`not/a/domain`").unwrap();
     init.exp_string("Domain of the API groups [example.com]: ")
         .unwrap();
+    let answered = Instant::now();
     init.send_line("").unwrap();
-    init.exp_string("guestbook is ready").unwrap();
+    init.exp_string("guestbook is ready (").unwrap();
+    let (millis, _) = init.exp_regex(" ms").unwrap();
+    let counted = Duration::from_millis(millis.parse().unwrap());
+    assert!(
+        counted <= answered.elapsed(),
+        "the time of the questions counts: {millis} ms"
+    );
     init.exp_eof().unwrap();
 
     let mut create = at_a_terminal(&folder, &["create", "api", "--version", "v1beta1"]);
-    create.exp_string("Group: ").unwrap();
+    create.exp_string("Group, such as `webapp`: ").unwrap();
+    create.send_line("").unwrap();
+    create.exp_string("there is no default").unwrap();
+    create.exp_string("Group, such as `webapp`: ").unwrap();
     create.send_line("webapp").unwrap();
-    create.exp_string("Kind: ").unwrap();
+    create.exp_string("Kind, such as `Guestbook`: ").unwrap();
     create.send_line("Guestbook").unwrap();
+    create.exp_eof().unwrap();
+
+    let mut create = at_a_terminal(&folder, &["create", "webhook", "--kind", "Guestbook"]);
+    create.exp_string("Group [webapp]: ").unwrap();
+    create.send_line("").unwrap();
+    create.exp_string("Version [v1]: ").unwrap();
+    create.send_line("v1beta1").unwrap();
+    create
+        .exp_string(
+            "Webhooks: defaulting, validation and conversion, such as `defaulting,validation`: ",
+        )
+        .unwrap();
+    create.send_line("mutating").unwrap();
+    create.exp_string("`mutating` is not one of").unwrap();
+    create.send_line("defaulting, validation").unwrap();
+    create.exp_string("created").unwrap();
     create.exp_eof().unwrap();
 
     let mut create = at_a_terminal(&folder, &["create", "api", "--kind", "Guest"]);
@@ -167,6 +194,8 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
         "group: webapp",
         "version: v1beta1",
         "version: v1",
+        "defaulting: true",
+        "validation: true",
     ] {
         assert!(project.contains(line), "{project}");
     }
@@ -231,12 +260,12 @@ fn conflicts_are_settled_one_by_one_at_a_terminal() {
     let mut session = at_a_terminal(folder.path(), &CAPTAIN);
     for (path, answer) in [
         ("src/api/mod.rs", "mine"),
-        ("", "ours"),
-        ("src/controller/mod.rs", "theirs"),
+        ("", "o"),
+        ("src/controller/mod.rs", "t"),
     ] {
         session.exp_string(path).unwrap();
         session
-            .exp_string("ours, theirs, markers, or abort [abort]: ")
+            .exp_string("theirs (the lines of rscaffold), markers (both), or abort [abort]: ")
             .unwrap();
         session.send_line(answer).unwrap();
     }

@@ -39,6 +39,7 @@ mod scaffold;
 mod scale;
 mod sequences;
 mod settings;
+mod typed;
 mod update;
 mod wildcards;
 mod workflows;

@@ -210,7 +210,7 @@ error: 1 file conflicts with the new text; nothing was written
       theirs |       # Running reconciles have 8 s to finish: --graceful-shutdown-timeout.
       theirs |       terminationGracePeriodSeconds: 10
 
-hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; `ours:FILE` applies to that file only
+hint: `--on-conflict=ours` keeps your lines, `theirs` takes the lines of rscaffold, `markers` writes both; `ours:FILE` applies to that file only
 ";
     assert_eq!(error, expected);
     assert_eq!(project.tree(), before);

@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::{
     Mode,
+    edit::renamed,
     load::{ensure_current, load, or_edit, text},
     on_conflict::Choices,
     turn::{Turn, carry_out, ensure_known},
@@ -127,9 +128,16 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     } else {
         let turn = recorded(&tree, &policy)?;
         ensure_current(&turn.after)?;
+        let mut notes = Vec::new();
+        if let [written] = turn.record.projects.as_slice()
+            && let Ok(written) = Project::parse(written)
+        {
+            notes = renamed(&written, &turn.after);
+        }
         let story = Story {
             unchanged: "all files match `PROJECT`".to_owned(),
             kept: &[Kept::Removed],
+            notes,
             ..Story::default()
         };
         (turn, story)

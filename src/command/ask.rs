@@ -39,26 +39,43 @@ pub fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// What a question shows, in the form of an answer.
+#[derive(Debug, Clone, Copy)]
+pub enum Offer<'a> {
+    /// The meaning of an empty answer.
+    Default(&'a str),
+    /// A valid answer, where there is no default.
+    Example(&'a str),
+}
+
 /// Asks until the answer is valid.
-pub fn ask<T>(question: &str, default: Option<&T>) -> Result<T>
+pub fn ask<T>(question: &str, offer: Offer) -> Result<T>
 where
-    T: FromStr<Err: Display> + Clone + Display,
+    T: FromStr<Err: Display>,
 {
     loop {
-        report::question(question, default.map(|default| default as &dyn Display));
+        let offered = match offer {
+            Offer::Default(default) => format!(" [{default}]"),
+            Offer::Example(example) => format!(", such as `{example}`"),
+        };
+        report::say(&visible(&format!("{question}{offered}: ")));
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line);
         if read.context("failed to read the answer")? == 0 {
             report::say("\n");
             bail!("no answer was given");
         }
-        match (line.trim(), default) {
-            ("", Some(default)) => return Ok(default.clone()),
-            ("", None) => {}
-            (answer, _) => match answer.parse() {
-                Ok(value) => return Ok(value),
-                Err(error) => report::say(&format!("  {}\n", visible(&error.to_string()))),
-            },
+        let answer = match (line.trim(), offer) {
+            ("", Offer::Default(default)) => default,
+            ("", Offer::Example(_)) => {
+                report::say("  there is no default, so an answer is needed\n");
+                continue;
+            }
+            (answer, _) => answer,
+        };
+        match answer.parse() {
+            Ok(value) => return Ok(value),
+            Err(error) => report::say(&format!("  {}\n", visible(&error.to_string()))),
         }
     }
 }

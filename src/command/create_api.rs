@@ -4,8 +4,11 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-pub use self::arguments::CreateApi;
 use self::story::{moved_storage, story};
+pub use self::{
+    arguments::{CreateApi, CreateController},
+    resource::NO_KIND,
+};
 use super::{
     load::open,
     turn::{Turn, carry_out},
@@ -28,7 +31,7 @@ mod tests;
 /// Adds an API, its controller, or both to the project in `root`. Paths in the arguments are relative to `folder`.
 pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     args.of_other_tools
-        .features(args.settings.image.is_some())?;
+        .features(args.settings.of_controller.image.is_some())?;
     if let Some(file) = args.crd.clone() {
         ensure!(
             args.settings.external.is_none(),
@@ -42,15 +45,24 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     }
     let (tree, before) = open(root)?;
     let last = before.resources.iter().rfind(|resource| resource.has_api());
-    let id = (args.id).complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
     let settings = args.settings;
+    let is_there = settings.resource == Some(false) && settings.external.is_none();
+    let known =
+        (args.id).or_version(|group, kind| before.stored_version(group, kind).filter(|_| is_there));
+    let id = known.complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
 
     let mut wanted = settings.resource(&id, &before)?;
     note_types(&mut wanted, &before, &tree)?;
     let mut after = before.clone();
     or_way_out(after.add(wanted.clone(), args.force))?;
 
-    let mut story = story(&id, &wanted, &settings.controller_of(&id), &after, &tree)?;
+    let mut story = story(
+        &id,
+        &wanted,
+        &settings.of_controller.controller_of(&id),
+        &after,
+        &tree,
+    )?;
     story.notes.extend(moved_storage(&before, &wanted));
     story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(args.of_other_tools.note());

@@ -37,7 +37,8 @@ Examples:
   rscaffold delete api --group webapp --version v1 --kind Guestbook
 
   # Also delete the files that you changed
-  rscaffold delete api --group webapp --version v1 --kind Guestbook --on-conflict=theirs";
+  rscaffold delete api --group webapp --version v1 --kind Guestbook \\
+      --on-conflict=theirs";
 
 /// `delete controller`
 #[derive(Debug, Args)]

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
-    project::{Feature, Project, Resource},
+    project::{Feature, Project},
 };
 
 /// `edit`
@@ -38,7 +38,7 @@ pub struct Edit {
 
 const EXAMPLES: &str = "\
 Examples:
-  # Let the Prometheus operator scrape the metrics, and let nothing else reach the operator
+  # Let the Prometheus operator scrape the metrics, and nothing else
   rscaffold edit --enable prometheus,network-policy
 
   # Remove the files for GitHub and dev containers
@@ -86,18 +86,42 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     carry_out(Turn::between(&tree, &before, after)?, &mode, &story)
 }
 
-/// A note about clusters that run the operator under its old names.
-fn renamed(before: &Project, after: &Project) -> Option<String> {
-    let has_crds = before.resources.iter().any(Resource::has_api);
-    let what = if before.project_name != after.project_name {
-        "deployed objects now have new names"
-    } else if before.domain != after.domain && has_crds {
-        "the API groups now have new names"
-    } else {
-        return None;
-    };
-    Some(format!(
-        "{what}: clusters keep the old ones until you run `make undeploy` in the old version of \
-         the project"
-    ))
+/// Notes about clusters and files that still have the old names of the project.
+pub(super) fn renamed(before: &Project, after: &Project) -> Vec<String> {
+    let mut moved = Vec::new();
+    let (old_name, new_name) = (&before.project_name, &after.project_name);
+    if old_name != new_name {
+        moved.push((old_name.to_string(), new_name.to_string()));
+    }
+    for old in before
+        .resources
+        .iter()
+        .filter(|resource| resource.has_api())
+    {
+        let mut resources = after.resources.iter();
+        let new = resources.find(|new| new.has_api() && new.group == old.group);
+        let groups = (before.full_group(old), new.map(|new| after.full_group(new)));
+        if let (old, Some(new)) = groups
+            && old != new
+            && !moved.contains(&(old.clone(), new.clone()))
+        {
+            moved.push((old, new));
+        }
+    }
+    let (mut names, mut words) = (Vec::new(), String::new());
+    for (old, new) in moved {
+        names.push(format!("`{old}` is now `{new}`"));
+        words += &format!(" -e {old}");
+    }
+    if names.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        format!(
+            "{}: clusters keep the objects with the old names until you run `make undeploy` in the \
+             old version of the project",
+            names.join(", ")
+        ),
+        format!("lines of yours that still have an old name: `git grep -F{words}`"),
+    ]
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::ask;
+use super::ask::{Offer, ask, possible};
 use crate::names::{Group, GroupVersionKind, Kind, Version};
 
 /// The parts of the name of a kind that the command line has.
@@ -47,14 +47,24 @@ impl Id {
         group: Option<&Group>,
         version: Option<&Version>,
     ) -> Result<GroupVersionKind> {
-        ask::possible(&[
+        possible(&[
             ("--group", self.group.is_some()),
             ("--version", self.version.is_some()),
             ("--kind", self.kind.is_some()),
         ])?;
-        let group = self.group.map_or_else(|| ask::ask("Group", group), Ok)?;
-        let version = (self.version).map_or_else(|| ask::ask("Version", version), Ok)?;
-        let kind = self.kind.map_or_else(|| ask::ask("Kind", None), Ok)?;
+        let group = self.group.map_or_else(
+            || ask("Group", offer(group.map(Group::as_str), "webapp")),
+            Ok,
+        )?;
+        let version = self.version.map_or_else(
+            || ask("Version", offer(version.map(Version::as_str), "v1")),
+            Ok,
+        )?;
+        let kind = (self.kind).map_or_else(|| ask("Kind", Offer::Example("Guestbook")), Ok)?;
         Ok(GroupVersionKind::new(group, version, kind))
     }
+}
+
+fn offer<'a>(default: Option<&'a str>, example: &'a str) -> Offer<'a> {
+    default.map_or(Offer::Example(example), Offer::Default)
 }

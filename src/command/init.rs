@@ -9,7 +9,8 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
-    Mode, ask,
+    Mode,
+    ask::{self, Offer},
     load::or_edit,
     other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
@@ -74,7 +75,8 @@ Examples:
   rscaffold init --from ../go-project
 
   # An operator for one namespace, under the MIT license
-  rscaffold init --domain example.com --namespaced --license mit --owner \"The Guestbook Authors\"";
+  rscaffold init --domain example.com --namespaced --license mit \\
+      --owner \"The Guestbook Authors\"";
 
 /// What `cargo init` writes to src/main.rs.
 const CARGO_MAIN: &str = "\
@@ -106,7 +108,6 @@ mod tests {
 /// Asks for a missing domain. The default name of the project is the name of the folder, and the default name of the
 /// crate is the name of the project.
 pub fn run(args: Init, root: &Path) -> Result<Outcome> {
-    let start = Instant::now();
     let Init {
         from,
         mut settings,
@@ -134,12 +135,17 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     }
     let workspace = workspace(root, tree.read_text("Cargo.toml")?.as_deref())?;
     let enabled = settings.enable.clone();
-    let port = from
-        .as_deref()
-        .map(|folder| read(folder, root))
-        .transpose()?;
-    let begun = port.as_ref().map(|port| port.project.clone());
-    let project = project(settings, begun, root, workspace.as_ref())?;
+    // The time in which the user answers does not count.
+    let (start, port, begun) = if let Some(folder) = &from {
+        let start = Instant::now();
+        let port = read(folder, root)?;
+        let begun = port.project.clone();
+        (start, Some(port), begun)
+    } else {
+        let begun = new(&settings, root)?;
+        (Instant::now(), None, begun)
+    };
+    let project = project(settings, begun, workspace.as_ref())?;
     let mut templates = Templates::new(&project)?;
     let rendered = templates.render()?;
     let (texts, told) = match &port {
@@ -268,18 +274,9 @@ pub fn ported(
     Ok((ported.texts, ported.notes))
 }
 
-/// The project with `settings`, in the folder `root`. Starts from `begun`, if there is one.
-fn project(
-    settings: Settings,
-    begun: Option<Project>,
-    root: &Path,
-    workspace: Option<&Workspace>,
-) -> Result<Project> {
-    let project = match begun {
-        Some(project) => project,
-        None => new(&settings, root)?,
-    };
-    let mut project = settings.apply(in_workspace(project, workspace))?;
+/// The project `begun` with `settings`.
+fn project(settings: Settings, begun: Project, workspace: Option<&Workspace>) -> Result<Project> {
+    let mut project = settings.apply(in_workspace(begun, workspace))?;
     project.leave_out_default_namespace();
     Ok(project)
 }
@@ -303,7 +300,7 @@ fn new(settings: &Settings, root: &Path) -> Result<Project> {
     };
     let domain = match &settings.domain {
         Some(domain) => domain.clone(),
-        None => ask::ask("Domain of the API groups", Some(&"example.com".parse()?))?,
+        None => ask::ask("Domain of the API groups", Offer::Default("example.com"))?,
     };
     Ok(Project::new(domain, project_name, repo))
 }

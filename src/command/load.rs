@@ -40,6 +40,23 @@ pub fn or_edit<T>(read: Result<T>) -> Result<T> {
             "if the schemas are equal, set `conversion: none`, else set `served: false` for all but \
              one until you run `rscaffold create webhook --conversion`"
         }
+        Some(project::Error::TwoConversions { .. }) => {
+            "remove `conversion` from the entries of the kind; `spoke` below `webhooks` stays"
+        }
+        Some(project::Error::NoSpoke { .. }) => {
+            "add the version to `spoke` of the hub, or set `served: false`"
+        }
+        Some(
+            project::Error::SecondControllers { .. } | project::Error::UnstoredController { .. },
+        ) => "move `controller` or `controllers` to the entry of the stored version",
+        Some(project::Error::UnstoredWebhook { .. }) => {
+            "move `webhooks` to the entry of the stored version"
+        }
+        Some(project::Error::SameName { .. }) => {
+            "change `kind`, `plural` or `shortNames` of one of them"
+        }
+        Some(project::Error::Crate { .. }) => "set the same `module` for both",
+        Some(project::Error::NeedlessCrate { .. }) => "remove `module`",
         _ => return Err(error),
     };
     Err(error).or_hint(hint)

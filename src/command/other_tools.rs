@@ -2,18 +2,25 @@
 
 use anyhow::{Result, bail};
 use clap::{
-    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, builder::PossibleValuesParser,
+    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
     parser::ValueSource,
 };
+use heck::ToUpperCamelCase;
 
 use super::report::UsageError;
-use crate::project::Feature;
+use crate::{hint::OrHint, project::Feature};
 
 /// What does here what a command or a flag of another tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Here {
-    /// This text names the command.
-    Command(&'static str),
+    /// This command, for this reason. What the user typed replaces the words in `<>`: `<TYPED>` is the first word, the
+    /// others are the words after the row's.
+    Run(&'static str, &'static str),
+    /// What this hint says; the flag or command is refused.
+    Hint(&'static str),
+    /// The flag of this name, which each command that has the flag also takes under the name of the row.
+    Flag(&'static str),
     /// This feature.
     Feature(Feature),
     /// Nothing needs to be done: the flag is accepted with one of these values, and a note names it.
@@ -22,35 +29,205 @@ pub enum Here {
     Always,
     /// The flag `--image`. Without an image, the flag is refused with this text.
     Image(&'static str),
-    /// The flag is refused with this text.
-    Refused(&'static str),
-    /// Nothing. clap's tip for such a flag would be a flag with a similar spelling, but with another meaning.
+    /// Nothing. clap's suggestion for such a flag would be a flag with a similar spelling, but with another meaning.
     Unknown,
 }
 
 const BOOL: &[&str] = &["true", "false"];
+const V1: &[&str] = &["v1"];
 
-/// Each command or flag of another tool, with what does it here. `--plugins` stands with each name of a plugin, without
-/// its domain and its version.
-pub const TYPED: [(&str, Here); 26] = [
-    // kubebuilder
+const INIT: Here = Here::Run(
+    "mkdir <FOLDER> && cd <FOLDER> && rscaffold init",
+    "a project starts in the current folder",
+);
+const CREATE_API: Here = Here::Run(
+    "rscaffold create api --group <GROUP> --version <VERSION> --kind <KIND>",
+    "it adds a kind with its types, CRD and controller",
+);
+const DELETE_API: Here = Here::Run(
+    "rscaffold delete api --group <GROUP> --version <VERSION> --kind <KIND>",
+    "it removes a version of a kind",
+);
+
+/// Each command or flag that users of other tools type, with what does it here. In a command, `|` separates words that
+/// mean the same. `--plugins` stands with each name of a plugin, without its domain and its version.
+pub const TYPED: [(&str, Here); 73] = [
+    // Commands of cargo, helm, kopium, kubebuilder, kubectl and operator-sdk
+    ("init|new", INIT),
+    ("create|add|new app|operator|project", INIT),
+    (
+        "create|add|new|scaffold api|cr|crd|kind|resource|type|types|version",
+        CREATE_API,
+    ),
+    ("create|add|scaffold", CREATE_API),
+    (
+        "create|add|new|scaffold controller|reconciler",
+        Here::Run(
+            "rscaffold create controller --group <GROUP> --version <VERSION> --kind <KIND>",
+            "it adds a controller for an existing kind",
+        ),
+    ),
+    (
+        "create|add|new|scaffold webhook|webhooks",
+        Here::Run(
+            "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
+             --programmatic-validation",
+            "`--defaulting` and `--conversion` add other webhooks",
+        ),
+    ),
+    (
+        "create|add conversion",
+        Here::Run(
+            "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> --conversion",
+            "the version is the hub",
+        ),
+    ),
+    (
+        "delete|destroy|remove|rm api|crd|kind|resource|type|version",
+        DELETE_API,
+    ),
+    ("delete|destroy|remove|rm", DELETE_API),
+    (
+        "delete|destroy|remove|rm controller",
+        Here::Run(
+            "rscaffold delete controller --group <GROUP> --version <VERSION> --kind <KIND>",
+            "",
+        ),
+    ),
+    (
+        "delete|destroy|remove|rm webhook|webhooks",
+        Here::Run(
+            "rscaffold delete webhook --group <GROUP> --version <VERSION> --kind <KIND>",
+            "",
+        ),
+    ),
+    (
+        "convert|from-crd|import|kopium",
+        Here::Run("rscaffold create api --crd <FILE>", "it writes Rust types"),
+    ),
+    (
+        "migrate|port",
+        Here::Run("rscaffold init --from <FOLDER>", "start in an empty folder"),
+    ),
+    (
+        "edit|enable",
+        Here::Run("rscaffold edit --enable <FEATURE>", ""),
+    ),
+    (
+        "disable",
+        Here::Run("rscaffold edit --disable <FEATURE>", ""),
+    ),
+    (
+        "chart|package|template",
+        Here::Run("rscaffold edit --enable helm", "it adds a chart"),
+    ),
+    (
+        "rename",
+        Here::Run("rscaffold edit --project-name <NAME>", ""),
+    ),
     (
         "alpha generate",
-        Here::Command("`rscaffold apply`: it renders `PROJECT` again and keeps your edits"),
+        Here::Run(
+            "rscaffold apply",
+            "it renders `PROJECT` again and keeps your edits",
+        ),
+    ),
+    (
+        "refresh|regenerate|render|sync",
+        Here::Run(
+            "rscaffold apply",
+            "it renders `PROJECT` again and keeps your edits",
+        ),
     ),
     (
         "alpha update",
-        Here::Command("`rscaffold update`: it merges the new templates with your edits"),
+        Here::Run(
+            "rscaffold update",
+            "it merges the new templates with your edits",
+        ),
     ),
+    (
+        "upgrade",
+        Here::Run(
+            "rscaffold update",
+            "it merges the new templates with your edits",
+        ),
+    ),
+    (
+        "check|plan|status|validate|verify",
+        Here::Run(
+            "rscaffold diff",
+            "it prints what `rscaffold apply` would change",
+        ),
+    ),
+    (
+        "describe|get|info|list|ls|show",
+        Here::Run("cat PROJECT", "it lists kinds, controllers and webhooks"),
+    ),
+    (
+        "generate",
+        Here::Run(
+            "make manifests",
+            "it writes CRDs and RBAC from your code; `rscaffold apply` renders the other files",
+        ),
+    ),
+    (
+        "build|build-installer|deploy|docker-build|fmt|install|lint|manifests|run|test|undeploy|uninstall",
+        Here::Run("make <TYPED>", "`make help` lists all targets"),
+    ),
+    (
+        "bundle|olm",
+        Here::Hint("there are no bundles for OLM; `make build-installer` writes one manifest"),
+    ),
+    // Flags with another name here
+    ("-f", Here::Flag("crd")),
+    ("-g", Here::Flag("group")),
+    ("-k", Here::Flag("kind")),
+    ("-v", Here::Flag("version")),
+    ("--features", Here::Flag("enable")),
+    ("--filename", Here::Flag("crd")),
+    ("--from-crd", Here::Flag("crd")),
+    ("--module", Here::Flag("repo")),
+    ("--mutating", Here::Flag("defaulting")),
+    ("--name", Here::Flag("project-name")),
+    ("--scope", Here::Flag("namespaced")),
+    ("--short-names", Here::Flag("short-name")),
+    ("--validating", Here::Flag("programmatic-validation")),
+    ("--validation", Here::Flag("programmatic-validation")),
+    // Flags that need another form here
+    (
+        "-n",
+        Here::Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`"),
+    ),
+    (
+        "--namespace",
+        Here::Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`"),
+    ),
+    ("--api-version", Here::Hint("use `--group` and `--version`")),
+    ("--cluster-scoped", Here::Hint("use `--namespaced=false`")),
+    ("--no-controller", Here::Hint("use `--controller=false`")),
+    ("--no-resource", Here::Hint("use `--resource=false`")),
+    ("--overwrite", Here::Hint("use `--on-conflict=theirs`")),
+    (
+        "--yes",
+        Here::Hint("leave it out; `--on-conflict` decides conflicts in advance"),
+    ),
+    (
+        "-y",
+        Here::Hint("leave it out; `--on-conflict` decides conflicts in advance"),
+    ),
+    (
+        "--ssa",
+        Here::Hint("leave it out, every controller uses server-side apply"),
+    ),
+    // Flags of kubebuilder
+    ("--crd-version", Here::Ignored(V1)),
     ("--make", Here::Ignored(BOOL)),
     ("--fetch-deps", Here::Ignored(BOOL)),
     ("--skip-go-version-check", Here::Ignored(BOOL)),
     ("--project-version", Here::Ignored(&["3"])),
     ("--multigroup", Here::Ignored(BOOL)),
-    (
-        "--ssa",
-        Here::Refused("leave it out, every controller uses server-side apply"),
-    ),
+    ("--webhook-version", Here::Ignored(V1)),
     ("--plugins=autoupdate", Here::Feature(Feature::Autoupdate)),
     ("--plugins=base", Here::Always),
     (
@@ -63,7 +240,6 @@ pub const TYPED: [(&str, Here); 26] = [
     ("--plugins=kustomize", Here::Always),
     ("--cli-version", Here::Unknown),
     ("--component-config", Here::Unknown),
-    ("--crd-version", Here::Unknown),
     ("--input-dir", Here::Unknown),
     ("--legacy", Here::Unknown),
     ("--manifests", Here::Unknown),
@@ -71,24 +247,98 @@ pub const TYPED: [(&str, Here); 26] = [
     ("--output-dir", Here::Unknown),
     ("--pattern", Here::Unknown),
     ("--verbose", Here::Unknown),
-    ("--webhook-version", Here::Unknown),
 ];
 
-/// What does `typed` here, a flag without its value or a command.
+/// What does `typed` here, a flag without its value.
 pub fn here(typed: &str) -> Option<Here> {
     let row = TYPED.iter().find(|(of_row, _)| *of_row == typed)?;
     Some(row.1)
 }
 
-/// The error that names the command to type instead of a command of another tool, such as `alpha generate`.
-pub fn refused_command(words: &[&str]) -> Option<UsageError> {
-    for count in (1..=words.len()).rev() {
-        let typed = words[..count].join(" ");
-        if let Some(Here::Command(command)) = here(&typed) {
-            return Some(UsageError(format!("instead of `{typed}`, run {command}")));
+/// What does a command of another tool here, and how many of the words `typed` name that command. The row with the most
+/// words counts.
+pub fn command(typed: &[&str]) -> Option<(usize, Here)> {
+    let commands = TYPED.iter().filter(|(of_row, _)| !of_row.starts_with('-'));
+    let matching = commands.filter_map(|(of_row, here)| {
+        let words: Vec<_> = of_row.split(' ').collect();
+        let mut pairs = words.iter().zip(typed);
+        let is_typed = pairs.all(|(names, word)| names.split('|').any(|name| name == *word));
+        (is_typed && words.len() <= typed.len()).then_some((words.len(), *here))
+    });
+    matching.max_by_key(|(count, _)| *count)
+}
+
+/// The command of a row, with what the user typed: the words, of which the row has the first `count`, and the flags.
+pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> String {
+    let mut places: Vec<_> = command
+        .split(' ')
+        .filter(|word| word.starts_with('<'))
+        .collect();
+    places.dedup();
+    // A kind may be one word: `webapp/v1/Guestbook`. A path is one word, too.
+    let separators: &[char] = if places.len() > 1 { &['/'] } else { &[] };
+    let given: Vec<_> = (typed[count..]
+        .iter()
+        .flat_map(|word| word.split(separators)))
+    .collect();
+    // The last place is first, so that `Guestbook` alone is the kind.
+    let values: Vec<_> = places.iter().rev().zip(given.iter().rev()).collect();
+    let mut words = Vec::new();
+    let mut of_command = command.split(' ');
+    while let Some(word) = of_command.next() {
+        if flags
+            .iter()
+            .any(|flag| flag.split('=').next() == Some(word))
+        {
+            // The user gave this flag, whose value comes next.
+            of_command.next();
+            continue;
         }
+        let value = values.iter().find(|(place, _)| **place == word);
+        words.push(match (word, value) {
+            ("<TYPED>", _) => quoted(typed[0]),
+            ("<KIND>", Some((_, kind))) => quoted(&kind.to_upper_camel_case()),
+            (_, Some((_, value))) => quoted(value),
+            (word, None) => word.to_owned(),
+        });
     }
-    None
+    words.extend(flags.iter().map(|flag| quoted(flag)));
+    words.join(" ")
+}
+
+/// A word as an argument in a shell.
+fn quoted(word: &str) -> String {
+    let mut chars = word.chars();
+    if !word.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c)) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Adds to each flag of `command` and its subcommands the names that other tools have for it. The help does not show
+/// them.
+pub fn with_other_names(command: Command) -> Command {
+    let named = command.mut_args(|arg| {
+        let mut named = arg;
+        for (typed, here) in TYPED {
+            if !matches!(here, Here::Flag(flag) if named.get_long() == Some(flag)) {
+                continue;
+            }
+            named = match typed.strip_prefix("--") {
+                Some(long) => named.alias(long),
+                None => named.short_alias(typed.chars().nth(1)),
+            };
+        }
+        named
+    });
+    named.mut_subcommands(with_other_names)
+}
+
+/// Parses `--namespaced`, also from the values of a CRD's `scope`.
+pub fn namespaced() -> impl TypedValueParser<Value = bool> {
+    let values = [("true", "Namespaced"), ("false", "Cluster")];
+    let values = values.map(|(value, scope)| PossibleValue::new(value).alias(scope));
+    PossibleValuesParser::new(values).map(|text| text == "true" || text == "Namespaced")
 }
 
 /// The flags of other tools that a user typed: each as typed, with what does it here. The help does not show them.
@@ -106,10 +356,10 @@ impl FlagsOfOtherTools {
             match here {
                 Here::Feature(feature) => features.push(*feature),
                 Here::Image(_) if has_image => {}
-                Here::Image(why) | Here::Refused(why) => {
-                    bail!(UsageError(format!("`{typed}` is not supported: {why}")));
+                Here::Image(why) => {
+                    return Err(UsageError(format!("`{typed}` needs an image"))).or_hint(*why);
                 }
-                Here::Always | Here::Command(_) | Here::Ignored(_) | Here::Unknown => {}
+                _ => {}
             }
         }
         Ok(features)
@@ -130,7 +380,6 @@ impl FlagsOfOtherTools {
 fn accepted() -> impl Iterator<Item = (&'static str, &'static [&'static str], Here)> {
     TYPED.into_iter().filter_map(|(typed, here)| match here {
         Here::Ignored(values) => Some((typed.strip_prefix("--")?, values, here)),
-        Here::Refused(_) => Some((typed.strip_prefix("--")?, BOOL, here)),
         _ => None,
     })
 }
@@ -161,9 +410,7 @@ impl Args for FlagsOfOtherTools {
             let flag = (Arg::new(name).long(name).hide(true))
                 .value_parser(PossibleValuesParser::new(values));
             extended = extended.arg(if values == BOOL {
-                flag.num_args(0..=1)
-                    .require_equals(true)
-                    .default_missing_value("true")
+                flag.num_args(0..=1).default_missing_value("true")
             } else {
                 flag
             });
@@ -220,15 +467,9 @@ mod tests {
                 plugin.contains("go/") || plugin.contains("kustomize") || plugin.contains("go.");
             assert_eq!(plugins.note().is_some(), has_base, "{plugin}");
         }
-        for refused in ["--plugins=deploy-image.go.kubebuilder.io/v1-alpha", "--ssa"] {
-            let error = parsed(refused).features(false).unwrap_err();
-            assert!(error.is::<UsageError>(), "{refused}");
-            let text = error.to_string();
-            assert!(
-                text.starts_with(&format!("`{refused}` is not supported: ")),
-                "{text}"
-            );
-        }
+        let refused = "--plugins=deploy-image.go.kubebuilder.io/v1-alpha";
+        let error = parsed(refused).features(false).unwrap_err();
+        assert_eq!(error.to_string(), format!("`{refused}` needs an image"));
         let image = parsed("--plugins=deploy-image/v1-alpha");
         assert_eq!(image.features(true).unwrap(), []);
     }
@@ -250,22 +491,71 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_of_what_people_type_and_nothing_is_there_twice() {
-        for (index, (typed, here)) in TYPED.iter().enumerate() {
-            let is_command = matches!(here, Here::Command(_));
-            assert_eq!(typed.starts_with("--"), !is_command, "{typed}");
+    fn nothing_is_there_twice() {
+        for (index, (typed, _)) in TYPED.iter().enumerate() {
             let mut others = TYPED[..index].iter();
             assert!(others.all(|(other, _)| other != typed), "{typed}");
         }
     }
 
     #[test]
-    fn a_command_of_another_tool_gets_the_command_that_does_it_here() {
-        let refused = refused_command(&["alpha", "generate", "there"]).unwrap();
-        let start = "instead of `alpha generate`, run `rscaffold apply`: ";
-        assert!(refused.to_string().starts_with(start), "{refused}");
-        for words in [&[][..], &["alpha"], &["generate"], &["--make"]] {
-            assert!(refused_command(words).is_none(), "{words:?}");
+    fn a_command_is_filled_with_what_the_user_typed() {
+        let api = "rscaffold create api --group";
+        for (typed, flags, expected) in [
+            (
+                "new foo",
+                "",
+                "mkdir foo && cd foo && rscaffold init".to_owned(),
+            ),
+            (
+                "new My App",
+                "",
+                "mkdir App && cd App && rscaffold init".to_owned(),
+            ),
+            (
+                "new foo",
+                "--domain com",
+                "mkdir foo && cd foo && rscaffold init --domain com".to_owned(),
+            ),
+            (
+                "create crd",
+                "",
+                format!("{api} <GROUP> --version <VERSION> --kind <KIND>"),
+            ),
+            (
+                "create database",
+                "",
+                format!("{api} <GROUP> --version <VERSION> --kind Database"),
+            ),
+            (
+                "add webapp/v1/Page",
+                "",
+                format!("{api} webapp --version v1 --kind Page"),
+            ),
+            (
+                "add api v1 Page",
+                "",
+                format!("{api} <GROUP> --version v1 --kind Page"),
+            ),
+            (
+                "create Page",
+                "--group web --version=v1",
+                "rscaffold create api --kind Page --group web --version=v1".to_owned(),
+            ),
+            (
+                "import my;crd.yaml",
+                "",
+                "rscaffold create api --crd 'my;crd.yaml'".to_owned(),
+            ),
+            ("fmt", "", "make fmt".to_owned()),
+        ] {
+            let words: Vec<_> = typed.split(' ').collect();
+            let flags: Vec<_> = flags.split_whitespace().map(str::to_owned).collect();
+            let Some((count, Here::Run(command, _))) = command(&words) else {
+                panic!("{typed}");
+            };
+            assert_eq!(filled(command, &words, count, &flags), expected, "{typed}");
         }
+        assert_eq!(command(&["frobnicate"]), None);
     }
 }

@@ -13,7 +13,7 @@ mod plan;
 pub use self::{
     conflicts::{show as show_conflict, text as conflicts},
     diff::text as diff,
-    message::{question, say},
+    message::say,
     outcome::{Outcome, UsageError},
     plan::{NextStep, Size, Story, text as plan},
 };

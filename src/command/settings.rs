@@ -6,8 +6,8 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use crate::{
-    command::report::UsageError,
-    engine::worktree::read_text,
+    command::{other_tools::namespaced, report::UsageError},
+    engine::worktree::read_input,
     names::{Domain, Header, ProjectName, Repo},
     project::{Feature, License, Project, Runtime, WebhookCertificates, is_line},
 };
@@ -28,7 +28,7 @@ pub struct Settings {
     pub project_name: Option<ProjectName>,
 
     /// License of the project, named in the header of every source file
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, ignore_case = true)]
     pub license: Option<License>,
 
     /// Copyright holder, named in the license and in the header of every source file; `--owner=` removes the name
@@ -41,8 +41,12 @@ pub struct Settings {
     license_file: Option<LicenseHeader>,
 
     /// Whether the operator watches its own namespace instead of the whole cluster
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = namespaced())]
+    #[arg(
+        default_missing_value = "true",
+        hide_possible_values = true,
+        ignore_case = true
+    )]
     namespaced: Option<bool>,
 
     /// Source of the crate `kube-manager`, which runs the operator: `vendored` is a folder of this project, `registry`
@@ -52,11 +56,12 @@ pub struct Settings {
 
     /// Feature to add to the project; repeat the flag or separate features by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
+    #[arg(ignore_case = true)]
     pub enable: Vec<Feature>,
 
     /// Feature to remove from the project; repeat the flag or separate features by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
-    #[arg(hide_possible_values = true)]
+    #[arg(hide_possible_values = true, ignore_case = true)]
     disable: Vec<Feature>,
 }
 
@@ -79,7 +84,7 @@ fn license_header(path: &str) -> Result<LicenseHeader> {
     if path.is_empty() {
         return Ok(LicenseHeader(None));
     }
-    let text = read_text(Path::new(path), MAX_BYTES);
+    let text = read_input(Path::new(path), Path::new(""), MAX_BYTES);
     let read = text.and_then(|text| Header::of_file(&text));
     let header = read.map_err(|error| anyhow!("failed to read `{path}`: {error:#}"))?;
     Ok(LicenseHeader(Some(header)))
@@ -301,7 +306,7 @@ version: '3'
         assert_eq!(
             settings.apply(project).unwrap_err().to_string(),
             "`webapp/v1/Page` is cluster-scoped, so it cannot have a controller: the project is \
-             `namespaced`"
+             namespaced"
         );
     }
 

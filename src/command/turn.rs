@@ -11,7 +11,8 @@ use std::{mem, time::Instant};
 use anyhow::{Result, anyhow, ensure};
 
 use super::{
-    Mode, ask,
+    Mode,
+    ask::{self, Offer},
     report::{self, Outcome, Size, Story},
 };
 use crate::{
@@ -148,12 +149,16 @@ impl<'a> Turn<'a> {
 
 /// Carries out `turn` unless there is a conflict, and reports `story`.
 pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
-    let (start, tree) = (turn.start, turn.tree);
+    let (mut start, tree) = (turn.start, turn.tree);
     let policy = mode.on_conflict.policy()?;
     let files = turn.files(&policy)?;
     let mut plan = files.plan(&policy)?;
     if !mode.dry_run && can_ask(&plan, &policy) {
-        plan = files.plan(&decide(&plan)?)?;
+        let asked = Instant::now();
+        let decided = decide(&plan)?;
+        // The user's time does not count.
+        start += asked.elapsed();
+        plan = files.plan(&decided)?;
     }
     if plan.conflicts().next().is_some() {
         return Ok(Outcome {
@@ -191,7 +196,9 @@ fn decide(plan: &Plan) -> Result<Policy> {
     let mut policy = Policy::default();
     for (path, conflict) in plan.conflicts() {
         report::show_conflict(path, conflict);
-        let answer = ask::ask("ours, theirs, markers, or abort", Some(&OnConflict::Abort))?;
+        let question =
+            "ours (your lines), theirs (the lines of rscaffold), markers (both), or abort";
+        let answer = ask::ask(question, Offer::Default("abort"))?;
         ensure!(answer != OnConflict::Abort, "nothing was written");
         policy.by_path.insert(path.clone(), answer);
     }

@@ -51,8 +51,22 @@ fn way_out(refusal: &Error) -> Option<String> {
             "make it a spoke with `rscaffold create webhook --conversion`; until then, use \
              `--served=false`"
         }
-        Error::TwoConversions { .. } => {
-            "delete the webhook with `rscaffold delete webhook --conversion`"
+        Error::TwoConversions { other, .. } => {
+            return Some(format!(
+                "leave out `--conversion={other}`, or delete the webhook with `rscaffold delete \
+                 webhook --conversion`"
+            ));
+        }
+        Error::SameName { one, other, .. } => {
+            let shorter = if one.as_str().len() < other.as_str().len() {
+                one
+            } else {
+                other
+            };
+            return Some(format!(
+                "a kind is named in the singular, such as `--kind {shorter}`; two kinds of a group \
+                 need different names, plurals (`--plural`) and short names (`--short-name`)"
+            ));
         }
         Error::StoredObjects { .. } => {
             "if the schemas are equal, use `--conversion=none`, else run `rscaffold create webhook \

@@ -1,16 +1,18 @@
 //! `rscaffold create webhook` and `rscaffold delete webhook`
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, str::FromStr};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Error, Result, bail, ensure};
 use clap::Args;
 
 use super::{
     Mode,
+    ask::{self, Offer},
+    create_api::NO_KIND,
     external::{ExternalType, external_note},
     id::Id,
     load::open,
-    other_tools::FlagsOfOtherTools,
+    other_tools::{FlagsOfOtherTools, namespaced},
     turn::{Turn, carry_out},
     way_out::or_way_out,
 };
@@ -24,23 +26,12 @@ use crate::{
 /// `create webhook`
 #[derive(Debug, Args)]
 #[command(after_help = CREATE_EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each `bool` is a flag")]
 pub struct CreateWebhook {
     #[command(flatten)]
     id: Id,
 
-    /// Create a webhook that sets defaults for fields that an object leaves out
-    #[arg(long)]
-    defaulting: bool,
-
-    /// Create a webhook that accepts or refuses an object
-    #[arg(long)]
-    programmatic_validation: bool,
-
-    /// Create a webhook that converts between the versions of a kind. `--version` is the hub: every other version is
-    /// converted to the hub and back. Without `--version`, the existing hub stays; the first hub is the stored version
-    #[arg(long)]
-    conversion: bool,
+    #[command(flatten)]
+    purposes: Purposes,
 
     /// Version to convert to the hub and back; repeat the flag or separate versions by commas. Adds to the existing
     /// spokes [default: all other versions]
@@ -65,8 +56,12 @@ pub struct CreateWebhook {
     plural: Option<Plural>,
 
     /// Whether objects of a kind that another project defines live in a namespace [default: true]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = namespaced())]
+    #[arg(
+        default_missing_value = "true",
+        hide_possible_values = true,
+        ignore_case = true
+    )]
     namespaced: Option<bool>,
 
     #[command(flatten)]
@@ -83,32 +78,80 @@ pub struct CreateWebhook {
     mode: Mode,
 }
 
-const CREATE_EXAMPLES: &str = "\
-The API server waits for a webhook in each request for the kind. What needs no webhook comes first:
-  1. the schema of the CRD, in src/api: bounds, defaults and CEL rules (`x_kube(validation = ..)`)
-  2. policies of the API server, without code and certificates: ValidatingAdmissionPolicy,
-     MutatingAdmissionPolicy
-  3. a webhook, for what these cannot say: it can compute, remember and ask others
+/// What the webhooks are for.
+#[derive(Debug, Clone, Copy, Default, Args)]
+struct Purposes {
+    /// Create a webhook that sets defaults for fields that an object leaves out
+    #[arg(long)]
+    defaulting: bool,
 
-A webhook that converts has the API server serve versions with different schemas. Each object becomes one
-of the hub, and from there one of the version that a client asks for: so for each version there is one file
-of plain Rust. Another version can be stored later without a change of these files.
+    /// Create a webhook that accepts or refuses an object
+    #[arg(long)]
+    programmatic_validation: bool,
+
+    /// Create a webhook that converts between the versions of a kind. `--version` is the hub: every other version is
+    /// converted to the hub and back. Without `--version`, the existing hub stays; the first hub is the stored version
+    #[arg(long)]
+    conversion: bool,
+}
+
+impl Purposes {
+    fn has_any(self) -> bool {
+        self.defaulting || self.programmatic_validation || self.conversion
+    }
+}
+
+/// The answer to the question for the webhooks: `defaulting,validation`.
+impl FromStr for Purposes {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut purposes = Self::default();
+        for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
+            match word {
+                "defaulting" => purposes.defaulting = true,
+                "validation" => purposes.programmatic_validation = true,
+                "conversion" => purposes.conversion = true,
+                _ => bail!("`{word}` is not one of `defaulting`, `validation`, `conversion`"),
+            }
+        }
+        ensure!(purposes.has_any(), "at least one of them is needed");
+        Ok(purposes)
+    }
+}
+
+const CREATE_EXAMPLES: &str = "\
+The API server waits for a webhook in each request for the kind. What needs no
+webhook comes first:
+  1. the schema of the CRD, in src/api: bounds, defaults and CEL rules
+     (`x_kube(validation = ..)`)
+  2. policies of the API server, without code and certificates:
+     ValidatingAdmissionPolicy, MutatingAdmissionPolicy
+  3. a webhook, for what these cannot say: it can compute, remember and ask
+     others
+
+A webhook that converts lets the API server serve versions with different
+schemas. Each object is converted to the hub, and from there to the version that
+a client asks for. So each version has one file of plain Rust. Another version
+can be stored later without a change of these files.
 
 Examples:
   # Defaults and validation for a kind of the project
-  rscaffold create webhook --group webapp --version v1 --kind Guestbook --defaulting \\
-      --programmatic-validation
+  rscaffold create webhook --group webapp --version v1 --kind Guestbook \\
+      --defaulting --programmatic-validation
 
   # Conversion between all versions of a kind, with v2 as the hub
-  rscaffold create webhook --group webapp --version v2 --kind Guestbook --conversion
+  rscaffold create webhook --group webapp --version v2 --kind Guestbook \\
+      --conversion
 
   # Validation of a built-in kind of Kubernetes
-  rscaffold create webhook --group apps --version v1 --kind Deployment --programmatic-validation
+  rscaffold create webhook --group apps --version v1 --kind Deployment \\
+      --programmatic-validation
 
   # Defaults for a kind that another project defines
-  rscaffold create webhook --group cert-manager --version v1 --kind Certificate --defaulting \\
-      --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
-      --external-api-crate cert-manager@0.1";
+  rscaffold create webhook --group cert-manager --version v1 --kind Certificate \\
+      --defaulting --external-api-path cert_manager::v1::Certificate \\
+      --external-api-domain io --external-api-crate cert-manager@0.1";
 
 /// `delete webhook`
 #[derive(Debug, Args)]
@@ -139,14 +182,15 @@ Examples:
   rscaffold delete webhook --group webapp --version v1 --kind Guestbook
 
   # One of two
-  rscaffold delete webhook --group webapp --version v1 --kind Guestbook --defaulting";
+  rscaffold delete webhook --group webapp --version v1 --kind Guestbook \\
+      --defaulting";
 
 /// Adds webhooks to the project.
 pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     args.of_other_tools.features(false)?;
-    let is_asked = args.defaulting || args.programmatic_validation;
+    let mut purposes = args.purposes;
     ensure!(
-        is_asked || args.conversion,
+        purposes.has_any() || ask::is_possible(),
         UsageError(
             "`create webhook` needs `--defaulting`, `--programmatic-validation` or `--conversion`"
                 .to_owned()
@@ -154,20 +198,21 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     );
     let (tree, before) = open(root)?;
     let last = before.resources.iter().rfind(|resource| resource.has_api());
-    let known =
-        (args.id).or_version(|group, kind| hub(&before, group, kind).filter(|_| args.conversion));
+    let known = (args.id)
+        .or_version(|group, kind| hub(&before, group, kind).filter(|_| purposes.conversion));
     let id = known.complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
+    if !purposes.has_any() {
+        let question = "Webhooks: defaulting, validation and conversion";
+        purposes = ask::ask(question, Offer::Example("defaulting,validation"))?;
+    }
+    let is_asked = purposes.defaulting || purposes.programmatic_validation;
 
     let mut resource = match &args.external {
         Some(external) => external.resource(&id, &before)?,
         None => before
             .find_kind(&id)?
-            .ok_or_else(|| anyhow!("neither this project nor Kubernetes has the kind `{id}`"))
-            .or_hint(
-                "create a kind with `create api`; if another project defines the kind, create its \
-                 types with `create api --crd <FILE> --resource=false`, or name its Rust type with \
-                 `--external-api-path`",
-            )?,
+            .ok_or_else(|| before.missing(&id))
+            .or_hint(NO_KIND)?,
     };
     let is_external = resource.external().is_some();
     if let Some(plural) = args.plural {
@@ -195,10 +240,10 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         validation,
     } = &mut resource.webhooks;
     for (there, is_asked, path) in [
-        (defaulting, args.defaulting, args.defaulting_path),
+        (defaulting, purposes.defaulting, args.defaulting_path),
         (
             validation,
-            args.programmatic_validation,
+            purposes.programmatic_validation,
             args.validation_path,
         ),
     ] {
@@ -212,12 +257,12 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         or_way_out(after.add(resource.clone(), args.force))?;
     }
     let mut served = Vec::new();
-    if args.conversion {
+    if purposes.conversion {
         let spokes = args.spoke.into_iter().collect();
         served = or_way_out(after.convert(&resource, &spokes))?;
     }
 
-    let mut story = story(&resource, &after, is_asked, args.conversion);
+    let mut story = story(&resource, &after, is_asked, purposes.conversion);
     story.notes.extend(roll_out(&served));
     story.notes.extend(args.of_other_tools.note());
     carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)

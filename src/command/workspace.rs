@@ -5,8 +5,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use anyhow::{Context, Result, ensure};
-use glob::Pattern;
+use anyhow::{Context, Result, anyhow, ensure};
+use glob::{MatchOptions, Pattern};
 use serde::Deserialize;
 
 use crate::{
@@ -25,7 +25,7 @@ pub struct Workspace {
     pub root: WorkspaceRoot,
     /// The path from the root to the member, as in `members` of the workspace.
     pub member: String,
-    /// Whether `members` names the member itself, rather than only matching it by a pattern.
+    /// Whether `members` names or matches the member.
     pub is_listed: bool,
     /// The runtime that another member has vendored. A workspace can contain the crate only once.
     pub runtime: Option<Runtime>,
@@ -34,6 +34,9 @@ pub struct Workspace {
 /// The fields that are read of `[workspace]` in a Cargo.toml.
 #[derive(Deserialize)]
 struct Members {
+    /// Whether the Cargo.toml also has a package.
+    #[serde(default)]
+    has_package: bool,
     #[serde(default)]
     exclude: Vec<String>,
     #[serde(default)]
@@ -44,7 +47,8 @@ struct Members {
 /// that has a workspace and does not exclude the folder. `own` is the Cargo.toml of the package; if it has a workspace
 /// itself, the package is not a member of another one.
 pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
-    if own.and_then(manifest).is_some() {
+    if let Some(workspace) = own.and_then(manifest) {
+        ensure_package(&workspace)?;
         return Ok(None);
     }
     let root = fs::canonicalize(root)
@@ -76,10 +80,7 @@ pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
             way.to_str()?.parse().ok().filter(|_| !is_own)
         });
         return Ok(Some(Workspace {
-            is_listed: workspace
-                .members
-                .iter()
-                .any(|member| folder.join(member) == root),
+            is_listed: (workspace.members.iter()).any(|pattern| is_listed(member, pattern)),
             member: member.display().to_string(),
             root: above,
             runtime,
@@ -176,7 +177,45 @@ impl Search {
 /// The workspace in the text of a Cargo.toml. An invalid text has none: cargo reports it.
 fn manifest(text: &str) -> Option<Members> {
     let mut manifest: toml::Table = text.parse().ok()?;
-    manifest.remove("workspace")?.try_into().ok()
+    let workspace: Members = manifest.remove("workspace")?.try_into().ok()?;
+    Some(Members {
+        has_package: manifest.contains_key("package"),
+        ..workspace
+    })
+}
+
+/// Refuses a folder whose Cargo.toml only lists the members of a workspace: a project needs a package there.
+fn ensure_package(workspace: &Members) -> Result<()> {
+    if workspace.has_package {
+        return Ok(());
+    }
+    let mut patterns = workspace.members.iter();
+    let above = patterns
+        .find_map(|member| member.strip_suffix('*'))
+        .unwrap_or_default();
+    Err(anyhow!(
+        "this folder is the top of a cargo workspace, which has no package here"
+    ))
+    .or_hint(format!(
+        "start the project in a folder below: `mkdir -p {above}<FOLDER> \
+             && cd {above}<FOLDER> && rscaffold init`"
+    ))
+}
+
+/// Whether `pattern`, one of `members` of a workspace, is the member itself or matches it.
+fn is_listed(member: &Path, pattern: &str) -> bool {
+    const OPTIONS: MatchOptions = MatchOptions {
+        case_sensitive: true,
+        require_literal_separator: true,
+        require_literal_leading_dot: false,
+    };
+    // Compared by components: `./a/` is `a`.
+    let path: PathBuf = Path::new(pattern)
+        .components()
+        .filter(|part| *part != Component::CurDir)
+        .collect();
+    let parsed = Pattern::new(&path.to_string_lossy());
+    parsed.is_ok_and(|pattern| pattern.matches_path_with(member, OPTIONS))
 }
 
 #[cfg(test)]
@@ -184,6 +223,7 @@ mod tests {
     use std::{os::unix::fs::symlink, process::Command};
 
     use super::*;
+    use crate::hint::hint;
 
     /// The workspace of the folder `member`, below a folder with this Cargo.toml.
     fn of(manifest: &str, member: &str) -> Option<Workspace> {
@@ -204,8 +244,25 @@ mod tests {
         };
         let members = "[workspace]\nmembers = [\"./operators/guestbook/\"]\n";
         assert_eq!(of(members, "operators/guestbook"), Some(expected));
-        let pattern = of("[workspace]\nmembers = [\"operators/*\"]\n", "operators/a");
-        assert!(pattern.is_some_and(|workspace| !workspace.is_listed));
+        for (pattern, is_listed) in [
+            ("operators/*", true),
+            ("./operators/*/", true),
+            ("**", true),
+            ("*", false),
+            ("operators", false),
+            ("tools/*", false),
+            ("operators/[", false),
+        ] {
+            let found = of(
+                &format!("[workspace]\nmembers = [{pattern:?}]\n"),
+                "operators/a",
+            );
+            assert_eq!(
+                found.expect("a workspace").is_listed,
+                is_listed,
+                "{pattern}"
+            );
+        }
     }
 
     #[test]
@@ -220,6 +277,18 @@ mod tests {
         assert_eq!(found.map(|found| found.member).as_deref(), Some("a"));
         let own = format!("{package}[workspace]\n");
         assert_eq!(workspace(&folder, Some(&own)).unwrap(), None);
+    }
+
+    #[test]
+    fn the_top_of_a_workspace_without_a_package_is_refused() {
+        for (members, folder) in [("\"tools\", \"operators/*\"", "operators/"), ("", "")] {
+            let manifest = format!("[workspace]\nmembers = [{members}]\n");
+            let error = workspace(Path::new("."), Some(&manifest)).unwrap_err();
+            let hint = hint(&error).expect("a hint");
+            let command =
+                format!("`mkdir -p {folder}<FOLDER> && cd {folder}<FOLDER> && rscaffold init`");
+            assert!(hint.ends_with(&command), "{hint}");
+        }
     }
 
     /// Reading a named pipe blocks until there is a writer.
@@ -374,6 +443,9 @@ mod tests {
             (found.root.to_string(), &*found.member),
             ("../..".to_owned(), "inner/a")
         );
-        assert_eq!(workspace(&folder, Some("[workspace]\n")).unwrap(), None);
+        assert_eq!(
+            workspace(&folder, Some("[package]\n[workspace]\n")).unwrap(),
+            None
+        );
     }
 }

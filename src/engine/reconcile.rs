@@ -155,7 +155,11 @@ impl Case<'_> {
                 _ if self.file.theirs.as_ref().map(Text::content) != Some(text)
                     && !self.file.is_given =>
                 {
-                    Change::Merge(text.to_owned().into())
+                    let text = text.to_owned().into();
+                    match disk {
+                        Some(_) => Change::Merge(text),
+                        None => Change::Copy(text),
+                    }
                 }
                 _ if disk.is_none() => Change::Create(text.to_owned().into()),
                 _ => Change::Update(text.to_owned().into()),

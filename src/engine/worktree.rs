@@ -1,6 +1,7 @@
 //! The project's folder: only this module reads and writes its files.
 
 use std::{
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
     string::FromUtf8Error,
 };
@@ -19,7 +20,10 @@ use super::{
     reconcile::{Change, Plan},
     text::Texts,
 };
-use crate::{hint::OrHint, limits};
+use crate::{
+    hint::{OrHint, hint},
+    limits,
+};
 
 mod git;
 mod jail;
@@ -37,7 +41,7 @@ mod tests;
 pub use git::{Commit, Commits, Stages, Unmerged};
 use last_applied::RESTORE;
 pub use last_applied::{LAST_APPLIED, Record};
-pub use read::read_text;
+pub use read::{read_input, read_text};
 pub use snapshot::{Snapshot, snapshot};
 
 /// A project's folder, locked against other commands for as long as this value lives.
@@ -148,6 +152,24 @@ impl WorkTree {
     pub fn apply(&self, plan: &Plan, record: &Record) -> Result<()> {
         // Temporary files that stay do no harm.
         let _ = leftovers::remove(&self.jail);
+        let written = self.write(plan, record);
+        let Some(error) = written.as_ref().err() else {
+            return Ok(());
+        };
+        let cause = error.root_cause().downcast_ref::<io::Error>();
+        if hint(error).is_some()
+            || cause.is_none_or(|cause| cause.kind() != ErrorKind::PermissionDenied)
+        {
+            return written;
+        }
+        written.or_hint(format!(
+            "you need the permission to write in the folder `{}` and in the folders below: `ls -ld` shows the \
+             permissions of a folder",
+            self.root.display()
+        ))
+    }
+
+    fn write(&self, plan: &Plan, record: &Record) -> Result<()> {
         let stage = self.stage(plan, record)?;
         let mut walk = self.jail.walk();
         for path in stage.steps.iter().filter_map(Step::path) {

@@ -10,11 +10,10 @@ pub(super) fn read_or<'a, T>(
     near: &'a str,
     read: impl Fn(&'a str) -> Result<T>,
 ) -> Result<T> {
-    read(text).map_err(|reason| match read(near) {
-        Ok(_) if !near.is_empty() => {
-            anyhow!("`{text}` is not {what}: {reason}; did you mean `{near}`?")
-        }
-        Ok(_) | Err(_) => anyhow!("`{text}` is not {what}: {reason}, as in `{example}`"),
+    read(text).map_err(|reason| {
+        let is_valid = !near.is_empty() && read(near).is_ok();
+        let example = if is_valid { near } else { example };
+        anyhow!("`{text}` is not {what}: {reason}, as in `{example}`")
     })
 }
 

@@ -121,7 +121,7 @@ mod tests {
             (
                 "Web_App",
                 "`Web_App` is not a label: `W` is not allowed, only lower-case letters, digits \
-                 and `-`; did you mean `web-app`?",
+                 and `-`, as in `web-app`",
             ),
             (
                 "we/b",
@@ -134,16 +134,16 @@ mod tests {
             ),
             (
                 "-web",
-                "`-web` is not a label: it must begin with a letter; did you mean `web`?",
+                "`-web` is not a label: it must begin with a letter, as in `web`",
             ),
             (
                 "web.app",
                 "`web.app` is not a label: `.` is not allowed, only lower-case letters, digits and \
-                 `-`; did you mean `web-app`?",
+                 `-`, as in `web-app`",
             ),
             (
                 "web-",
-                "`web-` is not a label: it must end with a letter or digit; did you mean `web`?",
+                "`web-` is not a label: it must end with a letter or digit, as in `web`",
             ),
         ];
         for (name, expected) in cases {
@@ -163,7 +163,7 @@ mod tests {
             (
                 "a b",
                 "`a b` is not a subdomain: a space is not allowed, only lower-case letters, \
-                 digits, `.` and `-`; did you mean `a-b`?",
+                 digits, `.` and `-`, as in `a-b`",
             ),
             (
                 "a\u{a0}b",

@@ -234,8 +234,7 @@ mod tests {
             assert_eq!(error::<Dependency>(text), expected);
         }
         assert!(
-            error::<Dependency>("cert-manager@v1.18.2")
-                .ends_with("; did you mean `cert-manager@1.18.2`?")
+            error::<Dependency>("cert-manager@v1.18.2").ends_with(", as in `cert-manager@1.18.2`")
         );
     }
 }

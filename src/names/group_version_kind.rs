@@ -109,8 +109,8 @@ mod tests {
         }
         assert_eq!(
             error("apps/v1/deployment"),
-            "`deployment` is not a kind: it must begin with an upper-case letter; did you mean \
-             `Deployment`?"
+            "`deployment` is not a kind: it must begin with an upper-case letter, as in \
+             `Deployment`"
         );
         assert!(error("apps/1/Deployment").starts_with("`1` is not an API version"));
         assert!(error("Apps/v1/Deployment").starts_with("`Apps` is not a group"));

@@ -124,7 +124,7 @@ mod tests {
                 "it must begin and end with a letter or a digit, as in `memcached:1.6`",
             ),
             ("busybox:", "it must begin and end with a letter or a digit"),
-            ("busybox ", "did you mean `busybox`?"),
+            ("busybox ", "as in `busybox`"),
             ("a\"b", "`\"` is not allowed, only letters, digits"),
             (
                 &"a".repeat(401),

@@ -230,13 +230,13 @@ mod tests {
             ),
             (
                 "guestbook",
-                "`guestbook` is not a kind: it must begin with an upper-case letter; did you mean \
-                 `Guestbook`?",
+                "`guestbook` is not a kind: it must begin with an upper-case letter, as in \
+                 `Guestbook`",
             ),
             (
                 "guest-book",
-                "`guest-book` is not a kind: `-` is not allowed, only letters and digits; did you \
-                 mean `GuestBook`?",
+                "`guest-book` is not a kind: `-` is not allowed, only letters and digits, as in \
+                 `GuestBook`",
             ),
             (
                 "2fa",
@@ -249,8 +249,8 @@ mod tests {
             ),
             (
                 "option",
-                "`option` is not a kind: it must begin with an upper-case letter; did you mean \
-                 `Option`?",
+                "`option` is not a kind: it must begin with an upper-case letter, as in \
+                 `Option`",
             ),
         ];
         for (text, expected) in cases {

@@ -63,8 +63,9 @@ fn check_label(text: &str) -> Result<()> {
 }
 
 fn check_project(text: &str) -> Result<()> {
-    // The name of its Service, `<name>-metrics`, has at most 63 characters and begins with a letter.
-    const MAX: usize = 55;
+    // The name of the Service of its webhooks, `<name>-webhook-service`, has at most 63 characters and begins with a
+    // letter. A project may get webhooks at any time.
+    const MAX: usize = 47;
     Form::Label.check(text, MAX)
 }
 
@@ -139,7 +140,15 @@ impl Plural {
 impl ProjectName {
     /// Turns the name of a folder into a project name: `My App` becomes `my-app`.
     pub fn from_folder(folder: &str) -> Result<Self> {
-        let name = folder.to_lowercase().replace(['_', '.', ' '], "-");
+        if let Ok(name) = folder.parse() {
+            return Ok(name);
+        }
+        let lower = folder.to_lowercase();
+        let words = lower.split(['_', '.', ' ', '-']);
+        let name = words
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>()
+            .join("-");
         if let Err(reason) = check_project(&name) {
             bail!("the folder's name `{folder}` cannot be the name of the project: {reason}");
         }
@@ -185,13 +194,11 @@ impl Version {
     fn read(text: &str) -> Result<Self> {
         if priority(text).is_none() {
             let near = format!("v{}", text.to_ascii_lowercase().trim_start_matches('v'));
-            let meant = match priority(&near) {
-                Some(_) => format!("; did you mean `{near}`?"),
-                None => String::new(),
+            let form = match priority(&near) {
+                Some(_) => format!("`{near}`"),
+                None => "`v1`, `v1beta2` or `v2alpha1`".to_owned(),
             };
-            bail!(
-                "`{text}` is not an API version: it must look like `v1`, `v1beta2` or `v2alpha1`{meant}"
-            );
+            bail!("`{text}` is not an API version: it must look like {form}");
         }
         limit(text, LABEL).map_err(|reason| anyhow!("`{text}` is not an API version: {reason}"))?;
         Ok(Self(text.to_owned()))
@@ -219,7 +226,7 @@ mod tests {
         }
         let error = "example.com/".parse::<Domain>().unwrap_err();
         let expected = "`example.com/` is not a domain: `/` is not allowed, only lower-case \
-                        letters, digits, `.` and `-`; did you mean `example.com`?";
+                        letters, digits, `.` and `-`, as in `example.com`";
         assert_eq!(error.to_string(), expected);
     }
 
@@ -242,7 +249,13 @@ mod tests {
 
     #[test]
     fn a_folder_gives_the_project_name() {
-        for (folder, name) in [("guestbook", "guestbook"), ("My_App 2.0", "my-app-2-0")] {
+        for (folder, name) in [
+            ("guestbook", "guestbook"),
+            ("My_App 2.0", "my-app-2-0"),
+            ("foo - bar", "foo-bar"),
+            ("-guestbook.", "guestbook"),
+            ("foo--bar", "foo--bar"),
+        ] {
             assert_eq!(ProjectName::from_folder(folder).unwrap().as_str(), name);
         }
         let error = ProjectName::from_folder("büro").unwrap_err().to_string();
@@ -284,13 +297,11 @@ mod tests {
             assert!(version.parse::<Version>().is_err(), "{version}");
         }
         let error = |text: &str| text.parse::<Version>().unwrap_err().to_string();
-        let rule = "is not an API version: it must look like `v1`, `v1beta2` or `v2alpha1`";
-        assert_eq!(error("latest"), format!("`latest` {rule}"));
-        assert_eq!(error("1"), format!("`1` {rule}; did you mean `v1`?"));
-        assert_eq!(
-            error("V1Beta1"),
-            format!("`V1Beta1` {rule}; did you mean `v1beta1`?")
-        );
+        let rule = "is not an API version: it must look like";
+        let forms = "`v1`, `v1beta2` or `v2alpha1`";
+        assert_eq!(error("latest"), format!("`latest` {rule} {forms}"));
+        assert_eq!(error("1"), format!("`1` {rule} `v1`"));
+        assert_eq!(error("V1Beta1"), format!("`V1Beta1` {rule} `v1beta1`"));
         let long = format!("v{}", "1".repeat(63));
         assert!(error(&long).ends_with("it has 64 characters, at most 63 are allowed"));
     }

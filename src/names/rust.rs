@@ -138,7 +138,12 @@ impl Repo {
         let last = path.rsplit('/').next().unwrap_or(path);
         let name = last.to_ascii_lowercase().replace('.', "-");
         check_crate(&name).map_err(|reason| {
-            anyhow!("`{text}` ends in `{name}`, which cannot be the name of the crate: {reason}")
+            let which = if name == text {
+                format!("`{text}`")
+            } else {
+                format!("`{text}` ends in `{name}`, which")
+            };
+            anyhow!("{which} cannot be the name of the crate: {reason}")
         })?;
         Ok(Self {
             url: host.map(|host| format!("https://{host}/{path}")),
@@ -292,7 +297,7 @@ mod tests {
                 "My.Op",
                 format!(
                     "`My.Op` {rule} `M` is not allowed, only lower-case letters, digits, `-` and \
-                     `_`; did you mean `my-op`?"
+                     `_`, as in `my-op`"
                 ),
             ),
             (

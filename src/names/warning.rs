@@ -48,7 +48,7 @@ mod tests {
             ("use\u{a0}v2", "is not allowed, only printable characters"),
             ("use\u{200b}v2", "is not allowed, only printable characters"),
             ("\u{202e}", "is not allowed, only printable characters"),
-            ("use v2\n", "did you mean `use v2`?"),
+            ("use v2\n", "as in `use v2`"),
         ] {
             let error = text.parse::<Warning>().unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

@@ -46,14 +46,14 @@ mod tests {
             assert_eq!(path.parse::<WebhookPath>().unwrap().as_str(), path);
         }
         for (path, reason) in [
-            ("custom", "it must begin with `/`; did you mean `/custom`?"),
+            ("custom", "it must begin with `/`, as in `/custom`"),
             ("", "it must begin with `/`, as in `/validate-guestbook`"),
             (
                 "/",
                 "each of its parts must begin and end with a letter or a digit",
             ),
             ("/a//b", "each of its parts must begin and end"),
-            ("/a/", "did you mean `/a`?"),
+            ("/a/", "as in `/a`"),
             ("/A", "`A` is not allowed, only lower-case letters"),
             ("/a?b", "`?` is not allowed"),
             ("/{a}", "`{` is not allowed"),

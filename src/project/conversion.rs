@@ -359,7 +359,7 @@ mod tests {
         let refused = ships.add(at("v1", Stage::Served), true).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "`sea/v2/Ship` has a webhook that converts, so remove `conversion: none`"
+            "`sea/v2/Ship` has a webhook that converts, so its kind cannot also have the conversion `none`"
         );
     }
 
@@ -422,7 +422,7 @@ mod tests {
                 at(v1(), Stage::Served),
                 hub(at(v2(), Stage::Stored), &["v1"])
             ]),
-            "`sea/v2/Ship` has a webhook that converts, so remove `conversion: none`"
+            "`sea/v2/Ship` has a webhook that converts, so its kind cannot also have the conversion `none`"
         );
         let beside = at_stage(
             without_controller(api("sea", "v3", "Ship")),

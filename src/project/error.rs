@@ -71,7 +71,9 @@ pub enum Error {
         hub: GroupVersionKind,
     },
     /// A kind would have both a conversion webhook and a conversion without webhook.
-    #[error("`{hub}` has a webhook that converts, so remove `conversion: {other}`")]
+    #[error(
+        "`{hub}` has a webhook that converts, so its kind cannot also have the conversion `{other}`"
+    )]
     TwoConversions {
         hub: GroupVersionKind,
         other: &'static str,
@@ -95,6 +97,14 @@ pub enum Error {
         count: usize,
         kind: Kind,
         group: String,
+    },
+    /// Two kinds of a group would have the same name, plural or short name.
+    #[error("kinds `{one}` and `{other}` of group `{group}` would both be called `{name}`")]
+    SameName {
+        one: Kind,
+        other: Kind,
+        group: String,
+        name: String,
     },
     /// A controller owns or watches the kind that would be removed.
     #[error("the controller `{controller}` of `{of}` {verb} `{id}`")]

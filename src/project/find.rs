@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 
 use super::{builtin, definition::Definition, model::Project, resource::Resource};
-use crate::names::{Domain, Group, GroupVersionKind};
+use crate::names::{Domain, Group, GroupVersionKind, Kind, Version};
 
 impl Project {
     /// The resource that `id` names. Its group may be short, as in `PROJECT`, or in full.
@@ -46,6 +46,47 @@ impl Project {
             (Some(own), _) => Ok(Some(own.clone())),
             (None, builtin) => Ok(builtin),
         }
+    }
+
+    /// The kinds of this project and of Kubernetes with this name, which may be in the plural and in lower case.
+    pub fn called(&self, name: &str) -> Vec<GroupVersionKind> {
+        let name = name.to_ascii_lowercase();
+        let mut ids = Vec::new();
+        for own in self.resources.iter().filter(|own| !own.is_builtin()) {
+            if own.kind.lower() == name || own.plural.as_str() == name {
+                ids.push(own.id());
+            }
+        }
+        for builtin in builtin::all() {
+            if builtin.kind.eq_ignore_ascii_case(&name) || builtin.plural == name {
+                ids.extend(builtin.id().parse().ok());
+            }
+        }
+        ids
+    }
+
+    /// The error for a kind that does not exist. It names the groups and versions that have a kind of this name.
+    pub fn missing(&self, id: &GroupVersionKind) -> anyhow::Error {
+        let there = self.others(id);
+        anyhow!("neither this project nor Kubernetes has the kind `{id}`{there}")
+    }
+
+    /// The end of an error about `id`, which does not exist: the kinds of that name.
+    pub(super) fn others(&self, id: &GroupVersionKind) -> String {
+        let ids = self.called(id.kind().as_str());
+        let names: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
+        match names.len() {
+            0 => String::new(),
+            _ => format!(", but {}", names.join(", ")),
+        }
+    }
+
+    /// The version of a kind of this project that has its controllers and webhooks.
+    pub fn stored_version(&self, group: &Group, kind: &Kind) -> Option<Version> {
+        let (group, _) = self.group(group).ok()?;
+        let mut versions = self.resources.of_kind(kind);
+        let stored = versions.find(|version| version.group == group && version.is_stored())?;
+        Some(stored.version.clone())
     }
 
     /// The group of a new kind of the project, and the domain of the group if it is not the project's domain. `group`

@@ -23,7 +23,7 @@ impl Project {
         for (resource, controller) in self.controllers() {
             ensure!(
                 controller.image.is_none() || !resource.has_given_types(),
-                "{resource} cannot have an `image`: its types come from a CRD, which has no fields for it"
+                "{resource} cannot have an image: its types come from a CRD, which has no fields for it"
             );
             let Some(image) = &controller.image else {
                 continue;

@@ -72,6 +72,7 @@ pub struct Project {
 #[value(rename_all = "lowercase")]
 pub enum License {
     /// Apache License 2.0
+    #[value(alias = "apache-2.0")]
     Apache2,
     /// MIT License
     Mit,

@@ -4,7 +4,7 @@
 use anyhow::{Result, anyhow, bail, ensure};
 
 use super::{builtin, controller::Controller, model::Project, resource::Resource};
-use crate::names::{GroupVersionKind, Identifiers, Kind};
+use crate::names::{GroupVersionKind, Identifiers};
 
 /// Names of functions and variables that a controller's file already uses. A function for an owned kind cannot have
 /// them.
@@ -116,7 +116,7 @@ impl Project {
             }
             ensure!(
                 kind.resource.namespaced || !self.namespaced,
-                "{owner} cannot {verb} `{id}`: the project is `namespaced`, and this kind is \
+                "{owner} cannot {verb} `{id}`: the project is namespaced, and this kind is \
                  cluster-scoped"
             );
             kinds.push(kind);
@@ -128,10 +128,13 @@ impl Project {
     /// The kind that `id` names, or the reason why the controller cannot own or watch it.
     fn related_kind(&self, relation: Relation, id: &GroupVersionKind) -> Result<RelatedKind> {
         let Some(kind) = self.find_kind(id)? else {
-            bail!(
-                "neither this project nor Kubernetes has this kind; {}",
-                self.instead(id.kind())
-            );
+            match self.others(id).as_str() {
+                "" => bail!(
+                    "neither this project nor Kubernetes has this kind; kinds are named as in \
+                     `apps/v1/Deployment` or `v1/ConfigMap`"
+                ),
+                others => bail!("neither this project nor Kubernetes has this kind{others}"),
+            }
         };
         let served: Vec<_> = (self.served_versions(&kind))
             .map(|version| version.version.as_str())
@@ -151,18 +154,6 @@ impl Project {
                 .and_then(Resource::builtin)
                 .unwrap_or(kind),
         })
-    }
-
-    /// A hint for the name of a kind that does not exist.
-    fn instead(&self, kind: &Kind) -> String {
-        let resources = self.resources.iter();
-        let own = resources.map(|own| (own.id().to_string(), own.kind.as_str()));
-        let builtin = builtin::all().map(|builtin| (builtin.id(), builtin.kind));
-        let mut kinds = own.chain(builtin);
-        match kinds.find(|(_, there)| there.eq_ignore_ascii_case(kind.as_str())) {
-            Some((id, _)) => format!("did you mean `{id}`?"),
-            None => "kinds are named as in `apps/v1/Deployment` or `v1/ConfigMap`".to_owned(),
-        }
     }
 
     /// Adds the group to the names of those `kinds` whose names would collide in the controller's file.
@@ -364,17 +355,17 @@ mod tests {
             |id: &str, reason: &str| format!("`webapp/v1/Guestbook` cannot own `{id}`: {reason}");
         let nowhere = "neither this project nor Kubernetes has this kind";
         let cases = [
-            ("apps/v2/Deployment", "did you mean `apps/v1/Deployment`?"),
-            ("v1/Configmap", "did you mean `v1/ConfigMap`?"),
-            ("press/v1/Page", "did you mean `webapp/v1/Page`?"),
+            ("apps/v2/Deployment", ", but `apps/v1/Deployment`"),
+            ("v1/Configmap", ", but `v1/ConfigMap`"),
+            ("press/v1/Page", ", but `webapp/v1/Page`"),
             (
                 "press/v1/Poem",
-                "kinds are named as in `apps/v1/Deployment` or `v1/ConfigMap`",
+                "; kinds are named as in `apps/v1/Deployment` or `v1/ConfigMap`",
             ),
         ];
         for (id, instead) in cases {
             let page = without_controller(api("webapp", "v1", "Page"));
-            let expected = cannot(id, &format!("{nowhere}; {instead}"));
+            let expected = cannot(id, &format!("{nowhere}{instead}"));
             assert_eq!(error(guestbook(), &[id], [page]), expected);
         }
         let pages = ["v1", "v2"].map(|version| api("webapp", version, "Page"));

@@ -52,12 +52,14 @@ impl Project {
         for resource in sorted.resources.iter() {
             entries.push(to_value(Entry::new(&sorted, resource))?);
         }
+        let mut comment = "";
         if !entries.is_empty() {
             fields.insert("resources".to_owned(), entries.into());
+            comment = RESOURCES;
         }
         let below = fields.split_off("resources");
         let (above, below) = (yaml::write(&fields)?, yaml::write(&below)?);
-        Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
+        Ok(format!("{HEADER}{above}{comment}{below}"))
     }
 }
 
@@ -79,7 +81,10 @@ mod tests {
     #[test]
     fn an_empty_project_has_no_resources() {
         let text = empty().to_text().unwrap();
-        assert!(!text.contains("resources"), "{text}");
+        assert!(
+            !text.contains("resources") && !text.contains(RESOURCES),
+            "{text}"
+        );
         assert_eq!(Project::parse(&text).unwrap(), empty());
     }
 
@@ -151,12 +156,12 @@ mod tests {
         assert_error(
             &with("kind: Guestbook", "kind: guestbook"),
             "`PROJECT` line 41, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
-             an upper-case letter; did you mean `Guestbook`?",
+             an upper-case letter, as in `Guestbook`",
         );
         assert_error(
             &with("  - gb", "  - GB"),
             "`PROJECT` line 48, `resources[2].shortNames[0]`: `GB` is not a short name: `G` is not \
-             allowed, only lower-case letters, digits and `-`; did you mean `gb`?",
+             allowed, only lower-case letters, digits and `-`, as in `gb`",
         );
         assert_error(
             &with("  - v1/ConfigMap", "  - ConfigMap"),

@@ -26,7 +26,7 @@ impl Project {
         // folders of the workspace.
         ensure!(
             self.workspace.is_some() || !matches!(self.runtime, Runtime::Shared(_)),
-            "the `runtime` is `{}`, outside of the project: only a member of a cargo workspace can \
+            "the runtime is `{}`, outside of the project: only a member of a cargo workspace can \
              share a runtime",
             self.runtime
         );
@@ -104,7 +104,7 @@ impl Project {
         ensure!(
             !self.namespaced || resource.controllers.is_empty() || resource.namespaced,
             "{resource} is cluster-scoped, so it cannot have a controller: the project is \
-             `namespaced`"
+             namespaced"
         );
         Ok(())
     }
@@ -184,7 +184,12 @@ impl Project {
                 let owner = *owners.entry((group.clone(), name.clone())).or_insert(kind);
                 ensure!(
                     owner == kind,
-                    "kinds `{owner}` and `{kind}` of group `{group}` would both be called `{name}`"
+                    Error::SameName {
+                        one: owner.clone(),
+                        other: kind.clone(),
+                        group,
+                        name,
+                    }
                 );
             }
         }
@@ -352,8 +357,7 @@ mod tests {
         };
         assert_eq!(
             error_in(project.clone(), [cluster(api("webapp", "v1", "Shelf"))]),
-            "`webapp/v1/Shelf` is cluster-scoped, so it cannot have a controller: the project is \
-             `namespaced`"
+            "`webapp/v1/Shelf` is cluster-scoped, so it cannot have a controller: the project is namespaced"
         );
         let node = "`v1/Node` is cluster-scoped, so it cannot have a controller: the project \
                     is `namespaced`";

@@ -16,7 +16,7 @@ use crate::{
         way_out::or_way_out,
     },
     crd::{self, Crd, CrdVersion, Loss},
-    engine::worktree::{WorkTree, read_text},
+    engine::worktree::{WorkTree, read_input},
     engine::{Texts, files::Edits},
     from_crd::KindFromCrd,
     hint::OrHint,
@@ -33,7 +33,7 @@ const LISTED: usize = 10;
 pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let (group, version, kind) = args.id.parts();
-    let crds = read(&folder.join(file), &file.display().to_string())?;
+    let crds = read(file, folder)?;
     let crd = choose(&crds, &file.display().to_string(), &before, group, kind)?;
     let from_crd = if args.settings.resource == Some(false) {
         KindFromCrd::of_others(crd, version, &before)?
@@ -60,7 +60,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     drop(templates);
 
     let id = wanted.id();
-    let controller = args.settings.controller_of(&id);
+    let controller = args.settings.of_controller.controller_of(&id);
     let mut story = story(&id, &wanted, &controller, &after, &tree)?;
     story
         .notes
@@ -112,12 +112,13 @@ fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<(
     Ok(())
 }
 
-/// Reads the CRDs of a file.
-fn read(path: &Path, shown: &str) -> Result<Vec<Crd>> {
+/// Reads the CRDs of a file. `file` is relative to `folder`.
+fn read(file: &Path, folder: &Path) -> Result<Vec<Crd>> {
     const MAX_BYTES: u64 = 16 << 20;
-    let text = read_text(path, MAX_BYTES)
-        .map_err(|error| anyhow!("failed to read `{}`: {error:#}", visible(shown)))?;
-    crd::parse(shown, &text)
+    let shown = file.display().to_string();
+    let text = read_input(file, folder, MAX_BYTES)
+        .map_err(|error| anyhow!("failed to read `{}`: {error:#}", visible(&shown)))?;
+    crd::parse(&shown, &text)
 }
 
 /// Returns the CRD with this `group`, which can be without the domain or in full, and this `kind`.
@@ -232,11 +233,11 @@ fn resources<'a>(
         }
         if has_controllers {
             let id = resource.id();
-            let name = settings.controller_of(&id);
+            let name = settings.of_controller.controller_of(&id);
             let usual = is_new
-                || settings.controller_name.is_some()
+                || settings.of_controller.controller_name.is_some()
                 || resource.controller(&name).is_some();
-            settings.control(&id, resource, usual)?;
+            settings.control(&id, resource, usual, project)?;
         }
     }
     Ok(resources)

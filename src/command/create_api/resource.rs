@@ -39,10 +39,12 @@ impl ApiSettings {
         let only_version =
             project.position(&resource).is_none() && project.versions(&resource).next().is_none();
         let usual = self.resource == Some(false)
-            || self.controller_name.is_some()
-            || resource.controller(&self.controller_of(id)).is_some()
+            || self.of_controller.controller_name.is_some()
+            || resource
+                .controller(&self.of_controller.controller_of(id))
+                .is_some()
             || only_version;
-        self.control(id, &mut resource, usual)?;
+        self.control(id, &mut resource, usual, project)?;
         resource.namespaced = self.namespaced.unwrap_or(resource.namespaced);
         if let Some(plural) = &self.plural {
             resource.plural.clone_from(plural);
@@ -97,20 +99,19 @@ impl ApiSettings {
         id: &GroupVersionKind,
         resource: &mut Resource,
         usual: bool,
+        project: &Project,
     ) -> Result<()> {
-        let name = self.controller_of(id);
+        let name = self.of_controller.controller_of(id);
         let is_wanted = self.controller.unwrap_or(usual);
         let before = resource.controller(&name).filter(|_| is_wanted).cloned();
         let mut controller = before.unwrap_or_else(|| Controller::new(name.clone()));
-        controller.finalizer = self.finalizer.unwrap_or(controller.finalizer);
+        let settings = &self.of_controller;
+        controller.finalizer = settings.finalizer.unwrap_or(controller.finalizer);
         controller.finalizer_name.take_if(|_| !controller.finalizer);
-        if let Some(owns) = &self.owns {
-            controller.owns.clone_from(owns);
-        }
-        if let Some(watches) = &self.watches {
-            controller.watches.clone_from(watches);
-        }
-        if let Some(image) = &self.image {
+        let [owns, watches] = settings.related(project)?;
+        controller.owns = owns.unwrap_or(controller.owns);
+        controller.watches = watches.unwrap_or(controller.watches);
+        if let Some(image) = &settings.image {
             controller.image = Some(image.image(controller.image.as_ref()));
             let deployment: GroupVersionKind = Image::KIND.parse()?;
             if !controller.owns.contains(&deployment) {
@@ -149,15 +150,14 @@ impl ApiSettings {
     }
 }
 
+/// How to get a kind that does not exist.
+pub const NO_KIND: &str = "create a kind with `rscaffold create api`; if another project defines \
+                           the kind, create its types with `rscaffold create api --crd <FILE> \
+                           --resource=false`, or name its Rust type with `--external-api-path`";
+
 /// An existing kind of the project or of Kubernetes.
 fn known(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
-    let kind = project.find_kind(id)?;
-    kind.ok_or_else(|| anyhow!("neither this project nor Kubernetes has the kind `{id}`"))
-        .or_hint(
-            "leave out `--resource=false` to create the kind; if another project defines it, \
-             create its types with `--crd <FILE>`, or name its Rust type with \
-             `--external-api-path`",
-        )
+    (project.find_kind(id)?.ok_or_else(|| project.missing(id))).or_hint(NO_KIND)
 }
 
 /// A kind that this project defines; another version of the kind gives the defaults.

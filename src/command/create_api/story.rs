@@ -28,7 +28,8 @@ impl ApiSettings {
     /// Notes about new kinds of the controller whose objects give more power than others, or do something once.
     pub fn consequences(&self, id: &GroupVersionKind, before: &Project) -> Result<Vec<String>> {
         let resource = before.find(id)?;
-        let known = resource.and_then(|resource| resource.controller(&self.controller_of(id)));
+        let known = resource
+            .and_then(|resource| resource.controller(&self.of_controller.controller_of(id)));
         let (known_owns, known_watches) = match known {
             Some(controller) => (controller.owns.as_slice(), controller.watches.as_slice()),
             None => (&[][..], &[][..]),
@@ -38,8 +39,9 @@ impl ApiSettings {
         } else {
             ("of the cluster", format!(": {NARROWER_OWNS}"))
         };
+        let [owns, watches] = self.of_controller.related(before)?;
         let mut notes = Vec::new();
-        for kind in new_builtins(self.owns.as_deref(), known_owns) {
+        for kind in new_builtins(owns.as_deref(), known_owns) {
             match (kind.group, kind.kind) {
                 ("", "Secret") => notes.push(format!(
                     "the role allows the operator to read, change and delete all Secrets \
@@ -58,7 +60,7 @@ impl ApiSettings {
                 _ => {}
             }
         }
-        let mut watches = new_builtins(self.watches.as_deref(), known_watches).into_iter();
+        let mut watches = new_builtins(watches.as_deref(), known_watches).into_iter();
         if watches.any(|kind| kind.id() == "v1/Secret") {
             notes.push(format!(
                 "the role allows the operator to read all Secrets {extent}: {NARROWER_WATCHES}"

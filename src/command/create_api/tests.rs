@@ -1,7 +1,11 @@
 use anyhow::Context as _;
 use proptest::prelude::*;
 
-use super::{arguments::ApiSettings, resource::own, *};
+use super::{
+    arguments::{ApiSettings, ControllerSettings, NamedKind},
+    resource::own,
+    *,
+};
 use crate::{
     command::external::ExternalType,
     names::{Group, GroupVersionKind, ShortName},
@@ -33,11 +37,7 @@ fn unusual() -> Resource {
         short_names: Some(names(&["gb"])),
         resource: None,
         controller: Some(false),
-        controller_name: None,
         namespaced: Some(false),
-        finalizer: None,
-        owns: None,
-        watches: None,
         ..ApiSettings::default()
     };
     let id = id("webapp/v1/Guestbook");
@@ -80,7 +80,10 @@ fn a_controller_that_loses_its_finalizer_loses_the_name_of_it() {
     assert_eq!(same, before);
 
     let settings = ApiSettings {
-        finalizer: Some(false),
+        of_controller: ControllerSettings {
+            finalizer: Some(false),
+            ..ControllerSettings::default()
+        },
         ..ApiSettings::default()
     };
     let after = settings.resource(&id, &project).unwrap();
@@ -89,6 +92,44 @@ fn a_controller_that_loses_its_finalizer_loses_the_name_of_it() {
         after.controllers[0].field_manager,
         before.controllers[0].field_manager
     );
+}
+
+#[test]
+fn a_kind_is_found_by_its_name_if_no_other_has_that_name() {
+    let mut v1 = unusual();
+    v1.plural = "guestbooks".parse().unwrap();
+    let project = project(vec![v1]);
+    for (name, found) in [
+        ("apps/v1/Deployment", "apps/v1/Deployment"),
+        ("Deployment", "apps/v1/Deployment"),
+        ("deployments", "apps/v1/Deployment"),
+        ("ConfigMap", "v1/ConfigMap"),
+        ("configmap", "v1/ConfigMap"),
+        (
+            "HorizontalPodAutoscaler",
+            "autoscaling/v2/HorizontalPodAutoscaler",
+        ),
+        ("Guestbook", "webapp/v1/Guestbook"),
+        ("guestbooks", "webapp/v1/Guestbook"),
+    ] {
+        let kind: NamedKind = name.parse().unwrap();
+        assert_eq!(kind.find(&project).unwrap(), id(found), "{name}");
+    }
+    for (name, expected) in [
+        (
+            "Event",
+            "`Event` is the name of several kinds: `v1/Event`, `events.k8s.io/v1/Event`",
+        ),
+        (
+            "Poem",
+            "neither this project nor Kubernetes has a kind `Poem`",
+        ),
+    ] {
+        let kind: NamedKind = name.parse().unwrap();
+        assert_eq!(kind.find(&project).unwrap_err().to_string(), expected);
+    }
+    assert!("".parse::<NamedKind>().is_err());
+    assert!("a-b".parse::<NamedKind>().is_err());
 }
 
 #[test]
@@ -166,7 +207,10 @@ fn flags_set_the_stage_of_a_version() {
     }
     // The stored version has the controllers, and flags can change them in the same command.
     let settings = ApiSettings {
-        finalizer: Some(true),
+        of_controller: ControllerSettings {
+            finalizer: Some(true),
+            ..ControllerSettings::default()
+        },
         ..stored(none())
     };
     let mut v1 = unusual();
@@ -215,8 +259,11 @@ fn a_named_controller_is_added_to_the_others() {
     let project = project(vec![unusual()]);
     let id = id("webapp/v1/Guestbook");
     let named = |name: &str| ApiSettings {
-        controller_name: Some(name.parse().unwrap()),
-        finalizer: Some(true),
+        of_controller: ControllerSettings {
+            controller_name: Some(name.parse().unwrap()),
+            finalizer: Some(true),
+            ..ControllerSettings::default()
+        },
         ..ApiSettings::default()
     };
     let backup = Controller {
@@ -247,7 +294,10 @@ fn an_external_kind_keeps_settings_without_a_flag() {
     let settings = ApiSettings {
         plural: Some("certs".parse().unwrap()),
         namespaced: Some(false),
-        controller_name: Some("renew".parse().unwrap()),
+        of_controller: ControllerSettings {
+            controller_name: Some("renew".parse().unwrap()),
+            ..ControllerSettings::default()
+        },
         external: Some(external(Some("io"), Some("cert-manager@0.1"))),
         ..ApiSettings::default()
     };

@@ -49,8 +49,8 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
 fn hint(reason: Reason) -> &'static str {
     match reason {
         Reason::BothChanged | Reason::Untracked | Reason::Dropped => {
-            "choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; \
-             `ours:FILE` applies to that file only"
+            "`--on-conflict=ours` keeps your lines, `theirs` takes the lines of rscaffold, \
+             `markers` writes both; `ours:FILE` applies to that file only"
         }
         Reason::Occupied => "move that file away, and run the command again",
         Reason::Contradicts => "take the lines of rscaffold with `--on-conflict=theirs:PROJECT`",
@@ -153,7 +153,7 @@ error: 1 file conflicts with the new text; nothing was written
       ours   |
       theirs | pub mod crew;
 
-hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; `ours:FILE` applies to that file only
+hint: `--on-conflict=ours` keeps your lines, `theirs` takes the lines of rscaffold, `markers` writes both; `ours:FILE` applies to that file only
 "
         );
     }

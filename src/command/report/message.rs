@@ -1,4 +1,4 @@
-//! The forms of messages: questions, errors, hints and notes.
+//! The forms of messages: errors, hints and notes.
 
 use std::{
     fmt::{Display, Write as _},
@@ -16,12 +16,6 @@ pub(super) fn data(bytes: &[u8]) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("failed to write to stdout"),
     }
-}
-
-/// Prints a question; the caller reads the answer.
-pub fn question(question: &str, default: Option<&dyn Display>) {
-    let default = default.map(|default| format!(" [{}]", visible(&default.to_string())));
-    say(&format!("{question}{}: ", default.unwrap_or_default()));
 }
 
 /// Writes the text in one call, so that the lines of a message stay together. Ignores a closed stderr, which must not

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::message::{data, error_text, say};
+use crate::hint;
 
 /// What a command prints, and its exit code.
 #[derive(Debug, Default)]
@@ -32,7 +33,7 @@ impl Outcome {
     /// The outcome of a command that ended with `error`: the exit code is `failure`, unless the
     /// command line is malformed.
     pub fn error(error: &anyhow::Error, failure: u8) -> Self {
-        let is_usage = error.is::<UsageError>();
+        let is_usage = hint::is::<UsageError>(error);
         Self {
             stderr: error_text(error),
             code: if is_usage { Self::USAGE } else { failure },
@@ -62,6 +63,7 @@ mod tests {
     use anyhow::anyhow;
 
     use super::*;
+    use crate::hint::OrHint;
 
     #[test]
     fn a_malformed_command_line_has_an_exit_code_of_its_own() {
@@ -70,7 +72,9 @@ mod tests {
         assert_eq!(outcome.code, 7);
         assert_eq!(outcome.stderr, "error: no such file\n");
 
-        let usage = UsageError("`--domain` needs a value".to_owned());
-        assert_eq!(Outcome::error(&usage.into(), 7).code, Outcome::USAGE);
+        let usage = || UsageError("`--domain` needs a value".to_owned());
+        assert_eq!(Outcome::error(&usage().into(), 7).code, Outcome::USAGE);
+        let hinted = Err::<(), _>(usage()).or_hint("`--domain com`");
+        assert_eq!(Outcome::error(&hinted.unwrap_err(), 7).code, Outcome::USAGE);
     }
 }

@@ -122,7 +122,7 @@ enum Verb {
 impl Verb {
     fn of(change: &Change) -> Option<Self> {
         Some(match change {
-            Change::Create(_) => Self::Create,
+            Change::Create(_) | Change::Copy(_) => Self::Create,
             Change::Update(_) => Self::Update,
             Change::Merge(_) => Self::Merge,
             Change::Mark(_) => Self::Mark,
@@ -195,7 +195,7 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
         let remark = match change {
             Change::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
             Change::Update(_) | Change::Delete => "",
-            Change::Merge(_) => "with your changes",
+            Change::Copy(_) | Change::Merge(_) => "with your changes",
             Change::Mark(_) | Change::Keep(Kept::Marked) => "resolve its conflict markers",
             Change::Keep(Kept::Ours) => "your text, because of `--on-conflict=ours`",
             Change::Keep(Kept::Stale) => "update it with `make manifests`",

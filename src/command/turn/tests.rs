@@ -253,7 +253,7 @@ fn edits_move_with_a_file_whose_path_changes() {
     let folder = Folder::new();
     folder.edit(VALUES, with_three_replicas);
     let plan = folder.apply(Some(guestbook()), library());
-    assert!(matches!(plan.changes[MOVED], Change::Merge(_)));
+    assert!(matches!(plan.changes[MOVED], Change::Copy(_)));
     assert_eq!(plan.changes[VALUES], Change::Delete);
     assert!(folder.read(MOVED).contains("\nreplicas: 3\n"));
     assert!(!folder.has("charts/guestbook"));
@@ -638,7 +638,7 @@ fn a_version_begins_with_the_files_of_the_stored_version() {
     let [v1, sample] = [V1, SAMPLE_V1].map(|path| folder.read(path));
     let plan = folder.apply(Some(one_version()), two_versions());
     for path in [V2, SAMPLE_V2] {
-        assert!(matches!(plan.changes[path], Change::Merge(_)), "{path}");
+        assert!(matches!(plan.changes[path], Change::Copy(_)), "{path}");
     }
     let fresh = render(&two_versions()).unwrap().texts;
     assert_eq!(folder.read(V2), with_pages(&fresh[V2]));
@@ -824,7 +824,7 @@ fn lines_that_the_user_changed_stay_in_a_new_version() {
         let expected = expected(&folder.read(V1));
         for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {
             let plan = clash(&folder, on_conflict);
-            assert_eq!(plan.changes[V2], Change::Merge(expected.clone().into()));
+            assert_eq!(plan.changes[V2], Change::Copy(expected.clone().into()));
         }
         // A killed command has already written the file.
         folder.write(V2, &expected);
@@ -920,10 +920,9 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     let files = turn.files(&policy).unwrap();
     let plan = files.plan(&policy).unwrap();
     let fresh = render(&after).unwrap().texts;
-    for path in [V1, V2] {
-        let expected = with_pages(&fresh[path]) + "// ours\n";
-        assert_eq!(plan.changes[path], Change::Merge(expected.into()));
-    }
+    let expected = |path: &str| (with_pages(&fresh[path]) + "// ours\n").into();
+    assert_eq!(plan.changes[V1], Change::Merge(expected(V1)));
+    assert_eq!(plan.changes[V2], Change::Copy(expected(V2)));
 }
 
 /// The edits of a user: for each line, whether it is deleted, and how many lines are inserted above it.

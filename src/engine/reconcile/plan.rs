@@ -38,6 +38,8 @@ impl Plan {
 pub enum Change {
     /// The file is new.
     Create(Text),
+    /// The file is new, and has lines of the user from another file.
+    Copy(Text),
     /// The file gets the tool's text, without loss of a line of the user, unless the user chose that.
     Update(Text),
     /// User and tool changed the file: it gets the changes of both.
@@ -58,9 +60,11 @@ impl Change {
     /// The text to write, if any.
     pub fn text(&self) -> Option<&str> {
         match self {
-            Self::Create(text) | Self::Update(text) | Self::Merge(text) | Self::Mark(text) => {
-                Some(text.content())
-            }
+            Self::Create(text)
+            | Self::Copy(text)
+            | Self::Update(text)
+            | Self::Merge(text)
+            | Self::Mark(text) => Some(text.content()),
             Self::Keep(_) | Self::Delete | Self::Unchanged | Self::Conflict(_) => None,
         }
     }

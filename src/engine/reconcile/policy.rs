@@ -14,12 +14,16 @@ use clap::{ValueEnum, builder::PossibleValue};
 pub enum OnConflict {
     /// Show the conflicts, and write nothing
     #[default]
+    #[value(alias = "a")]
     Abort,
     /// Keep the user's lines
+    #[value(alias = "o")]
     Ours,
     /// Take rscaffold's lines
+    #[value(alias = "t")]
     Theirs,
     /// Write both, between conflict markers
+    #[value(alias = "m")]
     Markers,
 }
 
@@ -61,6 +65,9 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_as_it_is_written() {
+        for (letter, answer) in [("o", OnConflict::Ours), ("t", OnConflict::Theirs)] {
+            assert_eq!(letter.parse::<OnConflict>().unwrap(), answer);
+        }
         for (name, answer) in [
             ("abort", OnConflict::Abort),
             ("ours", OnConflict::Ours),

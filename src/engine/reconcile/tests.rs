@@ -621,7 +621,7 @@ fn a_file_that_moves_is_written_at_its_new_path() {
     let untouched = [Some("a\n"), Some("a\n"), Some("b\n")];
     let edited = [Some("a\n"), Some("mine\n"), Some("a\n")];
     assert_eq!(moved(untouched, None), create("b\n"));
-    assert_eq!(moved(edited, None), merge("mine\n"));
+    assert_eq!(moved(edited, None), Change::Copy("mine\n".into()));
     // A killed command has written the file already.
     assert_eq!(moved(untouched, Some("b\n")), Change::Unchanged);
     assert_eq!(moved(edited, Some("mine\n")), EDITED);

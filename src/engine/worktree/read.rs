@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Read},
+    os::unix::fs::FileTypeExt,
     path::Path,
 };
 
@@ -38,6 +39,28 @@ pub(super) fn read(file: impl Read, size: u64, max: u64) -> io::Result<Option<Ve
         .then_some(bytes))
 }
 
+/// The text of an input that the user names on the command line: a file, relative to `folder`, a pipe, which is read to
+/// its end, or standard input by the name `-`.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_input(path: &Path, folder: &Path, max: u64) -> Result<String> {
+    if path == Path::new("-") {
+        return text(io::stdin().lock(), 0, max);
+    }
+    let path = folder.join(path);
+    if std::fs::metadata(&path)?.file_type().is_fifo() {
+        return text(std::fs::File::open(&path)?, 0, max);
+    }
+    read_text(&path, max)
+}
+
+fn text(file: impl Read, size_on_disk: u64, max: u64) -> Result<String> {
+    let bytes = read(file, size_on_disk, max)?;
+    let bytes = bytes.with_context(|| format!("it has more than {}", size(max)))?;
+    String::from_utf8(bytes).context("it is not UTF-8 text")
+}
+
 /// The text of a file anywhere on the disk, whose path comes from the user. The file must be regular and have at most
 /// `max` bytes. Devices and named pipes are refused: a read of them may block or never end.
 ///
@@ -52,9 +75,7 @@ pub fn read_text(path: &Path, max: u64) -> Result<String> {
     let file = File::open_ambient_with(path, &options, ambient_authority())?;
     let metadata = file.metadata()?;
     ensure!(metadata.is_file(), "it is not a file");
-    let bytes = read(file.into_std(), metadata.len(), max)?;
-    let bytes = bytes.with_context(|| format!("it has more than {}", size(max)))?;
-    String::from_utf8(bytes).context("it is not UTF-8 text")
+    text(file.into_std(), metadata.len(), max)
 }
 
 /// The error for the file at `path` in the project, which has more than `max` bytes.

@@ -25,7 +25,7 @@ pub fn run(data: &[u8]) {
         .map(|it| OsString::from_vec(it.to_owned()));
     match Cli::read([OsString::from("rscaffold")].into_iter().chain(words)) {
         Ok(cli) => assert!(!format!("{cli:?}").is_empty()),
-        Err(Unread::Value(error)) => assert!(!error.to_string().is_empty()),
+        Err(Unread::Refused(error)) => assert!(!error.to_string().is_empty()),
         Err(Unread::Shown(text)) => {
             check_message(&without_colors(&text.render().ansi().to_string()));
         }

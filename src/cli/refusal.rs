@@ -1,0 +1,390 @@
+//! The errors for arguments that clap refuses, each with a hint: what to type instead.
+
+use std::error::Error as _;
+
+use clap::{
+    Command, ValueEnum,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+use crate::{
+    command::{
+        other_tools::{Here, command, filled, here},
+        report::UsageError,
+    },
+    hint::OrHint,
+    project::Feature,
+};
+
+/// The error for the arguments `typed` of the program, which clap refuses with `error`; `None` if clap's text has all
+/// that there is to say.
+pub(super) fn refusal(
+    error: &clap::Error,
+    typed: &[String],
+    cli: &Command,
+) -> Option<anyhow::Error> {
+    let (message, hint) = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = text_of(error, ContextKind::InvalidSubcommand)?;
+            unknown_word(word, error, typed, cli)
+        }
+        ErrorKind::UnknownArgument => match text_of(error, ContextKind::InvalidArg)? {
+            flag if flag.starts_with('-') => unknown_flag(flag, error, typed, cli),
+            word => unknown_word(word, error, typed, cli),
+        },
+        _ => bad_value(error)?,
+    };
+    let error = anyhow::Error::new(UsageError(message));
+    match hint {
+        Some(hint) => Err::<(), _>(error).or_hint(hint).err(),
+        None => Some(error),
+    }
+}
+
+/// What is wrong with the value of a flag, and a similar value; `None` if the error is not about a value.
+fn bad_value(error: &clap::Error) -> Option<(String, Option<String>)> {
+    let argument = text_of(error, ContextKind::InvalidArg)?;
+    let flag = name(argument);
+    let value = text_of(error, ContextKind::InvalidValue).unwrap_or_default();
+    let reason = match (error.kind(), error.get(ContextKind::ValidValue)) {
+        (ErrorKind::InvalidValue, _) if value.is_empty() => {
+            return Some((format!("`{flag}` needs a value"), None));
+        }
+        (ErrorKind::InvalidValue, Some(ContextValue::Strings(valid))) => {
+            format!("`{value}` is not one of `{}`", valid.join("`, `"))
+        }
+        (ErrorKind::ValueValidation, _) => error.source()?.to_string(),
+        _ => return None,
+    };
+    let similar = text_of(error, ContextKind::SuggestedValue);
+    Some((
+        format!("invalid value for `{flag}`: {reason}"),
+        similar.map(|value| format!("a similar value is `{value}`")),
+    ))
+}
+
+/// The message and the hint for a word that is neither a command nor a value.
+fn unknown_word(
+    word: &str,
+    error: &clap::Error,
+    typed: &[String],
+    cli: &Command,
+) -> (String, Option<String>) {
+    let (path, found) = typed_command(cli, typed);
+    let first_flag = typed.iter().position(|word| word.starts_with('-'));
+    let (words, flags) = typed.split_at(first_flag.unwrap_or(typed.len()));
+    let mut words: Vec<_> = words.iter().map(String::as_str).collect();
+    let mut flags = flags.to_vec();
+    if !words.contains(&word)
+        && let Some(place) = flags.iter().rposition(|flag| flag == word)
+    {
+        flags.remove(place);
+        words.push(word);
+    }
+    let command_name = shown(&typed[..path]);
+    let row = command(&words);
+    let hint = match (row, suggested(error)) {
+        (Some((count, here)), _) if count > path => of_row(here, &words, count, &flags, cli),
+        (_, Some(similar)) => format!("a similar command is `{command_name} {similar}`"),
+        (Some((count, here)), None) => of_row(here, &words, count, &flags, cli),
+        (None, None) if found.has_subcommands() => {
+            format!("`{command_name} --help` lists the commands")
+        }
+        (None, None) => format!("`{command_name} --help` lists the flags"),
+    };
+    let message = if found.has_subcommands() {
+        format!("`{command_name} {word}` is not a command")
+    } else {
+        format!("`{command_name}` does not take `{word}`")
+    };
+    (message, Some(hint))
+}
+
+/// The hint of the row for a command of another tool, whose name is the first `count` of these `words`.
+fn of_row(here: Here, words: &[&str], count: usize, flags: &[String], cli: &Command) -> String {
+    match here {
+        Here::Run(command, why) => {
+            let flags = known(flags, command, cli);
+            let command = filled(command, words, count, &flags);
+            let end = if why.is_empty() { "" } else { ": " };
+            format!("run `{command}`{end}{why}")
+        }
+        Here::Hint(hint) => hint.to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The `flags` by the names that they have here; none if the command lacks one of them.
+fn known(flags: &[String], command: &str, cli: &Command) -> Vec<String> {
+    let Some((_, words)) = command.rsplit_once("rscaffold ") else {
+        return Vec::new();
+    };
+    let words: Vec<_> = words.split(' ').map(str::to_owned).collect();
+    let (_, command) = typed_command(cli, &words);
+    let mut known = Vec::new();
+    for flag in flags {
+        let typed = name(flag);
+        let long = match here(typed) {
+            Some(Here::Flag(long)) => format!("--{long}"),
+            _ => typed.to_owned(),
+        };
+        let mut of_command = command.get_arguments().filter_map(|there| there.get_long());
+        if flag.starts_with('-') && !of_command.any(|there| long == format!("--{there}")) {
+            return Vec::new();
+        }
+        known.push(flag.replacen(typed, &long, 1));
+    }
+    known
+}
+
+/// The message and the hint for a flag that the command does not have.
+fn unknown_flag(
+    argument: &str,
+    error: &clap::Error,
+    typed: &[String],
+    cli: &Command,
+) -> (String, Option<String>) {
+    let flag = name(argument);
+    let (path, _) = typed_command(cli, typed);
+    let command = shown(&typed[..path]);
+    let row = here(flag);
+    let long = match row {
+        Some(Here::Flag(long)) => long,
+        _ => flag.trim_start_matches('-'),
+    };
+    let commands = commands_with(cli, long).join("`, `");
+    let similar = text_of(error, ContextKind::SuggestedArg).map(name);
+    let similar =
+        similar.filter(|flag| !commands_with(cli, flag.trim_start_matches('-')).is_empty());
+    let hint = match (row, Feature::from_str(long, true), similar) {
+        (Some(Here::Hint(hint)), ..) => hint.to_owned(),
+        (_, Ok(feature), _) => format!("`rscaffold edit --enable {feature}` adds the feature"),
+        _ if !commands.is_empty() => format!("`--{long}` is a flag of `{commands}`"),
+        (None, _, Some(similar)) => format!("a similar flag is `{similar}`"),
+        _ => format!("`{command} --help` lists the flags"),
+    };
+    (format!("`{flag}` is not a flag of `{command}`"), Some(hint))
+}
+
+/// How many of the words `typed` name a command, and this command.
+fn typed_command<'a>(cli: &'a Command, typed: &[String]) -> (usize, &'a Command) {
+    let (mut count, mut command) = (0, cli);
+    while let Some(below) = typed
+        .get(count)
+        .and_then(|word| command.find_subcommand(word))
+    {
+        (count, command) = (count + 1, below);
+    }
+    (count, command)
+}
+
+/// The command of these words, as a user types it.
+fn shown(words: &[String]) -> String {
+    [&["rscaffold".to_owned()], words].concat().join(" ")
+}
+
+/// The name of a flag, without its value.
+fn name(argument: &str) -> &str {
+    argument.split([' ', '=', '[']).next().unwrap_or(argument)
+}
+
+/// The command with a similar name.
+fn suggested(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::SuggestedSubcommand)? {
+        ContextValue::Strings(names) => names.first().map(String::as_str),
+        ContextValue::String(name) => Some(name),
+        _ => None,
+    }
+}
+
+/// A text in the context of an error.
+fn text_of(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The commands whose help shows this flag, such as `create api`.
+fn commands_with(cli: &Command, flag: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    for command in cli.get_subcommands() {
+        let has_flag = (command.get_arguments())
+            .any(|argument| argument.get_long() == Some(flag) && !argument.is_hide_set());
+        if has_flag {
+            commands.push(command.get_name().to_owned());
+        }
+        let below = commands_with(command, flag).into_iter();
+        commands.extend(below.map(|name| format!("{} {name}", command.get_name())));
+    }
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Cli, *};
+    use crate::{command::other_tools::TYPED, hint::hint};
+
+    /// The error and the hint that the user gets for `arguments`.
+    fn refused(arguments: &str) -> (String, String) {
+        let typed: Vec<_> = arguments.split(' ').map(str::to_owned).collect();
+        let words = ["rscaffold".to_owned()].into_iter().chain(typed.clone());
+        let error = Cli::parser().try_get_matches_from(words).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{arguments}");
+        let error = refusal(&error, &typed, &Cli::parser()).expect(arguments);
+        let hint = hint(&error).unwrap_or_default().to_owned();
+        (error.to_string(), hint)
+    }
+
+    #[test]
+    fn a_flag_of_another_command_gets_a_hint_with_the_command() {
+        for (arguments, expected) in [
+            (
+                "init --image=nginx",
+                "`--image` is a flag of `create api`, `create controller`",
+            ),
+            (
+                "edit --conversion",
+                "`--conversion` is a flag of `create api`, `create webhook`, `delete webhook`",
+            ),
+            (
+                "create api --owner=me",
+                "`--owner` is a flag of `init`, `edit`",
+            ),
+            (
+                "create api --validation",
+                "`--programmatic-validation` is a flag of `create webhook`, `delete webhook`",
+            ),
+            (
+                "edit --helm",
+                "`rscaffold edit --enable helm` adds the feature",
+            ),
+            (
+                "create api --domian=com",
+                "`rscaffold create api --help` lists the flags",
+            ),
+            ("init --domian=com", "a similar flag is `--domain`"),
+            // A hidden flag of kubebuilder is similar.
+            ("init --mak", "`rscaffold init --help` lists the flags"),
+            (
+                "init --namespace x",
+                "set `namespace` in `PROJECT`, then run `rscaffold apply`",
+            ),
+        ] {
+            let (error, hint) = refused(arguments);
+            assert_eq!(hint, expected, "{arguments}: {error}");
+        }
+        let (error, _) = refused("init --domian=com");
+        assert_eq!(error, "`--domian` is not a flag of `rscaffold init`");
+    }
+
+    #[test]
+    fn a_flag_of_kubebuilder_gets_no_similar_flag() {
+        let unknown = TYPED.iter().filter(|(_, here)| *here == Here::Unknown);
+        for (flag, _) in unknown {
+            for command in ["init", "edit", "create api", "create webhook", "delete api"] {
+                let (_, hint) = refused(&format!("{command} {flag}=x"));
+                assert_eq!(
+                    hint,
+                    format!("`rscaffold {command} --help` lists the flags")
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_command_gets_the_command_to_type() {
+        for (arguments, error, hint) in [
+            (
+                "init my-operator --domain com",
+                "`rscaffold init` does not take `my-operator`",
+                "run `mkdir my-operator && cd my-operator && rscaffold init --domain com`: a \
+                 project starts in the current folder",
+            ),
+            (
+                "create api --group web Page",
+                "`rscaffold create api` does not take `Page`",
+                "run `rscaffold create api --version <VERSION> --kind Page --group web`: it adds a \
+                 kind with its types, CRD and controller",
+            ),
+            (
+                "create Page -g web",
+                "`rscaffold create Page` is not a command",
+                "run `rscaffold create api --version <VERSION> --kind Page --group web`: it adds a \
+                 kind with its types, CRD and controller",
+            ),
+            (
+                "create webhok",
+                "`rscaffold create webhok` is not a command",
+                "a similar command is `rscaffold create webhook`",
+            ),
+            (
+                "new a --lib",
+                "`rscaffold new` is not a command",
+                "run `mkdir a && cd a && rscaffold init`: a project starts in the current folder",
+            ),
+            (
+                "frobnicate",
+                "`rscaffold frobnicate` is not a command",
+                "`rscaffold --help` lists the commands",
+            ),
+            (
+                "apply now",
+                "`rscaffold apply` does not take `now`",
+                "`rscaffold apply --help` lists the flags",
+            ),
+        ] {
+            let expected = (error.to_owned(), hint.to_owned());
+            assert_eq!(refused(arguments), expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_bad_value_is_refused_with_its_flag_and_the_reason() {
+        for (arguments, error, hint) in [
+            (
+                "init --domain=Foo",
+                "invalid value for `--domain`: `Foo` is not a domain: `F` is not allowed, only \
+                 lower-case letters, digits, `.` and `-`, as in `foo`",
+                "",
+            ),
+            (
+                "init --license mits",
+                "invalid value for `--license`: `mits` is not one of `apache2`, `mit`, `none`",
+                "a similar value is `mit`",
+            ),
+            (
+                "create api --controller=maybe",
+                "invalid value for `--controller`: `maybe` is not one of `true`, `false`",
+                "",
+            ),
+            (
+                "edit --on-conflict=mine:Makefile",
+                "invalid value for `--on-conflict`: `mine` is not one of `abort`, `ours`, \
+                 `theirs`, `markers`",
+                "",
+            ),
+            (
+                "completion csh",
+                "invalid value for `<SHELL>`: `csh` is not one of `bash`, `elvish`, `fish`, \
+                 `powershell`, `zsh`",
+                "a similar value is `zsh`",
+            ),
+            ("init --domain", "`--domain` needs a value", ""),
+        ] {
+            let expected = (error.to_owned(), hint.to_owned());
+            assert_eq!(refused(arguments), expected, "{arguments}");
+        }
+        let (error, _) = refused("version -o yaml");
+        let expected = "invalid value for `--output`: `yaml` is not one of `text`, ";
+        assert!(error.starts_with(expected), "{error}");
+    }
+
+    #[test]
+    fn clap_says_what_is_missing() {
+        let error = Cli::parser()
+            .try_get_matches_from(["rscaffold", "apply", "--rebuild-base", "--restore", "a"])
+            .unwrap_err();
+        assert!(refusal(&error, &[], &Cli::parser()).is_none());
+    }
+}

@@ -1,0 +1,155 @@
+//! Tests that the hint for a command of another tool is a command that works.
+
+use std::{fs, path::Path, process::Command};
+
+use rscaffold::command::other_tools::{Here, TYPED};
+use tempfile::TempDir;
+
+use crate::{
+    help::{commands, flags, help},
+    parallel::each,
+    scaffold::{program, root, run},
+};
+
+/// What a user types instead of each word in `<>`.
+const WORDS: [(&str, &str); 6] = [
+    ("<FEATURE>", "helm"),
+    ("<FILE>", "crd.yaml"),
+    ("<FOLDER>", "other"),
+    ("<GROUP>", "webapp"),
+    ("<NAME>", "library"),
+    ("<VERSION>", "v1"),
+];
+
+/// Returns a shell in `folder` with rscaffold on its path.
+fn shell(command: &str, folder: &Path) -> Command {
+    let mut shell = Command::new("sh");
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", program().parent().unwrap().display());
+    (shell.args(["-c", command]).current_dir(folder)).env("PATH", path);
+    shell
+}
+
+/// Creates a project in which each command of a row can be run: `Guestbook` has webhooks, `Page` has nothing, `Poem` has
+/// two versions.
+fn project(folder: &Path) {
+    run(&mut shell(
+        "rscaffold init --domain com --runtime vendored --project-name guestbook && \
+         rscaffold create api --group webapp --version v1 --kind Guestbook && \
+         rscaffold create webhook --group webapp --version v1 --kind Guestbook --defaulting && \
+         rscaffold create api --group webapp --version v1 --kind Page --controller=false && \
+         rscaffold create api --group webapp --version v1 --kind Poem && \
+         rscaffold create api --group webapp --version v2 --kind Poem",
+        folder,
+    ));
+    let crd = root().join("tests/crds/notes.yaml");
+    fs::copy(crd, folder.join("crd.yaml")).unwrap();
+}
+
+/// Returns the kind that fits a command of a row.
+fn kind(command: &str) -> &'static str {
+    match command {
+        command if command.contains("create controller") => "Page",
+        command if command.contains("--conversion") => "Poem",
+        command if command.contains("create api") => "Letter",
+        _ => "Guestbook",
+    }
+}
+
+/// Returns each command that users type, with what does it here.
+fn typed() -> Vec<(String, Here)> {
+    let mut typed = Vec::new();
+    for (row, here) in TYPED.iter().filter(|(row, _)| !row.starts_with('-')) {
+        let mut all = vec![String::new()];
+        for names in row.split(' ') {
+            let longer = all.iter().flat_map(|start| {
+                names
+                    .split('|')
+                    .map(move |name| format!("{start} {name}").trim_start().to_owned())
+            });
+            all = longer.collect();
+        }
+        typed.extend(all.into_iter().map(|words| (words, *here)));
+    }
+    typed
+}
+
+#[test]
+fn each_hint_for_a_command_of_another_tool_is_a_command_that_works() {
+    let base = TempDir::new().unwrap();
+    project(base.path());
+    let go = root().join("tests/go");
+    each(&typed(), |(words, here)| {
+        let Here::Run(command, _) = here else {
+            return;
+        };
+        let top = TempDir::new().unwrap();
+        let folder = top.path().join("guestbook");
+        let is_new = command.contains("rscaffold init");
+        if is_new {
+            fs::create_dir(&folder).unwrap();
+        } else {
+            run(Command::new("cp").arg("-r").arg(base.path()).arg(&folder));
+        }
+        // What the row has a place for is typed as words after the command.
+        let mut places: Vec<_> = command
+            .split(' ')
+            .filter(|word| word.starts_with('<'))
+            .collect();
+        places.retain(|place| *place != "<TYPED>");
+        places.dedup();
+        let mut given = words.clone();
+        for place in places {
+            let word = WORDS.iter().find(|(name, _)| *name == place);
+            let word = word.map_or(kind(command), |(_, word)| word);
+            let word = match (word, command.contains("--from")) {
+                ("other", true) => go.to_str().unwrap(),
+                ("v1", _) if command.contains("--conversion") => "v2",
+                (word, _) => word,
+            };
+            given = format!("{given} {word}");
+        }
+        if is_new && !command.contains("--from") {
+            given += " --domain com";
+        }
+        let output = shell(&format!("rscaffold {given}"), &folder)
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{given}: {printed}");
+        let hint = printed
+            .split_once("\nhint: run `")
+            .and_then(|(_, rest)| rest.split_once('`'));
+        let (hint, _) = hint.unwrap_or_else(|| panic!("{given}: {printed}"));
+        assert!(!hint.contains('<'), "{given}: {hint}");
+        let hint = hint.replace("make ", "make --dry-run ");
+        run(&mut shell(&hint, &folder));
+    });
+}
+
+#[test]
+fn each_flag_that_a_hint_names_exists() {
+    let mut known = Vec::new();
+    for command in commands("") {
+        for flag in flags(&help(&command)).into_keys() {
+            known.extend(flag.split([' ', ',', '[']).map(str::to_owned));
+        }
+    }
+    for (typed, here) in TYPED {
+        let hint = match here {
+            Here::Flag(flag) => format!("`--{flag}`"),
+            Here::Hint(hint) | Here::Run(_, hint) | Here::Image(hint) => hint.to_owned(),
+            _ => continue,
+        };
+        for code in hint.split('`').skip(1).step_by(2) {
+            let words = code.split([' ', '=']).filter(|word| word.starts_with("--"));
+            for flag in words {
+                assert!(known.iter().any(|known| known == flag), "{typed}: {flag}");
+            }
+            if let Some(command) = code.strip_prefix("rscaffold ") {
+                let words = command.split(' ').take_while(|word| !word.starts_with('-'));
+                help(&words.collect::<Vec<_>>().join(" "));
+            }
+        }
+    }
+}
