@@ -23,7 +23,7 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 21] = [
+const DOCUMENTS: [&str; 22] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
