@@ -16,7 +16,7 @@ use super::{
     read::{Crd, CrdVersion},
     schema::{self, Schema, object},
 };
-use crate::rust::RustType;
+use crate::{names::in_rust, rust::RustType};
 
 /// Names that a types file uses for other things, so a generated type cannot have them. Generated names begin with the
 /// kind, so such a conflict is rare.
@@ -57,10 +57,10 @@ const TAKEN: [&str; 32] = [
 
 /// Lowers the schema of `version` to types.
 pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowered {
-    let kind = crd.kind.as_str();
-    let own = ["", "Spec", "Status"].map(|end| format!("{kind}{end}"));
+    let start = in_rust(&crd.kind);
+    let own = ["", "Spec", "Status"].map(|end| format!("{start}{end}"));
     let mut lower = Lower {
-        kind,
+        kind: &start,
         purpose,
         slots: Vec::new(),
         types: BTreeMap::new(),
@@ -111,6 +111,7 @@ impl TypeWithSchema {
 }
 
 struct Lower<'a> {
+    /// The kind in Rust, with which the names of its types begin.
     kind: &'a str,
     purpose: Purpose,
     /// The types in the order of the file. A slot is `None` until its type is complete, because inner types are lowered

@@ -45,7 +45,8 @@ pub(super) fn losses(crd: &Crd, version: &CrdVersion) -> Vec<Loss> {
     let has_status = !version.schema["properties"]["status"].is_null();
     let subresources = &version.subresources;
     if has_status && subresources.status.is_none() {
-        let what = "it becomes a subresource, so only requests to the subresource change it";
+        let what = "the subresource `status` is added, because kube supports a status only with it: the API server \
+            ignores the status in other requests";
         losses.push(Loss::new("status", what));
     }
     if subresources.scale.is_some() && !has_status && subresources.status.is_none() {
@@ -55,7 +56,19 @@ pub(super) fn losses(crd: &Crd, version: &CrdVersion) -> Vec<Loss> {
         ));
     }
     if let Some(kind) = &crd.list_kind {
-        let what = format!("the kind of its lists is `{}List`, not `{kind}`", crd.kind);
+        let what = format!("`listKind` is `{}List` instead of `{kind}`: kube cannot set it", crd.kind);
+        losses.push(Loss::new("", what));
+    }
+    if version.storage && !version.served {
+        let what = "`served` is true, because the project serves the version that it stores";
+        losses.push(Loss::new("", what));
+    }
+    if crd.converts && crd.versions.len() == 1 {
+        let what = "the conversion by a webhook is left out, because there is one version";
+        losses.push(Loss::new("", what));
+    }
+    for name in &crd.left_out {
+        let what = format!("the annotation `{name}` is left out: it is for the webhook of the other operator");
         losses.push(Loss::new("", what));
     }
     losses
