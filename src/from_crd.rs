@@ -256,6 +256,9 @@ impl<'a> KindFromCrd<'a> {
             }
             versions.push((resource, *version, generated.schema));
         }
+        if !versions.is_empty() {
+            files.losses.extend(crd::losses_of_all_versions(self.crd));
+        }
         if let Some(resource) = versions.first().map(|(resource, ..)| *resource)
             && project.versions(resource).count() == versions.len()
         {
@@ -403,6 +406,9 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
     if domain.is_some() || full.without(&project.domain) != *full {
         return Ok((group, domain));
     }
+    if full.as_str() == project.domain.as_str() {
+        return Ok((Group::none(), None));
+    }
     let (group, domain) = split(project, full)?;
     Ok((group, Some(domain)))
 }
@@ -442,7 +448,11 @@ fn group_of_others(project: &Project, full: &Group) -> Result<(Group, Option<Dom
             (resource.group.clone(), domain.cloned())
         });
     }
-    let short = full.without(&project.domain);
+    let short = if full.as_str() == project.domain.as_str() {
+        Group::none()
+    } else {
+        full.without(&project.domain)
+    };
     let (group, domain) = if short == *full || has_module(project, &short) {
         split(project, full)?
     } else {

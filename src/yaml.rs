@@ -1,22 +1,20 @@
 //! Reads and writes YAML. Cargo.toml gives the crate serde-saphyr the name `serde_yaml`. Outside of tests, only this
 //! module uses it.
 
-use std::{
-    borrow::Cow,
-    fmt::{self, Display},
-};
+mod names;
+
+use std::borrow::Cow;
 
 use anyhow::{Result, anyhow};
-use serde::{
-    Deserialize, Serialize,
-    de::{self, DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use serde_path_to_error::{Deserializer, Track};
 use serde_yaml::{
     DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, UserMessageFormatter,
     budget::BudgetBreach,
 };
 
+use self::names::WithNames;
 use crate::visible::visible;
 
 /// Reads the text of `file`. A string that looks like a number needs quotes, and only `true` and `false` are booleans.
@@ -53,7 +51,19 @@ where
 ///
 /// # Errors
 /// Give the line and the reason, such as too many aliases.
-pub fn documents<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
+pub fn documents(text: &str) -> Result<Vec<Value>> {
+    all(text)
+}
+
+/// Refuses a list of names in which YAML reads a name as another value, such as `required: [n]`.
+///
+/// # Errors
+/// Give the line and the value.
+pub fn check_names(text: &str) -> Result<()> {
+    all::<WithNames>(text).map(drop)
+}
+
+fn all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
     let options = serde_yaml::options! {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
         budget: serde_yaml::budget! {
@@ -75,94 +85,6 @@ pub fn documents<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
 
 /// The largest depth of lists and objects in [`documents`].
 const DEPTH: usize = 200;
-
-/// Reads any value, and refuses a list of names, such as `required: [n]`, if an entry is not a text for YAML 1.1, which
-/// kubectl reads.
-#[derive(Debug, Clone, Copy)]
-enum Names {
-    Allowed,
-    Expected,
-}
-
-/// A document in which each list of names has texts only.
-pub struct WithNames;
-
-impl<'de> Deserialize<'de> for WithNames {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Names::Allowed.deserialize(deserializer)?;
-        Ok(Self)
-    }
-}
-
-impl Names {
-    fn scalar<E: de::Error>(self, value: impl Display) -> Result<(), E> {
-        match self {
-            Self::Allowed => Ok(()),
-            Self::Expected => Err(E::custom(format!(
-                "YAML reads this name as `{value}`: put it in quotes"
-            ))),
-        }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Names {
-    type Value = ();
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Names {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<(), E> {
-        self.scalar(value)
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<(), E> {
-        self.scalar(value)
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<(), E> {
-        self.scalar(value)
-    }
-
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<(), E> {
-        self.scalar(value)
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
-        self.scalar("null")
-    }
-
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        while entries.next_element_seed(self)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        while let Some(name) = fields.next_key::<String>()? {
-            match name.as_str() {
-                // Values, in which `required` can mean something else.
-                "default" | "enum" | "example" => _ = fields.next_value::<IgnoredAny>()?,
-                "required" | "x-kubernetes-list-map-keys" => {
-                    fields.next_value_seed(Self::Expected)?;
-                }
-                _ => fields.next_value_seed(Self::Allowed)?,
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Limits how much aliases can copy, so that every text is read in a short time.
 fn limits() -> Options {
@@ -381,7 +303,7 @@ mod tests {
             ),
             (
                 "lent: true\n<<: {}",
-                "`BOOK` line 2: merge key not allowed here",
+                "`BOOK` line 2: the merge key `<<` is not supported: write the fields in full",
             ),
             (
                 "title: a\n---\ntitle: b",

@@ -158,9 +158,7 @@ fn required(
         losses.insert(Loss::new(place, what));
     }
     for name in written.difference(&wanted) {
-        let what = format!(
-            "`{name}` is required, because the Rust type of a kind always has one"
-        );
+        let what = format!("`{name}` is required, because the Rust type of a kind always has one");
         losses.insert(Loss::new(place, what));
     }
 }

@@ -65,6 +65,7 @@ pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowere
         slots: Vec::new(),
         types: BTreeMap::new(),
         names: Unique::new(TAKEN.map(str::to_owned).into_iter().chain(own)),
+        reserved: Unique::default(),
         functions: Unique::new(Helper::ALL.map(|helper| helper.name.to_owned())),
         defaults: Vec::new(),
         helpers: BTreeSet::new(),
@@ -120,6 +121,8 @@ struct Lower<'a> {
     /// The types by their schema. Equal schemas share one type.
     types: BTreeMap<String, TypeWithSchema>,
     names: Unique,
+    /// Names that the fields of the next struct cannot have.
+    reserved: Unique,
     functions: Unique,
     defaults: Vec<DefaultFn>,
     helpers: BTreeSet<Helper>,

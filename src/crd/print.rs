@@ -215,7 +215,12 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, purpose: Purpose) ->
 
 /// A label or an annotation of the CRD.
 fn pair_of(name: &str, (key, value): (&String, &String)) -> Meta {
-    Meta::list(name, [key, value].map(|text| Meta::leaf(literal::text(text))).into())
+    Meta::list(
+        name,
+        [key, value]
+            .map(|text| Meta::leaf(literal::text(text)))
+            .into(),
+    )
 }
 
 fn column(column: &Column) -> Meta {

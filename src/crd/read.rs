@@ -6,10 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::{
-    visible::visible,
-    yaml::{self, WithNames},
-};
+use crate::{visible::visible, yaml};
 
 /// A `CustomResourceDefinition`.
 #[derive(Debug, Clone, PartialEq)]
@@ -200,9 +197,8 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
         text.len() / (1024 * 1024),
         MAX_BYTES / (1024 * 1024)
     );
-    let documents: Vec<Value> =
-        yaml::documents(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
-    yaml::documents::<WithNames>(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
+    let documents = yaml::documents(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
+    yaml::check_names(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
     let mut crds = Vec::new();
     let mut others = Vec::new();
     for document in documents {
@@ -260,7 +256,10 @@ fn are_small(versions: &[CrdVersion]) -> bool {
 /// Reads one CRD.
 fn crd(file: &str, document: Value) -> Result<Crd> {
     let name = document["metadata"]["name"].as_str().unwrap_or("?");
-    let shown = format!("the CustomResourceDefinition `{}` in `{file}`", visible(name));
+    let shown = format!(
+        "the CustomResourceDefinition `{}` in `{file}`",
+        visible(name)
+    );
     let version = document["apiVersion"].as_str().unwrap_or("");
     ensure!(
         version == "apiextensions.k8s.io/v1",
@@ -272,13 +271,14 @@ fn crd(file: &str, document: Value) -> Result<Crd> {
     let deserializer = serde_path_to_error::Deserializer::new(document, &mut track);
     let Manifest {
         mut metadata,
-        spec: Spec {
-            group,
-            names,
-            scope,
-            mut versions,
-            conversion,
-        },
+        spec:
+            Spec {
+                group,
+                names,
+                scope,
+                mut versions,
+                conversion,
+            },
     } = Manifest::deserialize(deserializer).map_err(|error| {
         let (path, reason) = (track.path().to_string(), error.to_string());
         anyhow!("{shown}, `{}`: {}", visible(&path), visible(&reason))

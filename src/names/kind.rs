@@ -170,7 +170,8 @@ mod tests {
     use super::*;
 
     fn error(text: &str) -> String {
-        text.parse::<Kind>().unwrap_err().to_string()
+        let usual = text.parse::<Kind>().and_then(|kind| kind.ensure_usual());
+        usual.unwrap_err().to_string()
     }
 
     #[test]
@@ -300,6 +301,24 @@ mod tests {
 
     fn kind(text: &str) -> Kind {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_kind_of_a_crd_may_be_in_lower_case_or_have_dashes() {
+        for (text, in_rust, module) in [
+            ("postgresql", "Postgresql", "postgresql"),
+            ("guest-book", "GuestBook", "guest_book"),
+            ("Guest-Book", "GuestBook", "guest_book"),
+            ("HTTPRoute", "HTTPRoute", "http_route"),
+        ] {
+            assert_eq!(kind(text).in_rust(), in_rust);
+            assert_eq!(kind(text).module(), module);
+        }
+        for text in ["guest-", "-book", "guest_book"] {
+            assert!(text.parse::<Kind>().is_err(), "{text}");
+        }
+        assert!(kind("option").is_taken(false));
+        assert_eq!(kind("option").type_in("shop"), "ShopOption");
     }
 
     #[test]

@@ -69,12 +69,9 @@ fn check_project(text: &str) -> Result<()> {
 }
 
 impl Group {
-    /// The group without `domain`, if it ends with `domain`: `webapp` of `webapp.com`, and no group for `domain` itself.
+    /// The group without `domain`, if it ends with `domain`: `webapp` of `webapp.com`.
     #[must_use]
     pub fn without(&self, domain: &Domain) -> Self {
-        if self.0 == domain.0 {
-            return Self::none();
-        }
         match self.0.strip_suffix(&format!(".{domain}")) {
             Some(short) => Self(short.to_owned()),
             None => self.clone(),

@@ -163,7 +163,8 @@ fn known(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
 /// Refuses a new kind that is not in upper camel case. A kind from a CRD may be.
 fn usual(resource: Resource, project: &Project) -> Result<Resource> {
     if project.versions(&resource).next().is_none() {
-        resource.kind.ensure_usual()?;
+        let usual = resource.kind.ensure_usual();
+        usual.map_err(|error| UsageError(format!("invalid value for `--kind`: {error}")))?;
     }
     Ok(resource)
 }
