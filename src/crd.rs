@@ -25,7 +25,7 @@ use self::model::Purpose;
 
 pub use self::{
     compare::{Loss, compare},
-    manifest::manifest_version,
+    manifest::{losses_of_all_versions, manifest_version},
     model::TypesCode,
     read::{Column, Crd, CrdVersion, Scale, SelectableField, Subresources, parse},
 };
@@ -53,7 +53,7 @@ pub fn generate(crd: &Crd, version: &CrdVersion, type_name: &str) -> Generated {
     let mut schema = lowered.written;
     schema["title"] = type_name.into();
     let mut losses = compare(&version.schema, &schema);
-    losses.extend(manifest::losses(crd, version));
+    losses.extend(manifest::losses(version));
     losses.sort();
     let (sample, doubts) = sample::sample(version);
     Generated {

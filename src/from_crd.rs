@@ -4,7 +4,7 @@ use std::{cmp::Reverse, str::FromStr};
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use serde::Serialize;
-use serde_json::Map;
+use serde_json::{Map, Value, json};
 
 use crate::{
     crd::{self, Crd, CrdVersion, Loss},
@@ -59,6 +59,8 @@ struct SampleFields {
 struct ManifestFields<'a> {
     singular: Option<&'a str>,
     categories: &'a [String],
+    /// YAML: the name, the labels and the annotations.
+    metadata: String,
     /// YAML: the list of versions.
     versions: String,
 }
@@ -254,7 +256,10 @@ impl<'a> KindFromCrd<'a> {
             }
             versions.push((resource, *version, generated.schema));
         }
-        if let Some((resource, ..)) = versions.first()
+        if !versions.is_empty() {
+            files.losses.extend(crd::losses_of_all_versions(self.crd));
+        }
+        if let Some(resource) = versions.first().map(|(resource, ..)| *resource)
             && project.versions(resource).count() == versions.len()
         {
             versions.sort_by_key(|(resource, ..)| {
@@ -270,6 +275,7 @@ impl<'a> KindFromCrd<'a> {
             let manifest = ManifestFields {
                 singular: self.crd.singular.as_deref(),
                 categories: &self.crd.categories,
+                metadata: yaml::as_in_manifest(&self.metadata(project, resource))?,
                 versions: yaml::as_in_manifest(&entries)?,
             };
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
@@ -279,6 +285,23 @@ impl<'a> KindFromCrd<'a> {
             }
         }
         Ok(files)
+    }
+
+    /// The metadata of the CRD of `resource`.
+    fn metadata(&self, project: &Project, resource: &Resource) -> Value {
+        let mut annotations = self.crd.annotations.clone();
+        for annotation in project.annotations(resource) {
+            let given = annotations.entry(annotation.name.to_owned());
+            given.or_insert_with(|| annotation.value.to_owned());
+        }
+        let name = format!("{}.{}", self.crd.plural, self.crd.group);
+        let mut metadata = json!({"name": name});
+        for (field, pairs) in [("annotations", &annotations), ("labels", &self.crd.labels)] {
+            if !pairs.is_empty() {
+                metadata[field] = json!(pairs);
+            }
+        }
+        metadata
     }
 
     /// A warning about served versions that have different schemas and no conversion.
@@ -383,6 +406,9 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
     if domain.is_some() || full.without(&project.domain) != *full {
         return Ok((group, domain));
     }
+    if full.as_str() == project.domain.as_str() {
+        return Ok((Group::none(), None));
+    }
     let (group, domain) = split(project, full)?;
     Ok((group, Some(domain)))
 }
@@ -422,7 +448,11 @@ fn group_of_others(project: &Project, full: &Group) -> Result<(Group, Option<Dom
             (resource.group.clone(), domain.cloned())
         });
     }
-    let short = full.without(&project.domain);
+    let short = if full.as_str() == project.domain.as_str() {
+        Group::none()
+    } else {
+        full.without(&project.domain)
+    };
     let (group, domain) = if short == *full || has_module(project, &short) {
         split(project, full)?
     } else {

@@ -20,6 +20,7 @@ pub use external::{Dependency, TypePath};
 pub use group_version_kind::GroupVersionKind;
 pub use header::Header;
 pub use image::{CommandWord, ImageName, Port, UserId};
+pub(crate) use kind::in_rust;
 pub use kind::{Identifiers, Kind};
 pub use kubernetes::{
     ControllerName, Domain, Group, LeaseName, NamespaceName, Plural, ProjectName, ShortName,

@@ -1,6 +1,8 @@
 //! Reads and writes YAML. Cargo.toml gives the crate serde-saphyr the name `serde_yaml`. Outside of tests, only this
 //! module uses it.
 
+mod names;
+
 use std::borrow::Cow;
 
 use anyhow::{Result, anyhow};
@@ -9,8 +11,10 @@ use serde_json::Value;
 use serde_path_to_error::{Deserializer, Track};
 use serde_yaml::{
     DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, UserMessageFormatter,
+    budget::BudgetBreach,
 };
 
+use self::names::WithNames;
 use crate::visible::visible;
 
 /// Reads the text of `file`. A string that looks like a number needs quotes, and only `true` and `false` are booleans.
@@ -48,10 +52,22 @@ where
 /// # Errors
 /// Give the line and the reason, such as too many aliases.
 pub fn documents(text: &str) -> Result<Vec<Value>> {
+    all(text)
+}
+
+/// Refuses a list of names in which YAML reads a name as another value, such as `required: [n]`.
+///
+/// # Errors
+/// Give the line and the value.
+pub fn check_names(text: &str) -> Result<()> {
+    all::<WithNames>(text).map(drop)
+}
+
+fn all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
     let options = serde_yaml::options! {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
         budget: serde_yaml::budget! {
-            max_depth: 200,
+            max_depth: DEPTH,
             max_nodes: 500_000,
             max_events: 2_000_000,
         },
@@ -61,11 +77,14 @@ pub fn documents(text: &str) -> Result<Vec<Value>> {
     };
     serde_yaml::from_multiple_with_options(text, options).map_err(|error| {
         let line = error.location().map_or(1, |location| location.line());
-        let reason = error.without_snippet().to_string();
-        let reason = reason.lines().next().unwrap_or_default();
-        anyhow!("line {line} cannot be read: {}", visible(reason))
+        let reason = reason(error.without_snippet());
+        let first = reason.lines().next().unwrap_or_default();
+        anyhow!("line {line} cannot be read: {}", visible(first))
     })
 }
+
+/// The largest depth of lists and objects in [`documents`].
+const DEPTH: usize = 200;
 
 /// Limits how much aliases can copy, so that every text is read in a short time.
 fn limits() -> Options {
@@ -106,8 +125,16 @@ fn reason(error: &Error) -> Cow<'_, str> {
     let list = |names: &[&str]| format!("`{}`", names.join("`, `"));
     match error {
         Error::AliasReplayLimitExceeded { .. } => "its aliases repeat too much text".into(),
+        Error::Budget {
+            breach: BudgetBreach::Depth { .. },
+            ..
+        } => format!("more than {DEPTH} lists and objects are inside of each other").into(),
+        Error::Budget { .. } => "it has too many values".into(),
         Error::DuplicateMappingKey { .. } => "this field occurs twice".into(),
         Error::InvalidBooleanStrict { .. } => "it must be `true` or `false`".into(),
+        Error::MergeKeyNotAllowed { .. } => {
+            "the merge key `<<` is not supported: write the fields in full".into()
+        }
         Error::NullIntoString { .. } => "it has no value".into(),
         Error::QuotingRequired { value, .. } => {
             format!("`{value}` needs quotes: `'{value}'`").into()
@@ -276,7 +303,7 @@ mod tests {
             ),
             (
                 "lent: true\n<<: {}",
-                "`BOOK` line 2: merge key not allowed here",
+                "`BOOK` line 2: the merge key `<<` is not supported: write the fields in full",
             ),
             (
                 "title: a\n---\ntitle: b",

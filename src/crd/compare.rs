@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::schema::{OF_EVERY_KIND, Schema, normal, numbers, object};
+use super::schema::{OF_EVERY_KIND, Schema, normal, numbers, object, texts};
 use crate::visible::visible;
 
 /// A difference between a CRD and the generated code.
@@ -48,8 +48,12 @@ impl fmt::Display for Loss {
 /// Lists the differences of `written` from `wanted`. Ignores what kube adds to every kind: a title, and a nullable
 /// status.
 pub fn compare(wanted: &Value, written: &Value) -> Vec<Loss> {
+    let (wanted, mut written) = (root(wanted), root(written));
+    if !wanted.contains_key("title") {
+        written.remove("title");
+    }
     let mut losses = BTreeSet::new();
-    schemas("", &root(wanted), &root(written), &mut losses);
+    schemas("", &wanted, &written, &mut losses);
     losses.into_iter().collect()
 }
 
@@ -57,7 +61,6 @@ pub fn compare(wanted: &Value, written: &Value) -> Vec<Loss> {
 /// `metadata`, which the API server defines, and the additions of kube.
 fn root(of_kind: &Value) -> Schema {
     let mut schema = object(numbers(normal(of_kind.clone())));
-    schema.remove("title");
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         fields.retain(|name, field| !is_usual(name, field));
         if let Some(Value::Object(status)) = fields.get_mut("status") {
@@ -65,12 +68,6 @@ fn root(of_kind: &Value) -> Schema {
         }
         if fields.is_empty() {
             schema.remove("properties");
-        }
-    }
-    if let Some(Value::Array(names)) = schema.get_mut("required") {
-        names.retain(|name| !OF_EVERY_KIND.iter().any(|usual| name == usual));
-        if names.is_empty() {
-            schema.remove("required");
         }
     }
     schema
@@ -104,6 +101,7 @@ fn schemas(place: &str, wanted: &Schema, written: &Schema, losses: &mut BTreeSet
                     losses,
                 );
             }
+            ("required", wanted, written) => required(place, wanted, written, losses),
             ("items", Some(Value::Object(wanted)), Some(Value::Object(written))) => {
                 schemas(&format!("{place}[]"), wanted, written, losses);
             }
@@ -111,7 +109,7 @@ fn schemas(place: &str, wanted: &Schema, written: &Schema, losses: &mut BTreeSet
                 schemas(&join(place, "*"), wanted, written, losses);
             }
             (keyword, wanted, written) => {
-                losses.insert(Loss::new(place, why(keyword, wanted, written)));
+                losses.insert(Loss::new(place, why(place, keyword, wanted, written)));
             }
         }
     }
@@ -124,6 +122,10 @@ fn properties(place: &str, wanted: &Schema, written: &Schema, losses: &mut BTree
         match (wanted.get(name), written.get(name)) {
             (Some(Value::Object(wanted)), Some(Value::Object(written))) => {
                 schemas(&inner, wanted, written, losses);
+            }
+            (Some(_), None) if place.is_empty() && OF_EVERY_KIND.contains(&name.as_str()) => {
+                let what = "its schema is left out: kube has none for this field";
+                losses.insert(Loss::new(&inner, what));
             }
             (Some(_), None) => _ = losses.insert(Loss::new(&inner, "the field is left out")),
             (None, Some(_)) => {
@@ -138,6 +140,29 @@ fn properties(place: &str, wanted: &Schema, written: &Schema, losses: &mut BTree
     }
 }
 
+/// Compares which fields are required.
+fn required(
+    place: &str,
+    wanted: Option<&Value>,
+    written: Option<&Value>,
+    losses: &mut BTreeSet<Loss>,
+) {
+    let [wanted, written] = [wanted, written].map(|names| texts(names).collect::<BTreeSet<_>>());
+    for name in wanted.difference(&written) {
+        let reason = match *name {
+            "status" if place.is_empty() => "the Rust type of a kind never requires one",
+            name if place.is_empty() && OF_EVERY_KIND.contains(&name) => "each object has it",
+            _ => "the schema has no such field",
+        };
+        let what = format!("`{}` is not required: {reason}", visible(name));
+        losses.insert(Loss::new(place, what));
+    }
+    for name in written.difference(&wanted) {
+        let what = format!("`{name}` is required, because the Rust type of a kind always has one");
+        losses.insert(Loss::new(place, what));
+    }
+}
+
 pub(super) fn join(place: &str, name: &str) -> String {
     match place {
         "" => name.to_owned(),
@@ -146,17 +171,15 @@ pub(super) fn join(place: &str, name: &str) -> String {
 }
 
 /// Describes a difference in `keyword`, with its reason.
-fn why(keyword: &str, wanted: Option<&Value>, written: Option<&Value>) -> String {
+fn why(place: &str, keyword: &str, wanted: Option<&Value>, written: Option<&Value>) -> String {
     let reason = match (keyword, wanted, written) {
-        ("required", _, Some(names)) if names == &serde_json::json!(["spec"]) => {
-            return "`spec` is required, because the Rust type of a kind always has one".to_owned();
-        }
-        ("required", _, _) => "the controller sets the status of an object only after its creation",
         ("allOf" | "anyOf" | "oneOf" | "not", Some(_), None) => {
             "kube would move the properties and types that it contains"
         }
         ("uniqueItems", _, _) => "kube removes it",
-        ("description", _, _) => "rustdoc would treat its Markdown as code",
+        ("description", _, _) => "a doc comment cannot have this text",
+        ("title", _, _) => "kube writes the name of the Rust type",
+        (_, Some(_), None) if place.is_empty() => "no attribute of kube can set it for the object",
         (_, Some(_), None) => "no Rust attribute can set it for a type in a list or a map",
         (_, _, _) => "kube writes it this way",
     };

@@ -16,7 +16,7 @@ use super::{
     read::{Crd, CrdVersion},
     schema::{self, Schema, object},
 };
-use crate::rust::RustType;
+use crate::{names::in_rust, rust::RustType};
 
 /// Names that a types file uses for other things, so a generated type cannot have them. Generated names begin with the
 /// kind, so such a conflict is rare.
@@ -57,14 +57,15 @@ const TAKEN: [&str; 32] = [
 
 /// Lowers the schema of `version` to types.
 pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowered {
-    let kind = crd.kind.as_str();
-    let own = ["", "Spec", "Status"].map(|end| format!("{kind}{end}"));
+    let start = in_rust(&crd.kind);
+    let own = ["", "Spec", "Status"].map(|end| format!("{start}{end}"));
     let mut lower = Lower {
-        kind,
+        kind: &start,
         purpose,
         slots: Vec::new(),
         types: BTreeMap::new(),
         names: Unique::new(TAKEN.map(str::to_owned).into_iter().chain(own)),
+        reserved: Unique::default(),
         functions: Unique::new(Helper::ALL.map(|helper| helper.name.to_owned())),
         defaults: Vec::new(),
         helpers: BTreeSet::new(),
@@ -111,6 +112,7 @@ impl TypeWithSchema {
 }
 
 struct Lower<'a> {
+    /// The kind in Rust, with which the names of its types begin.
     kind: &'a str,
     purpose: Purpose,
     /// The types in the order of the file. A slot is `None` until its type is complete, because inner types are lowered
@@ -119,6 +121,8 @@ struct Lower<'a> {
     /// The types by their schema. Equal schemas share one type.
     types: BTreeMap<String, TypeWithSchema>,
     names: Unique,
+    /// Names that the fields of the next struct cannot have.
+    reserved: Unique,
     functions: Unique,
     defaults: Vec<DefaultFn>,
     helpers: BTreeSet<Helper>,

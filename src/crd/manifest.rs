@@ -7,6 +7,7 @@ use super::{
     read::{Crd, CrdVersion},
     schema::with_inner,
 };
+use crate::visible::visible;
 
 /// Returns the entry of a version in the manifest of its CRD. `schema` is the schema that kube generates.
 pub fn manifest_version(version: &CrdVersion, schema: Value, served: bool, stored: bool) -> Value {
@@ -40,12 +41,13 @@ fn floats(schema: Value) -> Value {
 }
 
 /// The differences between `version` and the generated code outside of the schema.
-pub(super) fn losses(crd: &Crd, version: &CrdVersion) -> Vec<Loss> {
+pub(super) fn losses(version: &CrdVersion) -> Vec<Loss> {
     let mut losses = Vec::new();
     let has_status = !version.schema["properties"]["status"].is_null();
     let subresources = &version.subresources;
     if has_status && subresources.status.is_none() {
-        let what = "it becomes a subresource, so only requests to the subresource change it";
+        let what = "the subresource `status` is added, because kube supports a status only with it: the API server \
+            ignores the status in other requests";
         losses.push(Loss::new("status", what));
     }
     if subresources.scale.is_some() && !has_status && subresources.status.is_none() {
@@ -54,8 +56,33 @@ pub(super) fn losses(crd: &Crd, version: &CrdVersion) -> Vec<Loss> {
             "the subresource `scale` is left out: kube supports it only together with a status",
         ));
     }
+    if version.storage && !version.served {
+        let what = "`served` is true, because the project serves the version that it stores";
+        losses.push(Loss::new("", what));
+    }
+    losses
+}
+
+/// The differences between `crd` and the generated code that are in no version.
+pub fn losses_of_all_versions(crd: &Crd) -> Vec<Loss> {
+    let mut losses = Vec::new();
     if let Some(kind) = &crd.list_kind {
-        let what = format!("the kind of its lists is `{}List`, not `{kind}`", crd.kind);
+        let what = format!(
+            "`listKind` is `{}List` instead of `{}`: kube cannot set it",
+            visible(&crd.kind),
+            visible(kind)
+        );
+        losses.push(Loss::new("", what));
+    }
+    if crd.converts && crd.versions.len() == 1 {
+        let what = "the conversion by a webhook is left out, because there is one version";
+        losses.push(Loss::new("", what));
+    }
+    for name in &crd.left_out {
+        let what = format!(
+            "the annotation `{}` is left out: it is for the webhook of the other operator",
+            visible(name)
+        );
         losses.push(Loss::new("", what));
     }
     losses

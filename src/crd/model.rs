@@ -24,6 +24,8 @@ pub struct TypesCode {
     pub spec_head: String,
     /// The last lines of the attribute `kube`, without names.
     pub kube: String,
+    /// The names of the annotations that these lines set.
+    pub annotations: Vec<String>,
     /// The rest of the spec, and everything else in the file.
     pub items: String,
 }

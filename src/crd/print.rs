@@ -11,7 +11,7 @@ use super::{
     model::{Field, Helper, Item, Lowered, Purpose, Shape, TypesCode, Variant},
     read::{Column, Crd, CrdVersion},
 };
-use crate::rust::{Attribute, Meta, one_or_several};
+use crate::rust::{Attribute, Meta, literal, one_or_several};
 
 /// The code of the types.
 pub(super) fn print(
@@ -42,6 +42,7 @@ pub(super) fn print(
         imports: imports(lowered, purpose),
         spec_head,
         kube: kube(crd, version, lowered, purpose),
+        annotations: crd.annotations.keys().cloned().collect(),
         items: items.join("\n\n"),
     }
 }
@@ -180,6 +181,9 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, purpose: Purpose) ->
     if purpose == Purpose::Define {
         metas.extend((crd.singular.iter()).map(|name| Meta::text("singular", name)));
         metas.extend((crd.categories.iter()).map(|name| Meta::text("category", name)));
+        let [labels, annotations] = [(&crd.labels, "label"), (&crd.annotations, "annotation")]
+            .map(|(pairs, name)| pairs.iter().map(move |pair| pair_of(name, pair)));
+        metas.extend(labels.chain(annotations));
     }
     if lowered.root.no_spec {
         metas.push(Meta::leaf("no_spec"));
@@ -207,6 +211,16 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, purpose: Purpose) ->
     let rules = lowered.root.rules.iter();
     lines.extend(rules.map(|rule| format!("    validation = {rule}")));
     lines.join(",\n")
+}
+
+/// A label or an annotation of the CRD.
+fn pair_of(name: &str, (key, value): (&String, &String)) -> Meta {
+    Meta::list(
+        name,
+        [key, value]
+            .map(|text| Meta::leaf(literal::text(text)))
+            .into(),
+    )
 }
 
 fn column(column: &Column) -> Meta {

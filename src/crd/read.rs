@@ -1,5 +1,7 @@
 //! Reads `CustomResourceDefinition`s from YAML.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -23,6 +25,12 @@ pub struct Crd {
     pub short_names: Vec<String>,
     /// Its categories, such as `all`: kubectl lists the kinds of a category together.
     pub categories: Vec<String>,
+    /// The annotations that the project does not take, and that matter to whom has the CRD.
+    pub left_out: Vec<String>,
+    /// The labels of the CRD.
+    pub labels: BTreeMap<String, String>,
+    /// The annotations of the CRD that the project takes.
+    pub annotations: BTreeMap<String, String>,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
     /// Whether a webhook converts between its versions.
@@ -121,6 +129,28 @@ pub struct Scale {
 }
 
 #[derive(Deserialize)]
+struct Manifest {
+    #[serde(default, deserialize_with = "nullable")]
+    metadata: Metadata,
+    spec: Spec,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default, deserialize_with = "nullable")]
+    labels: BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "nullable")]
+    annotations: BTreeMap<String, String>,
+}
+
+/// The annotations that a tool has added to the CRD, or that the project sets itself.
+const OF_TOOLS: [&str; 3] = [
+    "controller-gen.kubebuilder.io/version",
+    "kube-manager/conversion",
+    "kubectl.kubernetes.io/last-applied-configuration",
+];
+
+#[derive(Deserialize)]
 struct Spec {
     group: String,
     names: NamesOfKind,
@@ -168,6 +198,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
         MAX_BYTES / (1024 * 1024)
     );
     let documents = yaml::documents(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
+    yaml::check_names(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
     let mut crds = Vec::new();
     let mut others = Vec::new();
     for document in documents {
@@ -223,9 +254,12 @@ fn are_small(versions: &[CrdVersion]) -> bool {
 }
 
 /// Reads one CRD.
-fn crd(file: &str, mut document: Value) -> Result<Crd> {
-    let name = visible(document["metadata"]["name"].as_str().unwrap_or("?"));
-    let shown = format!("the CustomResourceDefinition `{name}` in `{file}`");
+fn crd(file: &str, document: Value) -> Result<Crd> {
+    let name = document["metadata"]["name"].as_str().unwrap_or("?");
+    let shown = format!(
+        "the CustomResourceDefinition `{}` in `{file}`",
+        visible(name)
+    );
     let version = document["apiVersion"].as_str().unwrap_or("");
     ensure!(
         version == "apiextensions.k8s.io/v1",
@@ -234,18 +268,25 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         visible(version)
     );
     let mut track = serde_path_to_error::Track::new();
-    let fields = document["spec"].take();
-    let deserializer = serde_path_to_error::Deserializer::new(fields, &mut track);
-    let Spec {
-        group,
-        names,
-        scope,
-        mut versions,
-        conversion,
-    } = Spec::deserialize(deserializer).map_err(|error| {
+    let deserializer = serde_path_to_error::Deserializer::new(document, &mut track);
+    let Manifest {
+        mut metadata,
+        spec:
+            Spec {
+                group,
+                names,
+                scope,
+                mut versions,
+                conversion,
+            },
+    } = Manifest::deserialize(deserializer).map_err(|error| {
         let (path, reason) = (track.path().to_string(), error.to_string());
-        anyhow!("{shown}, `spec.{}`: {}", visible(&path), visible(&reason))
+        anyhow!("{shown}, `{}`: {}", visible(&path), visible(&reason))
     })?;
+    (metadata.annotations).retain(|name, _| !OF_TOOLS.contains(&name.as_str()));
+    let mut left_out: Vec<_> = metadata.annotations.keys().cloned().collect();
+    left_out.retain(|name| name.starts_with("cert-manager.io/inject-"));
+    (metadata.annotations).retain(|name, _| !left_out.contains(name));
     ensure!(
         matches!(scope.as_str(), "Namespaced" | "Cluster"),
         "{shown} has the scope `{}`, which must be `Namespaced` or `Cluster`",
@@ -277,6 +318,9 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         list_kind: unusual(names.list_kind, &format!("{}List", names.kind)),
         short_names: names.short_names,
         categories: names.categories,
+        left_out,
+        labels: metadata.labels,
+        annotations: metadata.annotations,
         namespaced: scope == "Namespaced",
         converts: conversion["strategy"] == "Webhook",
         versions,

@@ -153,9 +153,7 @@ pub(super) fn supported(mut schema: Schema) -> Schema {
                 "anyOf" | "oneOf" => are_branches_supported(keyword, value),
                 "allOf" => are_left_alone(value),
                 "not" => is_left_alone(value),
-                "maxItems" | "minItems" | "maxProperties" | "minProperties" => value
-                    .as_f64()
-                    .is_some_and(|limit| (0.0..4e9).contains(&limit)),
+                "maxItems" | "minItems" | "maxProperties" | "minProperties" => value.is_i64(),
                 _ => true,
             }
     });

@@ -278,6 +278,7 @@ fn keywords_that_kube_would_change_are_left_out_and_reported() {
         );
     }
     let allowed = [
+        json!({"type": "array", "items": {"type": "string"}, "maxItems": 9_223_372_036_854_775_807_i64}),
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "oneOf": [{"required": ["a"]}]}),
         json!({"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}),
         json!({"type": "string", "not": {"pattern": "^a"}}),
@@ -351,6 +352,100 @@ fn a_kind_may_have_no_spec_or_no_status() {
         "{}",
         open.types
     );
+}
+
+/// A CRD with this metadata, these names and these keywords of its version, in a file of YAML.
+fn manifest(metadata: &str, names: &str, version: &str) -> String {
+    format!(
+        "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: books.example.com{metadata}}}
+spec:
+  group: example.com
+  names: {{kind: Book, plural: books{names}}}
+  scope: Namespaced
+  versions:
+  - name: v1
+    storage: true
+    {version}
+"
+    )
+}
+
+#[test]
+fn what_kube_cannot_write_is_reported_in_the_terms_of_the_crd() {
+    let text = manifest(
+        ", annotations: {cert-manager.io/inject-ca-from: a/b, controller-gen.kubebuilder.io/version: v1}",
+        ", listKind: Books",
+        "served: false
+    schema:
+      openAPIV3Schema:
+        type: object
+        title: A book
+        required: [spec, status, metadata]
+        properties:
+          metadata: {type: object, properties: {name: {maxLength: 9}}}
+          spec: {type: object}
+          status: {type: object}",
+    );
+    let crd = parse("crd.yaml", &text).unwrap().remove(0);
+    let mut losses = made(&crd).losses;
+    losses.extend(losses_of_all_versions(&crd));
+    assert_eq!(
+        losses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "`metadata` is not required: each object has it",
+            "`served` is true, because the project serves the version that it stores",
+            "`status` is not required: the Rust type of a kind never requires one",
+            "`title` is changed: kube writes the name of the Rust type",
+            "metadata: its schema is left out: kube has none for this field",
+            "status: the subresource `status` is added, because kube supports a status only with it: the API server \
+             ignores the status in other requests",
+            "`listKind` is `BookList` instead of `Books`: kube cannot set it",
+            "the annotation `cert-manager.io/inject-ca-from` is left out: it is for the webhook of the other operator",
+        ]
+    );
+}
+
+#[test]
+fn labels_and_annotations_are_kept() {
+    let text = manifest(
+        ", labels: {policy: direct}, annotations: {helm.sh/resource-policy: keep}",
+        "",
+        "served: true\n    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}",
+    );
+    let crd = parse("crd.yaml", &text).unwrap().remove(0);
+    let made = made(&crd);
+    is_formatted(&made.types);
+    for line in [
+        "    label(\"policy\", \"direct\"),\n",
+        "    annotation(\"helm.sh/resource-policy\", \"keep\"),\n",
+    ] {
+        assert!(made.types.contains(line), "{}", made.types);
+    }
+}
+
+#[test]
+fn a_value_that_may_be_null_is_an_option() {
+    let text = json!({"type": "string", "nullable": true});
+    let list = field(&json!({"type": "array", "items": text}));
+    assert!(list.ends_with("pub it: Vec<Option<String>>,"), "{list}");
+    let map = field(&json!({"type": "object", "additionalProperties": text}));
+    assert!(
+        map.ends_with("pub it: BTreeMap<String, Option<String>>,"),
+        "{map}"
+    );
+}
+
+#[test]
+fn fields_beside_the_metadata_of_a_kind_without_spec_have_other_names_in_rust() {
+    let made = made(&of_object(
+        &json!({"type": "object", "properties": {"Status": {"type": "string"}, "api-version": {"type": "string"}}}),
+    ));
+    assert_eq!(made.losses, []);
+    for field in ["pub status2:", "pub api_version2:"] {
+        assert!(made.types.contains(field), "{}", made.types);
+    }
 }
 
 /// The value of the required field `it` in the sample, and what the user must check.
@@ -586,6 +681,27 @@ fn files_without_a_valid_crd_are_refused() {
             "has the scope `Here`, which must be `Namespaced` or `Cluster`",
         ),
         ("a: b: c", "`crd.yaml` line 1 cannot be read: "),
+        (
+            "a: &a {b: c}\nd:\n  <<: *a",
+            "`crd.yaml` line 3 cannot be read: the merge key `<<` is not supported: write the fields in full",
+        ),
+        (
+            &"[".repeat(201),
+            "`crd.yaml` line 1 cannot be read: more than 200 lists and objects are inside of each other",
+        ),
+        (
+            "spec:\n  required:\n  - a\n  - n\n",
+            "`crd.yaml` line 4 cannot be read: YAML reads this name as `false`: put it in quotes",
+        ),
+        (
+            "spec: {x-kubernetes-list-map-keys: [on]}",
+            "`crd.yaml` line 1 cannot be read: YAML reads this name as `true`: put it in quotes",
+        ),
+        // Neither is a list of names.
+        (
+            "required: yes\nspec: {default: {required: [1]}, properties: {required: {type: [a]}}}",
+            "`crd.yaml` has no CustomResourceDefinition",
+        ),
     ];
     for (text, expected) in cases {
         let error = parse("crd.yaml", text).unwrap_err().to_string();

@@ -5,14 +5,14 @@ use heck::{ToSnakeCase, ToUpperCamelCase};
 use serde::Serialize;
 
 use super::{
-    check::{allow_only, limit, names},
+    check::{allow_only, limit, names, read_or},
     kubernetes::{ControllerName, Plural},
     plural::plural,
     rust::{has, module},
 };
 
 names! {
-    /// A kind of objects: `Guestbook`.
+    /// A kind of objects: `Guestbook`. The kind of a CRD can also be `postgresql` or `guest-book`.
     Kind: "a kind", "Guestbook", str::to_upper_camel_case, check;
 }
 
@@ -41,6 +41,20 @@ const TAKEN_BY_GIVEN: &str = "IntOrString Time Value";
 const TAKEN_BY_WEBHOOKS: &str = "Defaulter Validator";
 
 impl Kind {
+    /// Refuses a kind that is not in upper camel case, because it is probably misspelled.
+    ///
+    /// # Errors
+    /// Suggest the kind in upper camel case.
+    pub fn ensure_usual(&self) -> Result<()> {
+        let near = self.0.to_upper_camel_case();
+        read_or(&self.0, ("a kind", "Guestbook"), &near, check_usual)
+    }
+
+    /// The kind as a Rust type, or as the start of the name of one: `Postgresql` for `postgresql`.
+    pub fn in_rust(&self) -> String {
+        in_rust(&self.0)
+    }
+
     /// The singular of the resource: `guestbook`.
     pub fn lower(&self) -> String {
         self.0.to_ascii_lowercase()
@@ -64,20 +78,21 @@ impl Kind {
     /// Whether the Rust type of the kind needs another name. `is_given` says whether the types come
     /// from a CRD.
     pub fn is_taken(&self, is_given: bool) -> bool {
+        let name = self.in_rust();
         let mut taken = TAKEN.into_iter();
-        taken.any(|names| has(names, &self.0)) || is_given && has(TAKEN_BY_GIVEN, &self.0)
+        taken.any(|names| has(names, &name)) || is_given && has(TAKEN_BY_GIVEN, &name)
     }
 
     /// Whether the file of the kind's webhooks declares a type of this name.
     pub fn is_taken_by_webhooks(&self) -> bool {
-        has(TAKEN_BY_WEBHOOKS, &self.0)
+        has(TAKEN_BY_WEBHOOKS, &self.in_rust())
     }
 
     /// The name of the Rust type, with the module of the kind's group as a prefix: `ShopController`.
     pub fn type_in(&self, group: &str) -> String {
         // An identifier cannot begin with a digit.
         let digit = if group.starts_with('_') { "_" } else { "" };
-        format!("{digit}{}{}", group.to_upper_camel_case(), self.0)
+        format!("{digit}{}{}", group.to_upper_camel_case(), self.in_rust())
     }
 
     /// The identifiers for objects of the kind in a controller's code.
@@ -92,9 +107,32 @@ impl Kind {
     }
 }
 
+/// The kind of a CRD as a Rust type.
+pub(crate) fn in_rust(kind: &str) -> String {
+    match check_usual(kind) {
+        Ok(()) => kind.to_owned(),
+        Err(_) => kind.to_upper_camel_case(),
+    }
+}
+
+/// Allows what the API server allows.
 fn check(text: &str) -> Result<()> {
     const MAX: usize = 63;
     ensure!(!text.is_empty(), "it must not be empty");
+    allow_only(
+        text,
+        |c| c.is_ascii_alphanumeric() || c == '-',
+        ", only letters and digits",
+    )?;
+    ensure!(
+        text.starts_with(|c: char| c.is_ascii_alphabetic()),
+        "it must begin with an upper-case letter"
+    );
+    ensure!(!text.ends_with('-'), "it must not end with `-`");
+    limit(text, MAX)
+}
+
+fn check_usual(text: &str) -> Result<()> {
     allow_only(
         text,
         |c| c.is_ascii_alphanumeric(),
@@ -104,7 +142,7 @@ fn check(text: &str) -> Result<()> {
         text.starts_with(|c: char| c.is_ascii_uppercase()),
         "it must begin with an upper-case letter"
     );
-    limit(text, MAX)
+    Ok(())
 }
 
 /// The identifiers for objects of a kind in Rust code.
@@ -132,7 +170,8 @@ mod tests {
     use super::*;
 
     fn error(text: &str) -> String {
-        text.parse::<Kind>().unwrap_err().to_string()
+        let usual = text.parse::<Kind>().and_then(|kind| kind.ensure_usual());
+        usual.unwrap_err().to_string()
     }
 
     #[test]
@@ -262,6 +301,24 @@ mod tests {
 
     fn kind(text: &str) -> Kind {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_kind_of_a_crd_may_be_in_lower_case_or_have_dashes() {
+        for (text, in_rust, module) in [
+            ("postgresql", "Postgresql", "postgresql"),
+            ("guest-book", "GuestBook", "guest_book"),
+            ("Guest-Book", "GuestBook", "guest_book"),
+            ("HTTPRoute", "HTTPRoute", "http_route"),
+        ] {
+            assert_eq!(kind(text).in_rust(), in_rust);
+            assert_eq!(kind(text).module(), module);
+        }
+        for text in ["guest-", "-book", "guest_book"] {
+            assert!(text.parse::<Kind>().is_err(), "{text}");
+        }
+        assert!(kind("option").is_taken(false));
+        assert_eq!(kind("option").type_in("shop"), "ShopOption");
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Project {
         if kind.is_taken(false) || kind.is_taken(true) && versions.any(Resource::has_given_types) {
             kind.type_in(&self.group_module(resource))
         } else {
-            kind.to_string()
+            kind.in_rust()
         }
     }
 

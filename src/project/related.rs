@@ -161,8 +161,8 @@ impl Project {
         // The types of the controller's own kind, which are in scope.
         let types = [
             self.type_name(owner),
-            format!("{}Spec", owner.kind),
-            format!("{}Status", owner.kind),
+            format!("{}Spec", owner.kind.in_rust()),
+            format!("{}Status", owner.kind.in_rust()),
         ];
         let mut ambiguous = Vec::new();
         for (index, kind) in kinds.iter().enumerate() {

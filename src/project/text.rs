@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn an_error_about_a_name_has_line_and_field() {
         assert_error(
-            &with("kind: Guestbook", "kind: guestbook"),
-            "`PROJECT` line 41, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
-             an upper-case letter, as in `Guestbook`",
+            &with("kind: Guestbook", "kind: guest book"),
+            "`PROJECT` line 41, `resources[2].kind`: `guest book` is not a kind: a space is not allowed, only letters \
+             and digits, as in `GuestBook`",
         );
         assert_error(
             &with("  - gb", "  - GB"),

@@ -229,8 +229,8 @@ impl Project {
             let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
             let own = [
                 self.type_name(resource),
-                format!("{kind}Spec"),
-                format!("{kind}Status"),
+                format!("{}Spec", kind.in_rust()),
+                format!("{}Status", kind.in_rust()),
             ];
             for name in own {
                 let other = types.get(&(group, version, name.clone()));

@@ -17,6 +17,7 @@ use std::{collections::BTreeSet, mem::discriminant};
 use self::read::{Field, Part, Shape, TypeItem, Types, Value, Variant, read};
 use crate::{
     engine::Text,
+    names::in_rust,
     rust::{RustType, braces, one_or_several},
 };
 
@@ -83,7 +84,7 @@ pub fn has_example_status(kind: &str, file: File) -> bool {
     let Some(types) = read_file(kind, file) else {
         return false;
     };
-    let name = format!("{kind}Status");
+    let name = format!("{}Status", in_rust(kind));
     let Some(TypeItem {
         is_default: true,
         shape: Shape::Struct(fields),
@@ -108,9 +109,10 @@ pub fn convert(kind: &str, spoke: File, hub: File) -> Code {
         return Converter::new(&spoke, &hub).code();
     }
     // The types are elsewhere: they have the usual names.
+    let start = in_rust(kind);
     let unseen = Types {
-        spec: format!("{kind}Spec"),
-        status: Some(RustType::Named(format!("{kind}Status"))),
+        spec: format!("{start}Spec"),
+        status: Some(RustType::Named(format!("{start}Status"))),
         ..Types::default()
     };
     Converter::new(&unseen, &unseen).code()

@@ -50,6 +50,7 @@ mod port;
 mod project;
 mod proxy;
 mod random;
+mod random_crds;
 mod release;
 mod retyped;
 mod rights;

@@ -25,11 +25,11 @@ impl ApiSettings {
                 );
                 external.resource(id, project)?
             }
-            (None, Some(true)) => own(id, project)?,
+            (None, Some(true)) => usual(own(id, project)?, project)?,
             (None, Some(false)) => known(id, project)?,
             (None, None) => match project.find(id)? {
                 Some(there) => there.clone(),
-                None => own(id, project)?,
+                None => usual(own(id, project)?, project)?,
             },
         };
         if self.resource == Some(false) || !resource.has_api() {
@@ -158,6 +158,15 @@ pub const NO_KIND: &str = "create a kind with `rscaffold create api`; if another
 /// An existing kind of the project or of Kubernetes.
 fn known(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     (project.find_kind(id)?.ok_or_else(|| project.missing(id))).or_hint(NO_KIND)
+}
+
+/// Refuses a new kind that is not in upper camel case. A kind from a CRD may be.
+fn usual(resource: Resource, project: &Project) -> Result<Resource> {
+    if project.versions(&resource).next().is_none() {
+        let usual = resource.kind.ensure_usual();
+        usual.map_err(|error| UsageError(format!("invalid value for `--kind`: {error}")))?;
+    }
+    Ok(resource)
 }
 
 /// A kind that this project defines; another version of the kind gives the defaults.

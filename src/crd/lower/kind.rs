@@ -10,6 +10,7 @@ use crate::{
     crd::{
         docs::{is_doc, take_doc},
         model::{Item, Root, Shape},
+        names::Unique,
         schema::{self, OF_EVERY_KIND, OPEN, Schema, object},
     },
     rust::RustType,
@@ -36,8 +37,13 @@ impl Lower<'_> {
         } else {
             object(fields.remove("spec").unwrap_or_default())
         };
-        if no_spec && schema.contains_key(OPEN) {
-            spec.insert(OPEN.to_owned(), true.into());
+        if no_spec {
+            // Fields of the object that kube adds.
+            let taken = ["api_version", "kind", "metadata", "status"];
+            self.reserved = Unique::new(taken.map(str::to_owned));
+            if schema.contains_key(OPEN) {
+                spec.insert(OPEN.to_owned(), true.into());
+            }
         }
         let mut root = Root {
             no_spec,

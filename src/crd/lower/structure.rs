@@ -1,6 +1,6 @@
 //! Lowers an object with properties to a struct.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, mem};
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::{
     crd::{
         docs::take_doc,
         model::{Field, Item, Shape},
-        names::{self, Unique},
+        names,
         schema::{self, OPEN, Schema, object},
     },
     rust::{Attribute, Meta, RustType},
@@ -54,7 +54,7 @@ impl Lower<'_> {
         let mut fields = Vec::new();
         let mut written_fields = Schema::new();
         let (mut is_default, mut is_kube) = (true, false);
-        let mut idents = Unique::default();
+        let mut idents = mem::take(&mut self.reserved);
         for (json_name, schema) in properties {
             let ident = idents.first([names::field(&json_name)]);
             let place = Place {

@@ -135,9 +135,18 @@ impl Lower<'_> {
         }
     }
 
-    /// The type of the items of a list, or of the values of a map, at `path`. The attributes of a struct hold its whole
-    /// schema, because items have no field with attributes.
+    /// The type of the items of a list, or of the values of a map, at `path`.
     fn inner(&mut self, items: &Schema, path: &[String]) -> TypeWithSchema {
+        let mut ty = self.present(items, path);
+        if items.contains_key("nullable") {
+            ty.rust = RustType::Option(Box::new(ty.rust));
+        }
+        ty
+    }
+
+    /// The same without null. The attributes of a struct hold its whole schema, because items have no field with
+    /// attributes.
+    fn present(&mut self, items: &Schema, path: &[String]) -> TypeWithSchema {
         let mut item_path = path.to_vec();
         if let Some(last) = item_path.last_mut() {
             *last = names::singular(last);

@@ -37,6 +37,8 @@ pub struct Kind {
     /// The name of the Rust type in the code.
     #[serde(rename = "type")]
     pub type_name: String,
+    /// The start of the names of the other types of the kind, such as `GuestbookSpec`.
+    start: String,
     /// The Rust module of the kind, or of a controller of the kind.
     pub module: String,
     /// The singular: the kind in lower case.
@@ -61,6 +63,7 @@ impl Kind {
         Self {
             kind: resource.kind.to_string(),
             type_name: project.type_name(resource),
+            start: resource.kind.in_rust(),
             module: resource.kind.module(),
             lower: resource.kind.lower(),
             plural: resource.plural.to_string(),

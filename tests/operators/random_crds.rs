@@ -1,0 +1,397 @@
+//! Tests that a project keeps random CRDs, with all that the API server takes in one. The manifest that the compiled
+//! code writes equals the given CRD, except for the differences that rscaffold printed, and the API server gives the
+//! same answers to both.
+//!
+//! `SEED=7` draws other CRDs, and `CRDS=100` more of them.
+
+mod draw;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use rscaffold::crd;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use self::draw::{GROUP, draw_crd, draw_object};
+use crate::{
+    compile::{cargo, clippy, pin, scaffolded, target_folder},
+    manifests::documents,
+    operator::{kubectl, kubectl_waits},
+    random::Random,
+    scaffold::{rscaffold, run},
+};
+
+/// The number of CRDs in `make test`.
+const USUAL: u64 = 50;
+
+/// The number of objects for each version of a CRD.
+const OBJECTS: usize = 12;
+
+fn variable(name: &str, usual: u64) -> u64 {
+    let text = env::var(name).unwrap_or_default();
+    text.parse().unwrap_or(usual)
+}
+
+/// A CRD, and the differences that rscaffold printed.
+struct Given {
+    crd: Value,
+    printed: Vec<String>,
+    /// Whether a webhook of the project converts between its versions.
+    is_converted: bool,
+}
+
+impl Given {
+    fn name(&self) -> &str {
+        self.crd["metadata"]["name"].as_str().expect("a name")
+    }
+
+    fn file(&self) -> String {
+        format!(
+            "{GROUP}_{}.yaml",
+            self.crd["spec"]["names"]["plural"]
+                .as_str()
+                .expect("a plural")
+        )
+    }
+
+    /// The lines that rscaffold has printed about the version of this name, or about the whole CRD.
+    fn printed_about(&self, version: &str) -> impl Iterator<Item = &String> {
+        let mut others: Vec<_> = versions(&self.crd).iter().map(name_of).collect();
+        others.retain(|name| *name != version);
+        let lines = self.printed.iter();
+        lines.filter(move |line| {
+            let first = line.split([' ', ':']).next().unwrap_or_default();
+            !others.contains(&first)
+        })
+    }
+
+    fn has_printed(&self, version: &str, text: &str) -> bool {
+        self.printed_about(version).any(|line| line.contains(text))
+    }
+}
+
+fn versions(crd: &Value) -> &[Value] {
+    crd["spec"]["versions"].as_array().expect("versions")
+}
+
+fn name_of(version: &Value) -> &str {
+    version["name"].as_str().expect("a name")
+}
+
+#[test]
+fn random_crds_are_kept_or_their_losses_are_printed() {
+    let (seed, count) = (variable("SEED", 0), variable("CRDS", USUAL));
+    println!("SEED={seed}");
+    let folder = scaffolded("all").expect("a folder");
+    rscaffold(
+        &folder,
+        "init --runtime registry --domain example.com --repo random --disable agents,github",
+    );
+    let mut random = Random(seed);
+    let mut all = Vec::new();
+    for number in 0..count {
+        all.push(take(&folder, draw_crd(&mut random, number)));
+    }
+    compile(&folder);
+    let out = TempDir::new().expect("a temporary folder");
+    run(Command::new(target_folder(&folder).join("debug/random"))
+        .args(["manifests", "--out"])
+        .arg(out.path()));
+    let mut pairs = Vec::new();
+    for given in all {
+        let path = format!("config/crd/bases/{}", given.file());
+        let [predicted, written] = [&folder, out.path()]
+            .map(|folder: &Path| fs::read_to_string(folder.join(&path)).expect("a manifest"));
+        assert!(
+            predicted == written,
+            "{path}:\n{}",
+            diffy::create_patch(&predicted, &written)
+        );
+        let written = documents(&written).remove(0);
+        differences_are_printed(&given, &written);
+        pairs.push((given, written));
+    }
+    the_api_server_gives_the_same_answers(&pairs, &mut random);
+}
+
+/// Adds the kind of a CRD to the project, and checks that a second time changes nothing.
+fn take(folder: &Path, crd: Value) -> Given {
+    let file = folder.join("given.yaml");
+    fs::write(&file, serde_json::to_string_pretty(&crd).expect("JSON")).expect("a writable file");
+    let command = "create api --controller=false --crd given.yaml";
+    let dry = rscaffold(folder, &format!("{command} --dry-run")).stderr;
+    println!("{dry}");
+    let (_, notes) = dry
+        .split_once("differences from the CRD:\n")
+        .unwrap_or_default();
+    let lines = notes.lines().take_while(|line| line.starts_with("  "));
+    let mut printed: Vec<_> = lines.map(|line| line.trim().to_owned()).collect();
+    printed.extend(
+        dry.lines()
+            .filter(|line| line.contains("nothing converts"))
+            .map(str::to_owned),
+    );
+    rscaffold(folder, command);
+    let again = rscaffold(folder, command).stderr;
+    assert!(again.starts_with("nothing to do"), "{crd:#}: {again}");
+    // A conversion has names of fields, too.
+    let is_converted = versions(&crd).len() > 1 && crd["spec"]["scope"] == "Cluster";
+    if is_converted {
+        let kind = crd["spec"]["names"]["kind"].as_str().expect("a kind");
+        let webhook =
+            format!("create webhook --group kinds --version v1 --kind {kind} --conversion");
+        rscaffold(folder, &webhook);
+        rscaffold(folder, &format!("{command} --force"));
+    }
+    fs::remove_file(file).expect("the file");
+    Given {
+        crd,
+        printed,
+        is_converted,
+    }
+}
+
+fn compile(folder: &Path) {
+    pin(folder).expect("a copy of the lock file");
+    run(cargo(folder).args(["fmt", "--check"]));
+    run(&mut clippy(folder, &["--all-targets"]));
+    run(cargo(folder).args(["build", "--quiet"]));
+    run(cargo(folder).args(["test", "--quiet", "--lib"]));
+}
+
+/// Checks that each difference of the written manifest from the given CRD was printed.
+fn differences_are_printed(given: &Given, written: &Value) {
+    let crds = [&given.crd, written].map(|crd| {
+        crd::parse("crd.yaml", &crd.to_string())
+            .expect("a CRD")
+            .remove(0)
+    });
+    let [wanted, made] = &crds;
+    for version in &wanted.versions {
+        let mut made = made.versions.iter();
+        let Some(made) = made.find(|made| made.name == version.name) else {
+            panic!("{}: {} is missing", given.name(), version.name);
+        };
+        for loss in crd::compare(&version.schema, &made.schema) {
+            let text = loss.to_string();
+            assert!(
+                given.has_printed(&version.name, &text),
+                "{}, {}: {text}: {:#?}",
+                given.name(),
+                version.name,
+                given.printed
+            );
+        }
+    }
+    let [wanted, made] = [&given.crd, written].map(outside_of_schemas);
+    let paths: BTreeSet<_> = wanted.keys().chain(made.keys()).collect();
+    for path in paths {
+        let (wanted, made) = (wanted.get(path), made.get(path));
+        let (version, field) = path.split_once(' ').unwrap_or(("", path));
+        let text = match field {
+            "/spec/names/listKind" => "`listKind` is",
+            "/served" if wanted == Some(&json!(true)) => "is not served",
+            "/served" => "`served` is true",
+            "/subresources/status" => "`status` is added",
+            field if field.starts_with("/subresources/scale") => "`scale` is left out",
+            field => match field.strip_prefix("/metadata/annotations/") {
+                Some("controller-gen.kubebuilder.io~1version") => continue,
+                Some("kube-manager~1conversion") => "nothing converts between them",
+                Some(name) => &format!("the annotation `{}`", name.replace("~1", "/")),
+                None => field,
+            },
+        };
+        assert!(
+            wanted == made || given.has_printed(version, text),
+            "{}: {path}: {wanted:?} became {made:?}: {:#?}",
+            given.name(),
+            given.printed
+        );
+    }
+}
+
+/// All values of a CRD that are not in a schema, by their paths. The path of a value of a version begins with the name
+/// of the version.
+fn outside_of_schemas(crd: &Value) -> BTreeMap<String, Value> {
+    let mut top = crd.clone();
+    let mut values = BTreeMap::new();
+    for version in versions(crd) {
+        let mut rest = version.clone();
+        rest.as_object_mut().expect("an object").remove("schema");
+        flatten(&format!("{} ", name_of(version)), &rest, &mut values);
+    }
+    let spec = top["spec"].as_object_mut().expect("an object");
+    spec.remove("versions");
+    spec.remove("conversion");
+    spec.remove("preserveUnknownFields");
+    let names = spec["names"].as_object_mut().expect("an object");
+    let kind = names["kind"].as_str().expect("a kind").to_owned();
+    // The API server adds these names.
+    names
+        .entry("listKind")
+        .or_insert_with(|| format!("{kind}List").into());
+    names
+        .entry("singular")
+        .or_insert_with(|| kind.to_lowercase().into());
+    flatten("", &top, &mut values);
+    values
+}
+
+fn flatten(path: &str, value: &Value, values: &mut BTreeMap<String, Value>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                flatten(
+                    &format!("{path}/{}", name.replace('/', "~1")),
+                    value,
+                    values,
+                );
+            }
+        }
+        value => _ = values.insert(path.to_owned(), value.clone()),
+    }
+}
+
+/// Creates both CRDs of each pair, in two groups, and random objects of each kind in both groups.
+fn the_api_server_gives_the_same_answers(pairs: &[(Given, Value)], random: &mut Random) {
+    let mut installed = Vec::new();
+    let mut objects = Vec::new();
+    for (given, written) in pairs {
+        let [one, other] =
+            [(&given.crd, "given"), (written, "taken")].map(|(crd, group)| in_group(crd, group));
+        let answers = [&one, &other].map(|crd| {
+            let output = kubectl_create(&[crd.clone()], "--dry-run=server");
+            (
+                output.status.success(),
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+            )
+        });
+        assert_eq!(answers[0].0, answers[1].0, "{answers:?}");
+        println!("{answers:?}");
+        if !answers[0].0 {
+            continue;
+        }
+        for version in versions(written) {
+            let is_served = versions(&given.crd)
+                .iter()
+                .any(|of_given| of_given["name"] == version["name"] && of_given["served"] == true);
+            let needs_webhook = given.is_converted && version["storage"] != true;
+            if version["served"] != true
+                || needs_webhook
+                || !is_served
+                || differs_for_clients(given, name_of(version))
+            {
+                continue;
+            }
+            for number in 0..OBJECTS {
+                let schema = &version["schema"]["openAPIV3Schema"];
+                let mut object = draw_object(random, schema);
+                object["apiVersion"] = json!(format!("{GROUP}/{}", name_of(version)));
+                object["kind"] = given.crd["spec"]["names"]["kind"].clone();
+                object["metadata"]["name"] = json!(format!("{}-{number}", name_of(version)));
+                objects.push(object);
+            }
+        }
+        installed.extend([one, other]);
+    }
+    let created = kubectl_create(&installed, "");
+    assert!(
+        created.status.success(),
+        "{}",
+        String::from_utf8_lossy(&created.stderr)
+    );
+    for crd in &installed {
+        let name = crd["metadata"]["name"].as_str().expect("a name");
+        kubectl_waits(&format!("--for=condition=Established crd/{name}"));
+    }
+    let [one, other] = ["given", "taken"].map(|group| {
+        let objects: Vec<_> = objects
+            .iter()
+            .map(|object| in_group(object, group))
+            .collect();
+        answers(
+            &kubectl_create(&objects, "--dry-run=server --validate=false --output=json"),
+            group,
+        )
+    });
+    assert!(!one.accepted.is_empty() && !one.refused.is_empty());
+    println!(
+        "{} accepted, {} refused",
+        one.accepted.len(),
+        one.refused.len()
+    );
+    assert_eq!(one.refused, other.refused);
+    assert_eq!(one.accepted, other.accepted);
+    let names: Vec<_> = installed
+        .iter()
+        .filter_map(|crd| crd["metadata"]["name"].as_str())
+        .collect();
+    run(kubectl("delete crd").args(names));
+}
+
+/// Whether rscaffold has printed a difference that clients notice: another one than that each object has a spec, which
+/// [`draw_object`] gives it.
+fn differs_for_clients(given: &Given, version: &str) -> bool {
+    const HARMLESS: [&str; 7] = [
+        "`spec` is required",
+        "`metadata` is not required",
+        "`listKind`",
+        "`description`",
+        "`title`",
+        "the annotation",
+        "nothing converts",
+    ];
+    let mut lines = given.printed_about(version);
+    lines.any(|line| !HARMLESS.iter().any(|text| line.contains(text)))
+}
+
+/// `manifest` with another group.
+fn in_group(manifest: &Value, group: &str) -> Value {
+    let text = manifest
+        .to_string()
+        .replace(GROUP, &format!("{group}.{GROUP}"));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn kubectl_create(manifests: &[Value], flags: &str) -> Output {
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("list.json");
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
+    fs::write(&file, list.to_string()).expect("a writable file");
+    let mut create = kubectl("create");
+    create.args(flags.split_whitespace()).arg("-f").arg(&file);
+    create.output().expect("kubectl runs")
+}
+
+/// The answers of the API server to requests for objects.
+struct Answers {
+    accepted: Vec<Value>,
+    refused: Vec<Vec<String>>,
+}
+
+fn answers(output: &Output, group: &str) -> Answers {
+    let [stdout, stderr] = [&output.stdout, &output.stderr]
+        .map(|text| String::from_utf8_lossy(text).replace(&format!("{group}.{GROUP}"), GROUP));
+    let accepted: Value =
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
+    let mut accepted = accepted["items"].as_array().cloned().unwrap_or_default();
+    for object in &mut accepted {
+        let metadata = object["metadata"].as_object_mut().expect("metadata");
+        metadata.retain(|name, _| name == "name");
+    }
+    // The API server lists the reasons in any order.
+    let refused = stderr.lines().map(|line| {
+        let mut reasons: Vec<_> = line.split(", ").map(str::to_owned).collect();
+        reasons.sort();
+        reasons
+    });
+    Answers {
+        accepted,
+        refused: refused.collect(),
+    }
+}
