@@ -377,9 +377,8 @@ struct Answers {
 fn answers(output: &Output, group: &str) -> Answers {
     let [stdout, stderr] = [&output.stdout, &output.stderr]
         .map(|text| String::from_utf8_lossy(text).replace(&format!("{group}.{GROUP}"), GROUP));
-    let accepted: Value =
-        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
-    let mut accepted = accepted["items"].as_array().cloned().unwrap_or_default();
+    let objects = serde_json::Deserializer::from_str(&stdout).into_iter::<Value>();
+    let mut accepted: Vec<_> = objects.map(|object| object.expect("JSON")).collect();
     for object in &mut accepted {
         let metadata = object["metadata"].as_object_mut().expect("metadata");
         metadata.retain(|name, _| name == "name");
