@@ -2,6 +2,7 @@ use std::{
     fmt::Write as _,
     io::Write as _,
     process::{Command, Stdio},
+    thread,
     time::Instant,
 };
 
@@ -707,7 +708,11 @@ fn files_without_a_valid_crd_are_refused() {
         ),
     ];
     for (text, expected) in cases {
-        let error = parse("crd.yaml", text).unwrap_err().to_string();
+        let text = text.to_owned();
+        let reading = move || parse("crd.yaml", &text).unwrap_err().to_string();
+        // As much as the main thread has.
+        let thread = thread::Builder::new().stack_size(8 << 20);
+        let error = thread.spawn(reading).unwrap().join().unwrap();
         assert!(error.contains(expected), "{error}");
     }
 }

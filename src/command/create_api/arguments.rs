@@ -89,8 +89,8 @@ Examples:
   rscaffold create api --crd certificates.yaml --resource=false
   rscaffold create api --group cert-manager --version v1 \\
       --kind Certificate --resource=false \\
-      --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
-      --external-api-crate cert-manager@0.1";
+      --external-api-path cert_manager::v1::Certificate \\
+      --external-api-domain io --external-api-crate cert-manager@0.1";
 
 /// `create controller`
 #[derive(Debug, Args)]
