@@ -17,7 +17,7 @@ const COMMANDS: [&str; 2] = [
 ];
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
 /// The most lines that a first project may have of the runtime.
-const LINES: usize = 12_900;
+const LINES: usize = 13_000;
 const VENDORED: &str = "crates/kube-manager/src/runtime/operator.rs";
 
 /// Changes the record as if an older rscaffold had written `text` to the vendored file.
@@ -94,8 +94,8 @@ error: 1 file conflicts with the new text; nothing was written
       ours   | // Mine.
       theirs | (nothing)
 
-hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; \
-    `ours:FILE` applies to that file only
+hint: `--on-conflict=ours` keeps your lines, `theirs` takes the lines of rscaffold, `markers` \
+    writes both; `ours:FILE` applies to that file only
 ";
     assert_eq!(error, expected);
     assert_eq!(project.tree(), before);
