@@ -177,7 +177,12 @@ fn why(place: &str, keyword: &str, wanted: Option<&Value>, written: Option<&Valu
             "kube would move the properties and types that it contains"
         }
         ("uniqueItems", _, _) => "kube removes it",
-        ("description", _, _) => "a doc comment cannot have this text",
+        ("description", _, _) => "a doc comment cannot have this text, or kube does not take it",
+        ("maxItems" | "minItems" | "maxProperties" | "minProperties", Some(limit), None)
+            if limit.as_f64() > Some(f64::from(u32::MAX)) =>
+        {
+            "kube takes numbers up to 4294967295"
+        }
         ("title", _, _) => "kube writes the name of the Rust type",
         (_, Some(_), None) if place.is_empty() => "no attribute of kube can set it for the object",
         (_, Some(_), None) => "no Rust attribute can set it for a type in a list or a map",

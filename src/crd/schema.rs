@@ -153,11 +153,21 @@ pub(super) fn supported(mut schema: Schema) -> Schema {
                 "anyOf" | "oneOf" => are_branches_supported(keyword, value),
                 "allOf" => are_left_alone(value),
                 "not" => is_left_alone(value),
-                "maxItems" | "minItems" | "maxProperties" | "minProperties" => value.is_i64(),
+                "maxItems" | "minItems" | "maxProperties" | "minProperties" => value
+                    .as_f64()
+                    .is_some_and(|limit| (0.0..=f64::from(u32::MAX)).contains(&limit)),
                 _ => true,
             }
     });
     schema
+}
+
+/// Removes what kube leaves out of a schema with branches, if the type is in an `Option`.
+pub(super) fn in_option(written: &mut Schema) {
+    let mut branches = ["allOf", "anyOf", "oneOf"].into_iter();
+    if branches.any(|keyword| written.contains_key(keyword)) {
+        written.remove("description");
+    }
 }
 
 /// Like [`supported`], for `schema` and all schemas inside of it.

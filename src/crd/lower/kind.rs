@@ -65,6 +65,7 @@ impl Lower<'_> {
             let name = format!("{}Status", self.kind);
             let path = ["status".to_owned()];
             let mut written_status = self.own_type(name.clone(), object(status), &path);
+            schema::in_option(&mut written_status);
             written_status.insert("nullable".to_owned(), true.into());
             properties.insert("status".to_owned(), written_status.into());
             root.status = Some(name);

@@ -138,8 +138,12 @@ impl Lower<'_> {
     /// The type of the items of a list, or of the values of a map, at `path`.
     fn inner(&mut self, items: &Schema, path: &[String]) -> TypeWithSchema {
         let mut ty = self.present(items, path);
-        if items.contains_key("nullable") {
+        // The API server refuses null if an enum lacks it, and `Value` can be null.
+        let can_be_null = items.contains_key("nullable") && ty.variants.is_empty();
+        if can_be_null && ty.rust != RustType::Value {
             ty.rust = RustType::Option(Box::new(ty.rust));
+            schema::in_option(&mut ty.written);
+            ty.written.insert("nullable".to_owned(), true.into());
         }
         ty
     }
