@@ -41,10 +41,8 @@ fn a_workspace_member_builds_with_the_workspace() {
     let output = rscaffold("init --domain com");
     let told = String::from_utf8(output.stderr).expect("a text");
     assert!(output.status.success(), "{told}");
-    assert!(
-        told.contains("note: the project is part of the cargo workspace in `../..`"),
-        "{told}"
-    );
+    // The pattern of the workspace matches the folder.
+    assert!(!told.contains("note:"), "{told}");
     assert!(
         rscaffold("create api --group webapp --version v1 --kind Guestbook")
             .status

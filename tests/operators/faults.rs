@@ -73,7 +73,7 @@ fn project() -> &'static Project {
             &seconds(12.0),
         );
         // Simulates other crates that enable a second crypto provider: then rustls does not choose a provider.
-        let provider = "features = [\"ring\"] }\n";
+        let provider = "features = [\"ring\"], optional = true }\n";
         let several = provider.replace("\"ring\"", "\"custom-provider\", \"ring\"");
         project.edit("crates/kube-manager/Cargo.toml", provider, &several);
         project.compile();

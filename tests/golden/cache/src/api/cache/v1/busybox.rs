@@ -31,8 +31,8 @@ use serde::{Deserialize, Serialize};
         json_path = ".metadata.creationTimestamp"
     )
 )]
-#[serde(rename_all = "camelCase")]
 #[schemars(transform = kube_manager::schema::structural)]
+#[serde(rename_all = "camelCase")]
 pub struct BusyboxSpec {
     /// Number of Pods to run.
     // This comment becomes the description of the field, and `schemars` sets its bounds: the API server
@@ -48,8 +48,8 @@ fn one_pod() -> i32 {
 
 /// The observed state.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
 #[schemars(transform = kube_manager::schema::structural)]
+#[serde(rename_all = "camelCase")]
 pub struct BusyboxStatus {
     /// The generation that the controller acted on last.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
         json_path = ".metadata.creationTimestamp"
     )
 )]
-#[serde(rename_all = "camelCase")]
 #[schemars(transform = kube_manager::schema::structural)]
+#[serde(rename_all = "camelCase")]
 pub struct MemcachedSpec {
     /// Number of Pods to run.
     // This comment becomes the description of the field, and `schemars` sets its bounds: the API server
@@ -68,8 +68,8 @@ impl Default for MemcachedSpec {
 
 /// The observed state.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
 #[schemars(transform = kube_manager::schema::structural)]
+#[serde(rename_all = "camelCase")]
 pub struct MemcachedStatus {
     /// The generation that the controller acted on last.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -31,8 +31,8 @@ use serde::{Deserialize, Serialize};
         json_path = ".metadata.creationTimestamp"
     )
 )]
-#[serde(rename_all = "camelCase")]
 #[schemars(transform = kube_manager::schema::structural)]
+#[serde(rename_all = "camelCase")]
 pub struct GuestbookSpec {
     /// An example, to be replaced by fields of your own.
     // This comment becomes the description of the field, `schemars` sets its bounds, and `x_kube`
@@ -44,8 +44,8 @@ pub struct GuestbookSpec {
 
 /// The observed state.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
 #[schemars(transform = kube_manager::schema::structural)]
+#[serde(rename_all = "camelCase")]
 pub struct GuestbookStatus {
     /// The generation that the controller acted on last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
