@@ -255,7 +255,7 @@ fn a_namespaced_operator_stays_in_its_namespace() {
 /// The names of all objects begin with the name of the project, so the project has the longest name that is accepted.
 #[test]
 fn pod_security_admission_accepts_the_deployed_pod() {
-    let name = "deployed-under-the-longest-name-that-a-project-may-have";
+    let name = "deployed-under-the-longest-name-a-project-takes";
     let namespace = format!("{name}-system");
     let project = Project::new(
         name,
