@@ -94,8 +94,8 @@ error: 1 file conflicts with the new text; nothing was written
       ours   | // Mine.
       theirs | (nothing)
 
-hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; \
-    `ours:FILE` applies to that file only
+hint: `--on-conflict=ours` keeps your lines, `theirs` takes the lines of rscaffold, `markers` \
+    writes both; `ours:FILE` applies to that file only
 ";
     assert_eq!(error, expected);
     assert_eq!(project.tree(), before);

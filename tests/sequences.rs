@@ -153,7 +153,7 @@ fn without_file(line: &str) -> String {
 #[test]
 fn sequences_have_each_flag_of_each_command() {
     let mut drawn = BTreeSet::new();
-    for seed in 0..200 {
+    for seed in 0..300 {
         for step in of_seed(seed) {
             let (words, flags): (Vec<_>, Vec<_>) =
                 step.arguments.iter().partition(|it| !it.starts_with("--"));

@@ -95,7 +95,7 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
     let project = Project::new(&[INIT]);
     project.replace(
         "PROJECT",
-        "# One entry for each version of a kind.\n",
+        "resources: []\n",
         "resources:\n- {group: webapp, version: v1, kind: Guestbook, controller: true,\n   \
          api: {crdVersion: v1, namespaced: true}}\n",
     );
@@ -117,8 +117,7 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
     let text = project.read("PROJECT");
     let (above, below) = text.split_once("resources:\n").expect("the resources");
     let rest = below.find("runtime: ").expect("the field below");
-    let list = "# One entry for each version of a kind.\n";
-    let without = format!("{above}{list}{}", &below[rest..]);
+    let without = format!("{above}resources: []\n{}", &below[rest..]);
     project.write("PROJECT", &without);
     let never = Project::new(&[INIT]);
     assert_eq!(never.read("PROJECT"), without);

@@ -111,7 +111,7 @@ pub(super) fn renamed(before: &Project, after: &Project) -> Vec<String> {
     let (mut names, mut words) = (Vec::new(), String::new());
     for (old, new) in moved {
         names.push(format!("`{old}` is now `{new}`"));
-        words += &format!(" -e {old}");
+        words.extend([" -e ", &old]);
     }
     if names.is_empty() {
         return Vec::new();

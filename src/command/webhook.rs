@@ -149,8 +149,9 @@ Examples:
       --programmatic-validation
 
   # Defaults for a kind that another project defines
-  rscaffold create webhook --group cert-manager --version v1 --kind Certificate \\
-      --defaulting --external-api-path cert_manager::v1::Certificate \\
+  rscaffold create webhook --group cert-manager --version v1 \\
+      --kind Certificate --defaulting \\
+      --external-api-path cert_manager::v1::Certificate \\
       --external-api-domain io --external-api-crate cert-manager@0.1";
 
 /// `delete webhook`

@@ -33,9 +33,9 @@ pub struct Workspace {
 
 /// The fields that are read of `[workspace]` in a Cargo.toml.
 #[derive(Deserialize)]
-struct Members {
+struct Manifest {
     /// Whether the Cargo.toml also has a package.
-    #[serde(default)]
+    #[serde(skip)]
     has_package: bool,
     #[serde(default)]
     exclude: Vec<String>,
@@ -175,17 +175,17 @@ impl Search {
 }
 
 /// The workspace in the text of a Cargo.toml. An invalid text has none: cargo reports it.
-fn manifest(text: &str) -> Option<Members> {
+fn manifest(text: &str) -> Option<Manifest> {
     let mut manifest: toml::Table = text.parse().ok()?;
-    let workspace: Members = manifest.remove("workspace")?.try_into().ok()?;
-    Some(Members {
+    let workspace: Manifest = manifest.remove("workspace")?.try_into().ok()?;
+    Some(Manifest {
         has_package: manifest.contains_key("package"),
         ..workspace
     })
 }
 
 /// Refuses a folder whose Cargo.toml only lists the members of a workspace: a project needs a package there.
-fn ensure_package(workspace: &Members) -> Result<()> {
+fn ensure_package(workspace: &Manifest) -> Result<()> {
     if workspace.has_package {
         return Ok(());
     }

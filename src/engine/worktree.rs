@@ -63,6 +63,23 @@ pub fn top<'a>(folder: &'a Path, conventions: &Conventions) -> Option<&'a Path> 
     })
 }
 
+/// Adds the folder `root` and the permission that is missing there to the error of a write.
+fn or_permission(written: Result<()>, root: &Path) -> Result<()> {
+    let Some(error) = written.as_ref().err() else {
+        return Ok(());
+    };
+    let cause = error.root_cause().downcast_ref::<io::Error>();
+    let is_denied = cause.is_some_and(|cause| cause.kind() == ErrorKind::PermissionDenied);
+    if !is_denied || hint(error).is_some() {
+        return written;
+    }
+    written.or_hint(format!(
+        "you need the permission to write in the folder `{}` and in those below: `ls -ld` shows \
+         who has it",
+        root.display()
+    ))
+}
+
 impl WorkTree {
     /// Opens the folder `root`, which must exist. Changes nothing in the folder.
     ///
@@ -152,21 +169,7 @@ impl WorkTree {
     pub fn apply(&self, plan: &Plan, record: &Record) -> Result<()> {
         // Temporary files that stay do no harm.
         let _ = leftovers::remove(&self.jail);
-        let written = self.write(plan, record);
-        let Some(error) = written.as_ref().err() else {
-            return Ok(());
-        };
-        let cause = error.root_cause().downcast_ref::<io::Error>();
-        if hint(error).is_some()
-            || cause.is_none_or(|cause| cause.kind() != ErrorKind::PermissionDenied)
-        {
-            return written;
-        }
-        written.or_hint(format!(
-            "you need the permission to write in the folder `{}` and in the folders below: `ls -ld` shows the \
-             permissions of a folder",
-            self.root.display()
-        ))
+        or_permission(self.write(plan, record), &self.root)
     }
 
     fn write(&self, plan: &Plan, record: &Record) -> Result<()> {

@@ -52,14 +52,10 @@ impl Project {
         for resource in sorted.resources.iter() {
             entries.push(to_value(Entry::new(&sorted, resource))?);
         }
-        let mut comment = "";
-        if !entries.is_empty() {
-            fields.insert("resources".to_owned(), entries.into());
-            comment = RESOURCES;
-        }
+        fields.insert("resources".to_owned(), entries.into());
         let below = fields.split_off("resources");
         let (above, below) = (yaml::write(&fields)?, yaml::write(&below)?);
-        Ok(format!("{HEADER}{above}{comment}{below}"))
+        Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
     }
 }
 
@@ -79,10 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_project_has_no_resources() {
+    fn an_empty_project_has_an_empty_list_of_resources() {
         let text = empty().to_text().unwrap();
         assert!(
-            !text.contains("resources") && !text.contains(RESOURCES),
+            text.contains(&format!("{RESOURCES}resources: []\n")),
             "{text}"
         );
         assert_eq!(Project::parse(&text).unwrap(), empty());

@@ -360,7 +360,7 @@ mod tests {
             "`webapp/v1/Shelf` is cluster-scoped, so it cannot have a controller: the project is namespaced"
         );
         let node = "`v1/Node` is cluster-scoped, so it cannot have a controller: the project \
-                    is `namespaced`";
+                    is namespaced";
         assert_eq!(
             error_in(project.clone(), [core("core", "v1", "Node")]),
             node

@@ -11,5 +11,5 @@ pub fn with_apis(project: &str, count: usize) -> String {
         )
     });
     let resources: String = resources.collect();
-    project.replace("runtime:", &format!("resources:\n{resources}runtime:"))
+    project.replace("resources: []\n", &format!("resources:\n{resources}"))
 }

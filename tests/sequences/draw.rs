@@ -149,6 +149,7 @@ fn command(pool: &[Named]) -> BoxedStrategy<Step> {
             5 => create_api(&named, &shared, select(VERSIONS)),
             5 => create_webhook(&named),
             2 => crd(&named, &shared),
+            2 => create_controller(&named, &shared),
             3 => delete(&named),
         ]
     });
@@ -212,6 +213,7 @@ fn create_api(
         value(0.05, "plural", select(PLURALS)),
         value(0.15, "short-name", select(SHORT_NAMES)),
         boolean(0.03, "resource"),
+        boolean(0.1, "controller"),
         boolean(0.15, "namespaced"),
         boolean(0.1, "served"),
         switch(0.1, "storage"),
@@ -239,6 +241,36 @@ fn create_api(
         .boxed()
 }
 
+fn create_controller(named: &Named, pool: &[Named]) -> BoxedStrategy<Step> {
+    let flags = flags([controller(pool), vec![switch(0.2, "force")], turn(0.05)].concat());
+    let named = named.clone();
+    (version(), flags, image())
+        .prop_map(move |(version, flags, image)| {
+            let all = [named.id(version), flags, image].concat();
+            new(&["create", "controller"], all)
+        })
+        .boxed()
+}
+
+/// Draws the two commands for a controller of a kind that is not of the project: `create controller`, and the same as
+/// `create api`.
+fn controller_of(
+    ids: impl Strategy<Value = Vec<String>> + 'static,
+    pool: &[Named],
+) -> BoxedStrategy<Step> {
+    let flags = flags([controller(pool), turn(0.05)].concat());
+    (ids, flags, any::<bool>(), weighted(0.1, Just(false)))
+        .prop_map(|(id, flags, is_short, is_wanted)| {
+            if is_short {
+                return new(&["create", "controller"], [id, flags].concat());
+            }
+            let mut of_api = vec!["--resource=false".to_owned()];
+            of_api.extend(is_wanted.map(|is_wanted| format!("--controller={is_wanted}")));
+            new(&["create", "api"], [id, of_api, flags].concat())
+        })
+        .boxed()
+}
+
 /// Returns the flags of a controller.
 fn controller(pool: &[Named]) -> Vec<Flag> {
     let own: Vec<_> = pool.iter().map(Named::path).collect();
@@ -248,7 +280,6 @@ fn controller(pool: &[Named]) -> Vec<Flag> {
         vec(kind, 1..4).prop_map(|kinds| kinds.join(","))
     };
     vec![
-        boolean(0.1, "controller"),
         value(0.15, "controller-name", select(CONTROLLERS)),
         boolean(0.2, "finalizer"),
         value(0.3, "owns", kinds()),
@@ -280,6 +311,7 @@ fn crd(named: &Named, pool: &[Named]) -> BoxedStrategy<Step> {
         value(0.2, "kind", Just(named.kind)),
         value(0.2, "version", select(&["v1", "v1beta1"][..])),
         value(0.2, "resource", Just(false)),
+        boolean(0.1, "controller"),
         switch(0.1, "force"),
     ];
     flags([id, controller(pool), turn(0.05)].concat())
@@ -306,16 +338,9 @@ fn builtin(pool: &[Named]) -> BoxedStrategy<Step> {
             format!("--kind={kind}"),
         ]
     };
-    let controller = (
-        select(BUILTIN),
-        flags([controller(pool), turn(0.05)].concat()),
-    );
     let webhook = (select(BUILTIN), flags(webhooks()));
     prop_oneof![
-        controller.prop_map(move |(path, flags)| {
-            let resource = vec!["--resource=false".to_owned()];
-            new(&["create", "api"], [id(path), resource, flags].concat())
-        }),
+        controller_of(select(BUILTIN).prop_map(id), pool),
         webhook
             .prop_map(move |(path, flags)| new(&["create", "webhook"], [id(path), flags].concat())),
     ]
@@ -336,16 +361,9 @@ fn external(pool: &[Named]) -> BoxedStrategy<Step> {
         id.extend(more.iter().map(ToString::to_string));
         id
     };
-    let controller = (
-        select(EXTERNAL),
-        flags([controller(pool), turn(0.05)].concat()),
-    );
     let webhook = (select(EXTERNAL), flags(webhooks()));
     prop_oneof![
-        controller.prop_map(move |(kind, flags)| {
-            let resource = vec!["--resource=false".to_owned()];
-            new(&["create", "api"], [id(kind), resource, flags].concat())
-        }),
+        controller_of(select(EXTERNAL).prop_map(id), pool),
         webhook
             .prop_map(move |(kind, flags)| new(&["create", "webhook"], [id(kind), flags].concat())),
     ]

@@ -87,8 +87,9 @@ Examples:
 
   # A controller for a kind of another project, with types from CRD or crate
   rscaffold create api --crd certificates.yaml --resource=false
-  rscaffold create api --group cert-manager --version v1 --kind Certificate \\
-      --resource=false --external-api-path cert_manager::v1::Certificate \\
+  rscaffold create api --group cert-manager --version v1 \\
+      --kind Certificate --resource=false \\
+      --external-api-path cert_manager::v1::Certificate \\
       --external-api-domain io --external-api-crate cert-manager@0.1";
 
 /// `create controller`

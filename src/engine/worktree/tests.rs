@@ -1028,3 +1028,21 @@ fn a_record_that_is_too_large_to_read_is_not_written() {
     assert!(error.contains("would have more than 128 MB"), "{error}");
     assert_eq!(contents(root.path()), BTreeMap::new());
 }
+
+#[test]
+fn a_write_without_permission_names_the_folder() {
+    let root = Path::new("/srv/guestbook");
+    let denied = |kind| {
+        let written = Err(io::Error::from(kind)).context("failed to write `PROJECT`");
+        let error = or_permission(written, root).unwrap_err();
+        hint(&error).map(str::to_owned)
+    };
+    let expected = "you need the permission to write in the folder `/srv/guestbook` and in those \
+                    below: `ls -ld` shows who has it";
+    assert_eq!(
+        denied(ErrorKind::PermissionDenied).as_deref(),
+        Some(expected)
+    );
+    assert_eq!(denied(ErrorKind::StorageFull), None);
+    assert!(or_permission(Ok(()), root).is_ok());
+}
