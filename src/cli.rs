@@ -5,7 +5,7 @@ mod refusal;
 use std::{env, ffi::OsString, path::Path};
 
 use anyhow::Result;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
 use crate::{
     command::report::Outcome,
@@ -140,7 +140,12 @@ impl Cli {
 
     /// The command line, with the flags by the names that other tools have for them.
     fn parser() -> clap::Command {
-        with_other_names(Self::command())
+        // Most tools print their version for one of the two letters.
+        let version = Arg::new("v")
+            .short('v')
+            .hide(true)
+            .action(ArgAction::Version);
+        with_other_names(Self::command().arg(version))
     }
 
     fn parsed(arguments: &[OsString]) -> Result<Self, clap::Error> {

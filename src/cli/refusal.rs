@@ -188,10 +188,10 @@ fn name(argument: &str) -> &str {
     argument.split([' ', '=', '[']).next().unwrap_or(argument)
 }
 
-/// The command with a similar name.
+/// The command with the most similar name, which clap lists last.
 fn suggested(error: &clap::Error) -> Option<&str> {
     match error.get(ContextKind::SuggestedSubcommand)? {
-        ContextValue::Strings(names) => names.first().map(String::as_str),
+        ContextValue::Strings(names) => names.last().map(String::as_str),
         ContextValue::String(name) => Some(name),
         _ => None,
     }

@@ -338,7 +338,8 @@ pub fn with_other_names(command: Command) -> Command {
 pub fn namespaced() -> impl TypedValueParser<Value = bool> {
     let values = [("true", "Namespaced"), ("false", "Cluster")];
     let values = values.map(|(value, scope)| PossibleValue::new(value).alias(scope));
-    PossibleValuesParser::new(values).map(|text| text == "true" || text == "Namespaced")
+    PossibleValuesParser::new(values)
+        .map(|text| ["true", "namespaced"].contains(&text.to_lowercase().as_str()))
 }
 
 /// The flags of other tools that a user typed: each as typed, with what does it here. The help does not show them.
