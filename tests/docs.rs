@@ -441,6 +441,7 @@ fn kinds_with_another_name_in_rust() {
     let taken: BTreeSet<_> = words
         .filter(|word| {
             let kind = word.parse::<Kind>();
+            let kind = kind.and_then(|kind| kind.ensure_usual().map(|()| kind));
             kind.is_ok_and(|kind| kind.is_taken(true) || kind.is_taken_by_webhooks())
         })
         .collect();

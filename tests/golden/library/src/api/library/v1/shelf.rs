@@ -4,8 +4,9 @@
 //! The types of Shelf. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
-// Descriptions and names are copied from the CustomResourceDefinition.
+// Descriptions, names and numbers are copied from the CustomResourceDefinition.
 #![allow(
+    clippy::approx_constant,
     clippy::doc_lazy_continuation,
     clippy::doc_overindented_list_items,
     clippy::enum_variant_names,

@@ -4,8 +4,9 @@
 //! The types of Switch, which another project defines. They were made from its
 //! CustomResourceDefinition. Edit them: you can delete fields that you do not use.
 
-// Descriptions and names are copied from the CustomResourceDefinition.
+// Descriptions, names and numbers are copied from the CustomResourceDefinition.
 #![allow(
+    clippy::approx_constant,
     clippy::doc_lazy_continuation,
     clippy::doc_overindented_list_items,
     clippy::enum_variant_names,
