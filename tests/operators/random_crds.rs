@@ -11,6 +11,7 @@ use std::{
     env, fs,
     path::Path,
     process::{Command, Output},
+    slice,
 };
 
 use rscaffold::crd;
@@ -265,7 +266,7 @@ fn the_api_server_gives_the_same_answers(pairs: &[(Given, Value)], random: &mut 
         let [one, other] =
             [(&given.crd, "given"), (written, "taken")].map(|(crd, group)| in_group(crd, group));
         let answers = [&one, &other].map(|crd| {
-            let output = kubectl_create(&[crd.clone()], "--dry-run=server");
+            let output = kubectl_create(slice::from_ref(crd), "--dry-run=server");
             (
                 output.status.success(),
                 String::from_utf8_lossy(&output.stderr).into_owned(),

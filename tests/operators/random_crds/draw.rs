@@ -1,6 +1,6 @@
 //! Draws CRDs that the API server takes, and objects for them.
 
-use std::iter;
+use std::{f64::consts::PI, iter};
 
 use serde_json::{Map, Value, json};
 
@@ -326,7 +326,7 @@ fn draw_object_schema(random: &mut Random, depth: usize, has_rules: bool) -> Val
         3 => schema["oneOf"] = json!([{"required": ["alpha"]}, {"not": {"required": ["alpha"]}}]),
         4 => {
             schema["anyOf"] =
-                json!([{"required": ["alpha"]}, {"properties": {"foo": {"minLength": 1}}}])
+                json!([{"required": ["alpha"]}, {"properties": {"foo": {"minLength": 1}}}]);
         }
         5 => schema["not"] = json!({"required": ["alpha", "beta"]}),
         6 => schema["nullable"] = json!(true),
@@ -468,7 +468,7 @@ fn draw_number(random: &mut Random) -> Value {
         2 => schema["minimum"] = json!(0.1),
         3 => schema["maximum"] = json!(1e30),
         4 => schema["multipleOf"] = json!(0.5),
-        _ => schema["default"] = json!(random.one(&[3.14, 0.0, 0.1, -2.5, 1e21])),
+        _ => schema["default"] = json!(random.one(&[PI, 0.0, 0.1, -2.5, 1e21])),
     }
     schema
 }
@@ -546,7 +546,7 @@ fn draw_list(random: &mut Random, depth: usize) -> Value {
     match random.below(5) {
         0 => {
             schema["maxItems"] =
-                json!(random.one(&[2_u64, 5_000_000_000, 9_223_372_036_854_775_807]))
+                json!(random.one(&[2_u64, 5_000_000_000, 9_223_372_036_854_775_807]));
         }
         1 => schema["minItems"] = json!(0),
         _ => {}
