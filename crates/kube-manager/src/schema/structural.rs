@@ -50,7 +50,7 @@ const FORMATS: [&str; 31] = [
 /// A transform of schemars that turns the schema of a Rust type into one that Kubernetes takes. It runs before the
 /// transforms of kube, which then find less to do.
 ///
-/// It does not fail: where no schema exists, it leaves a mark that [`check`](super::check) reports.
+/// It does not fail: where no schema exists, it leaves a mark that [`check`](super::check()) reports.
 pub fn structural(schema: &mut Schema) {
     if let Some(root) = schema.as_object_mut() {
         rewrite(root);
