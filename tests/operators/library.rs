@@ -81,7 +81,7 @@ fn a_crate_can_use_the_types_without_the_operator() {
     let operator = tree(&golden_projects::folder().join("guestbook"), &[]);
     assert!(all.len() * 4 < operator.len(), "{all:?}");
     let direct = tree(reader, &["--package=guestbook", "--depth=1"]);
-    let expected = "guestbook k8s-openapi kube schemars serde serde_json";
+    let expected = "guestbook k8s-openapi kube kube-manager schemars serde serde_json";
     assert_eq!(direct, expected.split(' ').map(str::to_owned).collect());
 
     let all = check(&dependencies, CLIENT);

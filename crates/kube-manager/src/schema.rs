@@ -1,8 +1,8 @@
 //! Schemas of CustomResourceDefinitions, made from Rust types.
 //!
-//! Rust's types are richer than the schemas that Kubernetes takes. [`structural`](structural()) is a transform of schemars that turns
-//! what it can into a schema of Kubernetes: a line above the spec and one above the status is enough, since it sees the
-//! whole tree of their types.
+//! Rust's types are richer than the schemas that Kubernetes takes. [`structural`](structural()) is a transform of
+//! schemars that turns what it can into a schema of Kubernetes: a line above the spec and one above the status is
+//! enough, since it sees the whole tree of their types.
 //!
 //! ```
 //! use kube::{CustomResource, CustomResourceExt, KubeSchema};
@@ -37,8 +37,8 @@
 //!
 //! # What has no schema
 //!
-//! The transform marks a place for which no schema exists, and [`check`](check()) reports it with the ways out. The attribute
-//! `#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]` opens a place for any value instead.
+//! The transform marks a place for which no schema exists, and [`check`](check()) reports it with the ways out. The
+//! attribute `#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]` opens a place for any value instead.
 
 mod cel;
 mod check;

@@ -156,14 +156,7 @@ impl Checker<'_> {
         match type_name {
             "" if is_true(schema, OPEN) || is_int_or_string => {}
             "" => self.says(path, "the schema has no type"),
-            "array" | "boolean" | "integer" | "number" | "object" | "string" => {
-                if is_int_or_string {
-                    self.says(
-                        path,
-                        "an integer or a text has no `type` beside `x-kubernetes-int-or-string`",
-                    );
-                }
-            }
+            "array" | "boolean" | "integer" | "number" | "object" | "string" => {}
             _ => self.says(path, &format!("`{type_name}` is no type of a schema")),
         }
         if is_true(schema, OPEN) && !matches!(type_name, "" | "object") {
