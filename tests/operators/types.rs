@@ -87,7 +87,7 @@ fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
 
     for (shapes, reason) in REFUSED {
         let shapes: Value = serde_json::from_str(shapes).expect("JSON");
-        let (stored, refused) = create(&project, &[shapes.clone()]);
+        let (stored, refused) = create(&project, std::slice::from_ref(&shapes));
         assert!(stored.is_empty(), "{shapes}");
         assert!(refused.contains(reason), "{reason}: {refused}");
     }
@@ -106,7 +106,11 @@ fn code(language: &str) -> String {
 
 /// `text` as the value of a field of a field.
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}\n")).collect()
+    let mut indented = String::new();
+    for line in text.lines() {
+        indented.extend(["    ", line, "\n"]);
+    }
+    indented
 }
 
 /// Values that are refused, and why.

@@ -135,7 +135,7 @@ where
 
     /// Like [`owns`](Self::owns), for children with these `names` alone. Each name has its own watch, so the role of the
     /// operator can be limited to these objects with [`Rule::named`](crate::rbac::Rule::named). Only the verb `create`
-    /// cannot be limited to names. A child with another name is an [error](children::Error::OtherName).
+    /// cannot be limited to names. A child with another name is an [error](super::children::Error::OtherName).
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -164,7 +164,7 @@ where
 
     /// Like [`owns`](Self::owns), for a kind that is known only at run time, such as one that
     /// [`discovery`] has found. A cluster-scoped child of an object in a namespace is an
-    /// [error](children::Error::ClusterScoped) of each reconcile.
+    /// [error](super::children::Error::ClusterScoped) of each reconcile.
     pub fn owns_with<C>(&mut self, resource: ApiResource, scope: discovery::Scope) -> Children<C, K>
     where
         C: Watchable + Resource<DynamicType = ApiResource> + Serialize,

@@ -33,8 +33,8 @@ pub const VERBS: &[Verb] = &[
 
 /// Creates, corrects and deletes the objects of kind `C` that the objects of kind `K` own.
 ///
-/// For a kind that is known only at run time, use [`DynamicObject`]. A child then needs `types`, which
-/// [`DynamicObject::new`] sets.
+/// For a kind that is known only at run time, use [`DynamicObject`](kube::api::DynamicObject). A child then needs
+/// `types`, which [`DynamicObject::new`](kube::api::DynamicObject::new) sets.
 ///
 /// # Values that must not change
 ///
