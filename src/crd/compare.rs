@@ -48,12 +48,12 @@ impl fmt::Display for Loss {
 /// Lists the differences of `written` from `wanted`. Ignores what kube adds to every kind: a title, and a nullable
 /// status.
 pub fn compare(wanted: &Value, written: &Value) -> Vec<Loss> {
-    let (wanted, mut written) = (root(wanted), root(written));
-    if !wanted.contains_key("title") {
-        written.remove("title");
+    let (wanted_root, mut written_root) = (root(wanted), root(written));
+    if !wanted_root.contains_key("title") {
+        written_root.remove("title");
     }
     let mut losses = BTreeSet::new();
-    schemas("", &wanted, &written, &mut losses);
+    schemas("", &wanted_root, &written_root, &mut losses);
     losses.into_iter().collect()
 }
 
@@ -147,8 +147,9 @@ fn required(
     written: Option<&Value>,
     losses: &mut BTreeSet<Loss>,
 ) {
-    let [wanted, written] = [wanted, written].map(|names| texts(names).collect::<BTreeSet<_>>());
-    for name in wanted.difference(&written) {
+    let wanted_names: BTreeSet<_> = texts(wanted).collect();
+    let written_names: BTreeSet<_> = texts(written).collect();
+    for name in wanted_names.difference(&written_names) {
         let reason = match *name {
             "status" if place.is_empty() => "the Rust type of a kind never requires one",
             name if place.is_empty() && OF_EVERY_KIND.contains(&name) => "each object has it",
@@ -157,7 +158,7 @@ fn required(
         let what = format!("`{}` is not required: {reason}", visible(name));
         losses.insert(Loss::new(place, what));
     }
-    for name in written.difference(&wanted) {
+    for name in written_names.difference(&wanted_names) {
         let what = format!("`{name}` is required, because the Rust type of a kind always has one");
         losses.insert(Loss::new(place, what));
     }

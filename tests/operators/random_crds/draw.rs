@@ -286,7 +286,7 @@ fn draw_version(random: &mut Random) -> Value {
             column["priority"] = json!(1);
         }
         if random.chance(3) {
-            column["format"] = json!("name");
+            column["format"] = json!("password");
         }
         let path = ".status.conditions[?(@.type==\"Ready\")].status";
         let ready = json!({"name": "Is \"ready\"", "type": "string", "jsonPath": path});
@@ -360,7 +360,10 @@ fn add_rule(random: &mut Random, schema: &mut Value) {
         }),
         Some("string") => json!({"rule": "self != 'bad'"}),
         Some("integer") => json!({"rule": "self != 13"}),
-        _ => json!({"rule": "true"}),
+        Some("boolean" | "number") => json!({"rule": "true"}),
+        Some("object") if schema["properties"].is_object() => json!({"rule": "true"}),
+        // The API server refuses rules for a value of which the schema says little.
+        _ => return,
     };
     match random.below(4) {
         0 => rule["message"] = json!("it is \"bad\""),
