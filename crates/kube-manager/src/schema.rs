@@ -52,7 +52,7 @@ pub use check::{Faults, check, collect};
 pub use structural::structural;
 
 #[cfg(feature = "arbitrary")]
-pub(crate) use keys::{has_number_keys, has_variants, is_union};
+pub(crate) use keys::{has_checked_keys, has_union, is_union};
 
 #[cfg(test)]
 mod tests;

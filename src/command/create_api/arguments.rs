@@ -25,9 +25,9 @@ pub struct CreateApi {
     #[command(flatten)]
     pub(super) id: Id,
 
-    /// File with a CRD; `-` is standard input. Adds its kind with Rust types, in all versions or only in `--version`. If
-    /// the file has several CRDs, choose one with `--group` and `--kind`. With `--resource=false`, another project defines the kind and
-    /// installs the CRD
+    /// File with a CRD; `-` is standard input. Adds its kind with Rust types, in all versions or only in `--version`.
+    /// If the file has several CRDs, choose one with `--group` and `--kind`. With `--resource=false`, another project
+    /// defines the kind and installs the CRD
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = [
         "plural", "short_names", "namespaced", "storage", "served", "deprecated", "conversion", "name",

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
-    keys::{INT_OR_STRING, OPEN, Object, RULES},
+    keys::{INT_OR_STRING, OPEN, Object, RULES, fields, list, name_of_type, texts},
     mark,
 };
 
@@ -137,7 +137,7 @@ impl Checker<'_> {
     fn says(&mut self, path: &str, fault: &str) {
         let at = if path.is_empty() { "" } else { ": " };
         let line = format!("{}{at}{path}: {fault}", self.subject);
-        // A field with rules of its own is made twice.
+        // Several variants of an enum can have the same fault.
         if !self.faults.contains(&line) {
             self.faults.push(line);
         }
@@ -148,10 +148,7 @@ impl Checker<'_> {
         if let Some(reason) = mark::reason(schema) {
             return self.says(path, reason);
         }
-        let type_name = schema
-            .get("type")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let type_name = name_of_type(schema);
         let is_int_or_string = is_true(schema, INT_OR_STRING);
         match type_name {
             "" if is_true(schema, OPEN) || is_int_or_string => {}
@@ -193,12 +190,7 @@ impl Checker<'_> {
         self.check_list(path, schema, type_name);
         self.check_map_type(path, schema, type_name);
         for key in ["allOf", "anyOf", "oneOf"] {
-            for part in schema
-                .get(key)
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
+            for part in list(schema, key) {
                 self.check_part(path, part, schema, is_int_or_string);
             }
         }
@@ -214,19 +206,13 @@ impl Checker<'_> {
                 &format!("the default does not fit the schema: {reason}"),
             );
         }
-        let values = schema.get("enum").and_then(Value::as_array);
-        let values: Vec<&Value> = values.into_iter().flatten().collect();
+        let values: Vec<&Value> = list(schema, "enum").collect();
         for (index, value) in values.iter().enumerate() {
             if values[..index].contains(value) {
                 self.says(path, &format!("the enum has {value} twice"));
             }
         }
-        for rule in schema
-            .get(RULES)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
+        for rule in list(schema, RULES) {
             if rule["rule"]
                 .as_str()
                 .is_none_or(|rule| rule.trim().is_empty())
@@ -237,9 +223,9 @@ impl Checker<'_> {
     }
 
     fn check_fields(&mut self, path: &str, schema: &Object, is_root: bool) {
-        let fields = schema.get("properties").and_then(Value::as_object);
+        let known = fields(schema);
         if is_root {
-            let metadata = fields.and_then(|fields| fields.get("metadata"));
+            let metadata = known.and_then(|known| known.get("metadata"));
             let keys = metadata
                 .and_then(Value::as_object)
                 .into_iter()
@@ -254,7 +240,7 @@ impl Checker<'_> {
                 );
             }
         }
-        for (name, field) in fields.into_iter().flatten() {
+        for (name, field) in known.into_iter().flatten() {
             let path = if path.is_empty() {
                 name.clone()
             } else {
@@ -267,7 +253,7 @@ impl Checker<'_> {
         }
         match schema.get("additionalProperties") {
             Some(Value::Object(values)) => {
-                if fields.is_some_and(|fields| !fields.is_empty()) {
+                if known.is_some_and(|known| !known.is_empty()) {
                     self.says(
                         path,
                         "an object has either fields or the keys of a map: make the map a field",
@@ -300,24 +286,13 @@ impl Checker<'_> {
             return self.says(path, "the items of the list have no schema");
         };
         self.check_type(&format!("{path}[]"), items, false);
-        let keys = schema
-            .get("x-kubernetes-list-map-keys")
-            .and_then(Value::as_array);
-        let keys: Vec<&str> = keys
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let item_type = items
-            .get("type")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let keys: Vec<&str> = texts(schema, "x-kubernetes-list-map-keys").collect();
         match list_type {
             None | Some("atomic") => {}
             Some("set") => {
                 let is_atomic = items.get("x-kubernetes-list-type") == Some(&"atomic".into())
                     || items.get("x-kubernetes-map-type") == Some(&"atomic".into());
-                if matches!(item_type, "object" | "array") && !is_atomic {
+                if matches!(name_of_type(items), "object" | "array") && !is_atomic {
                     self.says(
                         path,
                         "the items of a set are texts, numbers or bools, not objects",
@@ -344,9 +319,8 @@ impl Checker<'_> {
         if unique.len() < keys.len() {
             self.says(path, "a key of the list is named twice");
         }
-        let required = items.get("required").and_then(Value::as_array);
         for key in keys {
-            let field = items.get("properties").and_then(|fields| fields.get(*key));
+            let field = fields(items).and_then(|fields| fields.get(*key));
             let Some(field) = field.and_then(Value::as_object) else {
                 self.says(
                     path,
@@ -354,17 +328,13 @@ impl Checker<'_> {
                 );
                 continue;
             };
-            let type_name = field
-                .get("type")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            if matches!(type_name, "array" | "object") {
+            if matches!(name_of_type(field), "array" | "object") {
                 self.says(
                     path,
                     &format!("the key `{key}` of the list is no text, number or bool"),
                 );
             }
-            let is_required = required.is_some_and(|names| names.iter().any(|name| name == key));
+            let is_required = texts(items, "required").any(|name| name == *key);
             if !is_required && !field.contains_key("default") {
                 self.says(
                     path,
@@ -395,9 +365,8 @@ impl Checker<'_> {
         let Some(part) = part.as_object() else { return };
         for key in part.keys() {
             let is_idiom = is_int_or_string && key == "type";
-            let is_extension = key.starts_with("x-kubernetes-") && key != RULES;
-            if (NOT_IN_UNIONS.contains(&key.as_str()) && !is_idiom) || is_extension || key == RULES
-            {
+            let is_extension = key.starts_with("x-kubernetes-");
+            if (NOT_IN_UNIONS.contains(&key.as_str()) && !is_idiom) || is_extension {
                 self.says(
                     path,
                     &format!(
@@ -407,13 +376,8 @@ impl Checker<'_> {
                 );
             }
         }
-        let known = whole.get("properties").and_then(Value::as_object);
-        for (name, field) in part
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
+        let known = fields(whole);
+        for (name, field) in fields(part).into_iter().flatten() {
             match known
                 .and_then(|known| known.get(name))
                 .and_then(Value::as_object)
@@ -426,12 +390,7 @@ impl Checker<'_> {
             }
         }
         for key in ["allOf", "anyOf", "oneOf"] {
-            for inner in part
-                .get(key)
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
+            for inner in list(part, key) {
                 self.check_part(path, inner, whole, is_int_or_string);
             }
         }
@@ -460,8 +419,7 @@ impl Checker<'_> {
 
 /// Whether `schema` is that of `std::time::Duration`.
 fn is_std_duration(schema: &Object) -> bool {
-    let fields = schema.get("properties").and_then(Value::as_object);
-    fields.is_some_and(|fields| fields.keys().eq(["nanos", "secs"]))
+    fields(schema).is_some_and(|fields| fields.keys().eq(["nanos", "secs"]))
 }
 
 fn is_true(schema: &Object, key: &str) -> bool {
@@ -476,10 +434,7 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
         }
         return Err("it is null".to_owned());
     }
-    let type_name = schema
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let type_name = name_of_type(schema);
     let has_type = match type_name {
         "array" => value.is_array(),
         "boolean" => value.is_boolean(),
@@ -498,18 +453,7 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
         return Err(format!("{value} is not in the enum"));
     }
     if let Some(number) = value.as_f64() {
-        let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
-        let is_exclusive = |key: &str| is_true(schema, key);
-        if let Some(minimum) = bound("minimum")
-            && (number < minimum || number <= minimum && is_exclusive("exclusiveMinimum"))
-        {
-            return Err(format!("{value} is less than the minimum"));
-        }
-        if let Some(maximum) = bound("maximum")
-            && (number > maximum || number >= maximum && is_exclusive("exclusiveMaximum"))
-        {
-            return Err(format!("{value} is greater than the maximum"));
-        }
+        return fits_bounds(value, number, schema);
     }
     let (length, keys) = match value {
         Value::String(text) => (text.chars().count(), ["minLength", "maxLength"]),
@@ -527,31 +471,43 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     for item in value.as_array().into_iter().flatten() {
         items.map_or(Ok(()), |items| fits(item, items))?;
     }
-    let Some(fields) = value.as_object() else {
-        return Ok(());
-    };
-    for name in schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        if name.as_str().is_some_and(|name| !fields.contains_key(name)) {
-            return Err(format!("it lacks {name}"));
-        }
+    match value.as_object() {
+        Some(object) => fits_fields(object, schema),
+        None => Ok(()),
     }
-    let known = schema.get("properties").and_then(Value::as_object);
+}
+
+/// Whether `value`, which is `number`, is within the bounds of `schema`.
+fn fits_bounds(value: &Value, number: f64, schema: &Object) -> Result<(), String> {
+    if let Some(minimum) = schema.get("minimum").and_then(Value::as_f64)
+        && (number < minimum || number <= minimum && is_true(schema, "exclusiveMinimum"))
+    {
+        return Err(format!("{value} is less than the minimum"));
+    }
+    if let Some(maximum) = schema.get("maximum").and_then(Value::as_f64)
+        && (number > maximum || number >= maximum && is_true(schema, "exclusiveMaximum"))
+    {
+        return Err(format!("{value} is greater than the maximum"));
+    }
+    Ok(())
+}
+
+/// Whether `object` has the fields that `schema` requires, and no others than it knows.
+fn fits_fields(object: &Object, schema: &Object) -> Result<(), String> {
+    if let Some(name) = texts(schema, "required").find(|name| !object.contains_key(*name)) {
+        return Err(format!("it lacks {name}"));
+    }
+    let known = fields(schema);
     let others = schema
         .get("additionalProperties")
         .and_then(Value::as_object);
     let is_open = is_true(schema, OPEN) || is_true(schema, "additionalProperties");
-    for (name, field) in fields {
-        let schema = known
+    for (name, field) in object {
+        let of_field = known
             .and_then(|known| known.get(name))
-            .and_then(Value::as_object)
-            .or(others);
-        match schema {
-            Some(schema) => fits(field, schema)?,
+            .and_then(Value::as_object);
+        match of_field.or(others) {
+            Some(of_field) => fits(field, of_field)?,
             None if is_open => {}
             None => return Err(format!("{name} is not in the schema")),
         }

@@ -14,14 +14,41 @@ pub const RULES: &str = "x-kubernetes-validations";
 /// The key of a value that is an integer or a text.
 pub const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
+/// The name of the type; empty if the schema does not say it.
+pub fn name_of_type(schema: &Object) -> &str {
+    schema
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// The schemas of the fields.
+pub fn fields(schema: &Object) -> Option<&Object> {
+    schema.get("properties")?.as_object()
+}
+
+/// The values of the list `key`; none if there is no list.
+pub fn list<'a>(schema: &'a Object, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    schema
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+/// The texts in the list `key`.
+pub fn texts<'a>(schema: &'a Object, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    list(schema, key).filter_map(Value::as_str)
+}
+
 /// Adds CEL rules behind those that the schema has.
-pub fn add_rules(schema: &mut Object, rules: impl IntoIterator<Item = Value>) {
+pub fn add_rules(schema: &mut Object, rules: Vec<Value>) {
+    if rules.is_empty() {
+        return;
+    }
     let all = schema.entry(RULES).or_insert_with(|| json!([]));
     if let Some(all) = all.as_array_mut() {
         all.extend(rules);
-    }
-    if schema[RULES] == json!([]) {
-        schema.remove(RULES);
     }
 }
 
@@ -34,35 +61,29 @@ pub const KEYS_MATCH: &str = "self.all(key, key.matches(";
 /// Whether `schema` has the fields of all variants of an enum.
 #[cfg(feature = "arbitrary")]
 pub fn is_union(schema: &Value) -> bool {
-    rules(schema).any(|rule| {
-        rule["message"]
-            .as_str()
-            .is_some_and(|text| text.contains(ALLOWED))
-    })
+    texts_of_rules(schema, "message").any(|text| text.contains(ALLOWED))
 }
 
-/// Whether the keys of the map that `schema` describes are numbers.
+/// Whether a rule checks the keys of the map that `schema` describes.
 #[cfg(feature = "arbitrary")]
-pub fn has_number_keys(schema: &Value) -> bool {
-    rules(schema).any(|rule| {
-        rule["rule"]
-            .as_str()
-            .is_some_and(|text| text.starts_with(KEYS_MATCH))
-    })
+pub fn has_checked_keys(schema: &Value) -> bool {
+    texts_of_rules(schema, "rule").any(|text| text.starts_with(KEYS_MATCH))
 }
 
-/// Whether `schema`, or a schema in it, is such a union, or a map with such keys.
+/// Whether `schema`, or a schema in it, has the fields of all variants of an enum.
 #[cfg(feature = "arbitrary")]
-pub fn has_variants(schema: &Value) -> bool {
+pub fn has_union(schema: &Value) -> bool {
     let is_within = match schema {
-        Value::Object(fields) => fields.values().any(has_variants),
-        Value::Array(values) => values.iter().any(has_variants),
+        Value::Object(fields) => fields.values().any(has_union),
+        Value::Array(values) => values.iter().any(has_union),
         _ => false,
     };
     is_within || is_union(schema)
 }
 
+/// What `key` says in each rule.
 #[cfg(feature = "arbitrary")]
-fn rules(schema: &Value) -> impl Iterator<Item = &Value> {
-    schema[RULES].as_array().into_iter().flatten()
+fn texts_of_rules<'a>(schema: &'a Value, key: &'a str) -> impl Iterator<Item = &'a str> {
+    let rules = schema[RULES].as_array().into_iter().flatten();
+    rules.filter_map(move |rule| rule[key].as_str())
 }

@@ -44,6 +44,7 @@ pub const MIXED_TYPES: &str = concat!(
      struct, an enum with `#[serde(tag = \"kind\")]`, or ",
     open!()
 );
+
 /// Replaces `schema` by one for any value, with a mark that says `reason`. A place that is open needs no mark.
 pub fn refuse(schema: &mut Object, reason: impl Into<String>) {
     if is_open(schema) {

@@ -135,5 +135,5 @@ fn keys_to_rule(schema: &mut Object) {
     };
     let rule = format!("{KEYS_MATCH}{}))", cel::text(&pattern));
     schema.insert("additionalProperties".to_owned(), values.clone());
-    add_rules(schema, [json!({"rule": rule, "message": message})]);
+    add_rules(schema, vec![json!({"rule": rule, "message": message})]);
 }

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     cel,
-    keys::{ALLOWED, INT_OR_STRING, OPEN, Object, RULES, add_rules},
+    keys::{ALLOWED, INT_OR_STRING, OPEN, Object, RULES, add_rules, fields, list, texts},
     mark,
 };
 
@@ -100,22 +100,24 @@ impl Union {
     }
 
     fn try_join(mut self, schema: &mut Object) -> Result<(), String> {
-        if self.nullable {
-            schema.insert("nullable".to_owned(), json!(true));
-        }
+        let nullable = self.nullable;
         match self.content()? {
-            Content::Tagged(tag) => self.merge(&tag, schema),
-            Content::Scalars => self.join_scalars(schema),
+            Content::Tagged(tag) => self.merge(&tag, schema)?,
+            Content::Scalars => self.join_scalars(schema)?,
             Content::Objects => {
                 self.prepare_fields(schema)?;
                 self.keep(schema);
-                Ok(())
+                return Ok(());
             }
             Content::OfKube => {
                 self.keep(schema);
-                Ok(())
+                return Ok(());
             }
         }
+        if nullable {
+            schema.insert("nullable".to_owned(), json!(true));
+        }
+        Ok(())
     }
 
     /// Adds the union of a flattened enum that is not the only one. `others` gets what is left for `allOf`.
@@ -151,7 +153,6 @@ impl Union {
         }
         if self.nullable {
             // kube knows an optional value by these two variants.
-            schema.remove("nullable");
             if variants.len() > 1 {
                 variants = vec![json!({key: variants})];
             }
@@ -213,8 +214,8 @@ impl Union {
 
     /// The field that tells the variants apart: a text that is different in each variant.
     fn tag(&self) -> Option<String> {
-        let fields = self.variants.first()?.get("properties")?.as_object()?;
-        fields.keys().find(|name| self.is_tag(name)).cloned()
+        let first = fields(self.variants.first()?)?;
+        first.keys().find(|name| self.is_tag(name)).cloned()
     }
 
     fn is_tag(&self, name: &str) -> bool {
@@ -225,14 +226,13 @@ impl Union {
         let Some(values) = values.collect::<Option<BTreeSet<&str>>>() else {
             return false;
         };
-        // An externally tagged enum with one variant has such a field, too, but not as a text of its own.
         values.len() == self.variants.len()
     }
 
     /// Makes fields equal that differ only in their description, and removes the defaults of fields, which the API
     /// server would write into the objects of the other variants.
     fn prepare_fields(&mut self, schema: &Object) -> Result<(), String> {
-        let own = properties(schema).into_iter().flatten();
+        let own = fields(schema).into_iter().flatten();
         let mut known: BTreeMap<String, (String, Value)> = own
             .map(|(name, field)| (name.clone(), (BESIDE.to_owned(), field.clone())))
             .collect();
@@ -342,7 +342,7 @@ impl Union {
     fn content_field(&self, tag: &str) -> Option<String> {
         let mut contents: Vec<(&String, &Value)> = Vec::new();
         for variant in &self.variants {
-            let mut others = properties(variant)?.iter().filter(|(name, _)| *name != tag);
+            let mut others = fields(variant)?.iter().filter(|(name, _)| *name != tag);
             contents.extend(others.next());
             if others.next().is_some() {
                 return None;
@@ -417,10 +417,11 @@ impl<'a> Merged<'a> {
         self.values
             .push((value.clone(), description.map(str::to_owned)));
         let required = names(&variant);
-        let fields = variant.remove("properties");
-        let rules = variant.remove(RULES);
+        let properties = variant.remove("properties");
+        let rules: Vec<Value> = list(&variant, RULES).cloned().collect();
+        variant.remove(RULES);
         check_variant(&variant, &value)?;
-        for (name, field) in object(fields) {
+        for (name, field) in object(properties) {
             if name == self.tag {
                 continue;
             }
@@ -431,12 +432,7 @@ impl<'a> Merged<'a> {
                 self.add_field(vec![name], field, &value, is_required)?;
             }
         }
-        for rule in rules
-            .as_ref()
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
+        for rule in &rules {
             self.rules.push(self.rule_of_variant(rule, &value));
         }
         Ok(())
@@ -458,12 +454,12 @@ impl<'a> Merged<'a> {
             ));
         }
         let required = names(&content);
-        let fields = content.remove("properties");
+        let properties = content.remove("properties");
         content.remove("default");
         check_variant(&content, value)?;
         let empty = json!({"type": "object", "properties": {}});
         self.add_field(vec![name.to_owned()], empty, value, is_required)?;
-        for (inner, field) in object(fields) {
+        for (inner, field) in object(properties) {
             let is_required = is_required && required.contains(&inner);
             self.add_field(vec![name.to_owned(), inner], field, value, is_required)?;
         }
@@ -583,7 +579,7 @@ impl<'a> Merged<'a> {
             required.push(json!(self.tag));
         }
         for field in &self.fields {
-            if properties(schema).is_some_and(|known| known.contains_key(&field.path[0])) {
+            if fields(schema).is_some_and(|known| known.contains_key(&field.path[0])) {
                 // serde gives the value to the object that the enum is flattened into.
                 let place = format!("variant `{}`", field.allowed[0]);
                 return Err(differs(&field.path[0], [BESIDE, &place]));
@@ -591,7 +587,7 @@ impl<'a> Merged<'a> {
             rules.extend(self.rules_of(field)?);
         }
         rules.append(&mut self.rules);
-        if properties(schema).is_some_and(|known| known.contains_key(self.tag)) {
+        if fields(schema).is_some_and(|known| known.contains_key(self.tag)) {
             return Err(differs(self.tag, [BESIDE, "the tag of the enum"]));
         }
         let is_for_all =
@@ -722,10 +718,6 @@ fn type_of(variant: &Object) -> &str {
     }
 }
 
-fn properties(schema: &Object) -> Option<&Map<String, Value>> {
-    schema.get("properties")?.as_object()
-}
-
 fn object(value: Option<Value>) -> Object {
     match value {
         Some(Value::Object(object)) => object,
@@ -735,14 +727,12 @@ fn object(value: Option<Value>) -> Object {
 
 /// The names of the fields that `schema` requires.
 fn names(schema: &Object) -> BTreeSet<String> {
-    let names = schema.get("required").and_then(Value::as_array);
-    let names = names.into_iter().flatten().filter_map(Value::as_str);
-    names.map(str::to_owned).collect()
+    texts(schema, "required").map(str::to_owned).collect()
 }
 
 /// The text that the field `name` must be in `variant`.
 fn value_of_tag<'a>(variant: &'a Object, name: &str) -> Option<&'a str> {
-    let tag = properties(variant)?.get(name)?;
+    let tag = fields(variant)?.get(name)?;
     if !names(variant).contains(name) {
         return None;
     }

@@ -7,7 +7,7 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::schema::{has_number_keys, is_union};
+use crate::schema::{has_checked_keys, is_union};
 
 use super::version::TYPE_AND_METADATA;
 
@@ -120,7 +120,7 @@ fn object(whole: &Value) -> BoxedStrategy<Value> {
     let others = match &whole["additionalProperties"] {
         Value::Object(schema) => {
             let schema = Value::Object(schema.clone());
-            let keys = if has_number_keys(whole) {
+            let keys = if has_checked_keys(whole) {
                 "[0-9]{1,2}"
             } else {
                 "[a-z./-]{1,3}"

@@ -8,7 +8,7 @@ use proptest::{
 };
 use serde_json::Value;
 
-use crate::schema::has_variants;
+use crate::schema::has_union;
 
 use super::{
     arbitrary::objects,
@@ -72,7 +72,7 @@ impl Conversion {
         for version in self.versions() {
             let api_version = format!("{}/{}", self.group, version.name);
             let objects = objects(&api_version, &self.kind, &version.schema);
-            let objects = match has_variants(&version.schema) {
+            let objects = match has_union(&version.schema) {
                 true => written_again(objects, version.rewrite_spec),
                 false => objects,
             };
