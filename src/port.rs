@@ -4,15 +4,19 @@
 //! The code here is pure. The files of the Go project are untrusted data: the types of [`names`](crate::names) validate
 //! each name, and the report lists what cannot be taken over.
 
+mod compare;
 mod config;
 mod election;
 mod file;
 mod finalizers;
 mod go;
 mod go_file;
+mod hooks;
 mod kind;
 mod kinds;
+mod kustomize;
 mod lost;
+mod manager;
 mod path;
 mod related;
 mod report;
@@ -23,9 +27,10 @@ mod texts;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
+use serde_json::Value;
 
 use self::{
-    config::Deployed, election::Election, file::GoProject, kind::GoKind, lost::Lost,
+    config::Deployed, election::Election, file::GoProject, hooks::Hooks, kind::GoKind, lost::Lost,
     path::file_name, report::Subject, source::Source,
 };
 pub use self::{
@@ -70,6 +75,13 @@ pub struct Ported {
     pub notes: Vec<String>,
 }
 
+/// The objects of the kustomization in `folder`, and what was left out. `files` has the text of each path.
+pub fn kustomized(files: &BTreeMap<&str, &str>, folder: &str) -> (Vec<Value>, BTreeSet<String>) {
+    let built = kustomize::build(files, folder);
+    let objects = built.objects.into_iter().map(|object| object.value);
+    (objects.collect(), built.left)
+}
+
 impl Port {
     /// Reads the files of a Go project, which is in the folder `shown`.
     ///
@@ -89,9 +101,9 @@ impl Port {
             })?,
             None => GoProject::default(),
         };
-        let crds = kinds::crds(&source, &mut lost);
-        let domain = domain(&go, &crds, shown, &mut lost)?;
         let deployed = Deployed::new(&source, &go, &mut lost);
+        let crds = kinds::crds(&source, &deployed, &mut lost);
+        let domain = domain(&go, &crds, shown, &mut lost)?;
         let module = module(&source, &go);
         let name = name(&go, &deployed, module, shown)?;
         let repo = repo(module, &name, &mut lost)?;
@@ -114,15 +126,29 @@ impl Port {
         }
         let begun = (project.clone(), lost.clone());
         let check = kinds::Check::None;
-        let mut kinds = kinds::take(&mut project, &source, &go, crds, check, &mut lost);
+        let mut kinds = kinds::take(
+            &mut project,
+            (&source, &deployed),
+            &go,
+            crds,
+            check,
+            &mut lost,
+        );
         // The kinds do not fit together: start again, and check each kind.
         if project.validate().is_err() {
             (project, lost) = begun;
-            let crds = kinds::crds(&source, &mut lost);
+            let crds = kinds::crds(&source, &deployed, &mut lost);
             let check = kinds::Check::Each;
-            kinds = kinds::take(&mut project, &source, &go, crds, check, &mut lost);
+            kinds = kinds::take(
+                &mut project,
+                (&source, &deployed),
+                &go,
+                crds,
+                check,
+                &mut lost,
+            );
         }
-        let rules = rules::of_manager(&source, deployed.namespace.as_deref(), &mut lost);
+        let rules = rules::of_manager(&source, &deployed, &mut lost);
         if !rules.is_empty() && project.controllers().next().is_none() {
             lost.add("the permissions of the manager's role: there is no controller");
         }
@@ -172,10 +198,29 @@ impl Port {
             &mut texts,
             &mut lost,
         );
+        self.webhooks(project, templates, rendered, &mut texts, &mut lost)?;
         if let Some(deployment) = &self.deployed.deployment {
             for item in deployment.settings(project).1 {
                 lost.add(item);
             }
+            let mut reader = manager::Reader {
+                source,
+                deployment,
+                project,
+                lines: Vec::new(),
+            };
+            if let Some(taken) = reader.read()? {
+                for path in ["Makefile", "config/manager/manager.yaml"] {
+                    let text = rendered.file_with(templates, path, "deployed", &taken)?;
+                    texts.extend(text.map(|text| (path.to_owned(), text)));
+                }
+            }
+            for line in reader.lines {
+                lost.add(line);
+            }
+        }
+        for line in compare::left(source, &self.deployed, &rendered.texts) {
+            lost.add(line);
         }
         let subject = Subject {
             project,
@@ -190,6 +235,41 @@ impl Port {
             notes: self.notes(project, &lost),
             report: subject.report(&lost, differences),
         })
+    }
+
+    /// Adds the files of webhooks whose settings are not the default.
+    fn webhooks(
+        &self,
+        project: &Project,
+        templates: &Templates,
+        rendered: &Rendered,
+        texts: &mut Texts,
+        lost: &mut Lost,
+    ) -> Result<()> {
+        for kind in &self.kinds {
+            let mut hooks = Hooks::default();
+            let mut lines = Vec::new();
+            for webhook in &kind.webhooks {
+                let settings = hooks::settings(&self.source, webhook, &mut lines);
+                if webhook.is_defaulting {
+                    hooks.defaulting = settings;
+                } else {
+                    hooks.validation = settings;
+                }
+            }
+            for line in lines {
+                lost.add(line);
+            }
+            let mut resources = project.resources.iter();
+            if let Some(resource) = resources.find(|resource| resource.id() == kind.id)
+                && !(hooks.defaulting.is_default() && hooks.validation.is_default())
+            {
+                let path = project.webhook_file(resource);
+                let text = rendered.file_with(templates, &path, "hooks", &hooks)?;
+                texts.extend(text.map(|text| (path, text)));
+            }
+        }
+        Ok(())
     }
 
     /// The notes that the command prints.

@@ -1,6 +1,7 @@
 //! Reads and writes YAML. Cargo.toml gives the crate serde-saphyr the name `serde_yaml`. Outside of tests, only this
 //! module uses it.
 
+mod lines;
 mod names;
 
 use std::borrow::Cow;
@@ -14,7 +15,7 @@ use serde_yaml::{
     budget::BudgetBreach,
 };
 
-use self::names::WithNames;
+use self::{lines::Node, names::WithNames};
 use crate::visible::visible;
 
 /// Reads the text of `file`. A string that looks like a number needs quotes, and only `true` and `false` are booleans.
@@ -61,6 +62,13 @@ pub fn documents(text: &str) -> Result<Vec<Value>> {
 /// Give the line and the value.
 pub fn check_names(text: &str) -> Result<()> {
     all::<WithNames>(text).map(drop)
+}
+
+/// The line of the value at `path` in a document of the text, or of the deepest value on the way to it, and how many parts
+/// of the path lead there. `document` counts from 0. An item of a list is named by its field `name`, or by its number.
+pub fn line(text: &str, document: usize, path: &[&str]) -> Option<(u64, usize)> {
+    let documents = all::<Node>(text).ok()?;
+    documents.get(document)?.line(path)
 }
 
 fn all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
@@ -337,6 +345,23 @@ mod tests {
         );
         assert_eq!(read_or_default::<Book>(&bomb), Book::default());
         assert!(start.elapsed().as_secs() < 1, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn a_value_has_a_line() {
+        let text =
+            "a: 1\n---\nb:\n  c: [x,\n    y]\nd:\n- name: e\n  f: 2\n- name: g\n  f: {h: 3}\n";
+        for (document, path, expected) in [
+            (0, vec!["a"], Some((1, 1))),
+            (1, vec!["b", "c"], Some((4, 2))),
+            (1, vec!["b", "c", "1"], Some((5, 3))),
+            (1, vec!["d", "g", "f", "h"], Some((10, 4))),
+            (1, vec!["d", "e", "f", "unknown"], Some((8, 3))),
+            (1, vec!["z"], None),
+            (2, vec!["a"], None),
+        ] {
+            assert_eq!(line(text, document, &path), expected, "{path:?}");
+        }
     }
 
     #[test]

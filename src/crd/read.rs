@@ -253,6 +253,14 @@ fn are_small(versions: &[CrdVersion]) -> bool {
     true
 }
 
+/// Reads a CRD that is in `file`.
+///
+/// # Errors
+/// When it is not valid, or exceeds a limit.
+pub fn of_object(file: &str, object: Value) -> Result<Crd> {
+    crd(&visible(file), object)
+}
+
 /// Reads one CRD.
 fn crd(file: &str, document: Value) -> Result<Crd> {
     let name = document["metadata"]["name"].as_str().unwrap_or("?");

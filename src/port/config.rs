@@ -1,11 +1,12 @@
-//! Reads `config/`: how the operator is deployed, and its names in the cluster.
+//! How the Go operator is deployed, and its names in the cluster: what the kustomization that `make deploy` builds has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::{
     file::GoProject,
+    kustomize::{self, Built},
     lost::Lost,
     path::file_name,
     source::{Object, Source, at, list, texts},
@@ -13,7 +14,6 @@ use super::{
 use crate::{
     names::LabelKey,
     project::{self, Feature, Labels, Project},
-    yaml::documents,
 };
 
 /// How the Go operator is deployed.
@@ -29,6 +29,10 @@ pub(super) struct Deployed {
     pub features: BTreeSet<Feature>,
     /// The arguments of the operator, if there is a Deployment.
     pub arguments: Option<Vec<String>>,
+    /// All objects. Without a kustomization, those of the manifests in `config/`.
+    pub objects: Vec<Object>,
+    /// Whether the objects come from a kustomization.
+    pub is_built: bool,
 }
 
 /// A Deployment.
@@ -43,60 +47,175 @@ pub(super) struct Deployment {
     /// The program that the container runs. Requests without a field manager get the name of the
     /// program. Empty if the manifest does not say.
     pub program: String,
+    pub object: Object,
 }
 
-/// A webhook of the Go operator.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A webhook of the Go operator, for one kind.
+#[derive(Debug, Clone)]
 pub(super) struct GoWebhook {
     pub file: String,
     /// Whether it sets defaults; otherwise it validates.
     pub is_defaulting: bool,
     pub path: Option<String>,
     pub group: String,
-    pub version: String,
     pub plural: String,
+    /// The configuration, and the number of the webhook in it.
+    pub configuration: Object,
+    pub index: usize,
+    /// The number of the rule in the webhook.
+    pub rule: usize,
 }
+
+/// The kustomization that a Go project usually deploys.
+const USUAL: &str = "config/default";
 
 impl Deployed {
     pub fn new(source: &Source, go: &GoProject, lost: &mut Lost) -> Self {
-        let kustomization = kustomization(source, lost);
-        let prefix = setting(&kustomization, "namePrefix");
-        let mut namespace = setting(&kustomization, "namespace");
-        let in_manager = source.objects("config/manager/").into_iter();
-        let mut objects = in_manager.chain(source.objects("config/"));
-        let object = objects.find(|object| object.is_a("Deployment"));
-        if let Some(object) = &object
-            && namespace.is_none()
-        {
-            let own = object.text("metadata.namespace");
-            namespace = own.filter(|name| *name != "system").map(str::to_owned);
+        let files = source.yaml();
+        let folder = deployed_folder(source).unwrap_or_else(|| USUAL.to_owned());
+        let mut built = kustomize::build(&files, &folder);
+        let is_built = !built.objects.is_empty();
+        if is_built {
+            // `make install` builds it, and `config/default` may leave it out.
+            if !built.folders.contains("config/crd")
+                && files.contains_key("config/crd/kustomization.yaml")
+            {
+                let crds = kustomize::build(&files, "config/crd");
+                built.objects.extend(crds.objects);
+                built.left.extend(crds.left);
+            }
+        } else {
+            built.objects = source.objects("config/");
         }
+        for line in &built.left {
+            lost.add(line.clone());
+        }
+        let object = operator(&built.objects, built.prefix.as_str());
+        let own = object.and_then(|object| object.text("metadata.namespace"));
+        let own = own.filter(|name| *name != "system").map(str::to_owned);
         Self {
-            features: features(source, go, &kustomization),
-            arguments: object.as_ref().map(|object| arguments(source, object)),
-            deployment: object
-                .map(|object| Deployment::new(&object, prefix.as_deref().unwrap_or(""))),
-            prefix,
-            namespace,
+            features: features(source, go, &built),
+            arguments: object.map(arguments),
+            deployment: object.map(Deployment::new),
+            prefix: Some(built.prefix).filter(|prefix| !prefix.is_empty()),
+            namespace: built.namespace.or(own),
+            objects: built.objects,
+            is_built,
         }
+    }
+
+    /// The objects of these kinds that are deployed. If there is none, those of the manifests in `config/`.
+    pub fn of_kinds(&self, source: &Source, kinds: &[&str]) -> Vec<Object> {
+        let mut objects = self.objects.clone();
+        objects.retain(|object| kinds.iter().any(|kind| object.is_a(kind)));
+        if objects.is_empty() && self.is_built {
+            objects = source.objects("config/");
+            objects.retain(|object| kinds.iter().any(|kind| object.is_a(kind)));
+        }
+        objects
+    }
+
+    /// The CRDs that the kustomization has.
+    pub fn crds(&self) -> impl Iterator<Item = &Object> {
+        let objects = self.objects.iter().filter(|_| self.is_built);
+        objects.filter(|object| object.is_a("CustomResourceDefinition"))
     }
 }
 
+/// The folder of the kustomization that the target `deploy` of the Makefile builds.
+fn deployed_folder(source: &Source) -> Option<String> {
+    let makefile = source
+        .text("GNUmakefile")
+        .or_else(|| source.text("Makefile"))?;
+    let mut variables = BTreeMap::new();
+    let mut is_recipe = false;
+    for line in makefile.lines() {
+        if let Some(target) = line.split(':').next()
+            && !line.starts_with(['\t', '#', ' '])
+            && !line.is_empty()
+        {
+            is_recipe = target.split_whitespace().any(|name| name == "deploy");
+            if let Some((name, value)) = line.split_once('=') {
+                let name = name.trim_end_matches([' ', '?', ':', '+']);
+                variables.insert(name.to_owned(), value.trim().to_owned());
+            }
+        }
+        if !is_recipe || !line.starts_with('\t') {
+            continue;
+        }
+        let mut words = line.split_whitespace();
+        while let Some(word) = words.next() {
+            let named = match word {
+                "build" | "-k" | "--kustomize" | "kustomize" => {
+                    words.clone().find(|word| !word.starts_with('-'))
+                }
+                _ => word.strip_prefix("--kustomize="),
+            };
+            if let Some(folder) = named.and_then(|path| resolve(path, &variables))
+                && source.has_below(&format!("{folder}/"))
+            {
+                return Some(folder);
+            }
+        }
+    }
+    None
+}
+
+/// The path of a folder in which variables of make may occur.
+fn resolve(path: &str, variables: &BTreeMap<String, String>) -> Option<String> {
+    const MAX_VARIABLES: usize = 5;
+    let mut resolved = path.trim_matches(['"', '\'']).to_owned();
+    for _ in 0..MAX_VARIABLES {
+        let Some(start) = resolved.find("$(").or_else(|| resolved.find("${")) else {
+            let parts = resolved
+                .split('/')
+                .filter(|part| !matches!(*part, "" | "."));
+            let parts: Vec<_> = parts.collect();
+            return Some(parts.join("/"));
+        };
+        let end = start + resolved[start..].find([')', '}'])?;
+        let name = &resolved[start + 2..end];
+        let value = match variables.get(name) {
+            Some(value) => value.clone(),
+            // The folder of the Makefile.
+            None => String::new(),
+        };
+        resolved.replace_range(start..=end, &value);
+    }
+    None
+}
+
+/// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one.
+fn operator<'a>(objects: &'a [Object], prefix: &str) -> Option<&'a Object> {
+    let usual = format!("{prefix}controller-manager");
+    let mut found: Option<(u8, &Object)> = None;
+    for object in objects.iter().filter(|object| object.is_a("Deployment")) {
+        let rank = match object.name() {
+            name if name == usual => 0,
+            _ if object.file().contains("/manager/") => 1,
+            name if name.contains("manager") || name.contains("operator") => 2,
+            _ => 3,
+        };
+        if found.is_none_or(|(best, _)| rank < best) {
+            found = Some((rank, object));
+        }
+    }
+    found.map(|(_, object)| object)
+}
+
 impl Deployment {
-    fn new(object: &Object, prefix: &str) -> Self {
+    fn new(object: &Object) -> Self {
         let spec = at(&object.value, "spec.template.spec");
         let command = spec.and_then(|spec| spec["containers"][0]["command"][0].as_str());
         let account = spec.and_then(|spec| spec["serviceAccountName"].as_str());
         Self {
-            name: format!("{prefix}{}", object.name()),
+            name: object.name().to_owned(),
             labels: labels(object, "metadata.labels"),
             selector: labels(object, "spec.selector.matchLabels"),
             pod_labels: labels(object, "spec.template.metadata.labels"),
             program: command.map_or("", file_name).to_owned(),
-            service_account: match account {
-                Some(account) => format!("{prefix}{account}"),
-                None => "default".to_owned(),
-            },
+            service_account: account.unwrap_or("default").to_owned(),
+            object: object.clone(),
         }
     }
 
@@ -147,28 +266,6 @@ fn is_usual(selector: &Labels) -> bool {
     keys == ["app.kubernetes.io/name", "control-plane"]
 }
 
-/// The kustomization of `config/default`; null if there is none, or none that can be read.
-fn kustomization(source: &Source, lost: &mut Lost) -> Value {
-    const FILES: [&str; 2] = [
-        "config/default/kustomization.yaml",
-        "config/default/kustomization.yml",
-    ];
-    for path in FILES {
-        match source.text(path).map(documents) {
-            Some(Ok(mut documents)) => return documents.pop().unwrap_or(Value::Null),
-            Some(Err(error)) => lost.add(format!("the settings in `{path}`: {error}")),
-            None => {}
-        }
-    }
-    Value::Null
-}
-
-/// A field of the kustomization, unless it is empty.
-fn setting(kustomization: &Value, field: &str) -> Option<String> {
-    let text = kustomization.get(field).and_then(Value::as_str)?;
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
 /// The labels at this place, without those that an API server refuses: a cluster cannot have them.
 fn labels(object: &Object, place: &str) -> Labels {
     let fields = at(&object.value, place).and_then(Value::as_object);
@@ -181,50 +278,35 @@ fn labels(object: &Object, place: &str) -> Labels {
     labels
 }
 
-/// The arguments of all containers of the Deployment, including patches of the Deployment.
-fn arguments(source: &Source, deployment: &Object) -> Vec<String> {
-    let files = source.objects("config/default/");
-    let patches = files
-        .iter()
-        .filter(|object| object.name() == deployment.name());
+/// The arguments of all containers of the Deployment.
+fn arguments(deployment: &Object) -> Vec<String> {
     let mut arguments = Vec::new();
-    for object in [deployment].into_iter().chain(patches) {
-        for container in list(at(&object.value, "spec.template.spec.containers")) {
-            arguments.extend(texts(container.get("command")));
-            arguments.extend(texts(container.get("args")));
-        }
-    }
-    // A patch may also be a list of operations: `{op: add, path: /spec/…/args/-, value: --leader-elect}`.
-    for operation in files.iter().flat_map(|object| list(Some(&object.value))) {
-        let path = operation["path"].as_str().unwrap_or("");
-        if path.contains("/args") && operation["op"] != "remove" {
-            arguments.extend(operation["value"].as_str().map(str::to_owned));
-            arguments.extend(texts(operation.get("value")));
-        }
+    for container in list(at(&deployment.value, "spec.template.spec.containers")) {
+        arguments.extend(texts(container.get("command")));
+        arguments.extend(texts(container.get("args")));
     }
     arguments
 }
 
-/// The features that `config/` enables, and those that plugins and other folders show.
-fn features(source: &Source, go: &GoProject, kustomization: &Value) -> BTreeSet<Feature> {
-    let mut parts = BTreeSet::new();
-    for field in ["resources", "bases", "components"] {
-        for part in texts(kustomization.get(field)) {
-            parts.insert(part.trim_end_matches('/').to_owned());
-        }
-    }
+/// The features that the deployed objects show, and those that plugins and other folders show.
+fn features(source: &Source, go: &GoProject, built: &Built) -> BTreeSet<Feature> {
+    let folders: BTreeSet<_> = built
+        .folders
+        .iter()
+        .map(|folder| file_name(folder))
+        .collect();
     let has_chart = source.files.texts.keys().any(|path| is_chart(path));
     let mut features = BTreeSet::new();
     for (feature, is_there) in [
         (Feature::Autoupdate, go.has_plugin("autoupdate")),
-        (Feature::Certmanager, parts.contains("../certmanager")),
+        (Feature::Certmanager, folders.contains("certmanager")),
         (
             Feature::Grafana,
             go.has_plugin("grafana") || source.has_below("grafana/"),
         ),
         (Feature::Helm, has_chart || go.has_plugin("helm")),
-        (Feature::NetworkPolicy, parts.contains("../network-policy")),
-        (Feature::Prometheus, parts.contains("../prometheus")),
+        (Feature::NetworkPolicy, folders.contains("network-policy")),
+        (Feature::Prometheus, folders.contains("prometheus")),
     ] {
         features.extend(is_there.then_some(feature));
     }
@@ -239,29 +321,30 @@ fn is_chart(path: &str) -> bool {
     )
 }
 
-/// The webhooks in the manifests of the Go project.
-pub(super) fn webhooks(source: &Source) -> Vec<GoWebhook> {
+/// The webhooks of the Go operator.
+pub(super) fn webhooks(source: &Source, deployed: &Deployed) -> Vec<GoWebhook> {
     let mut found = Vec::new();
-    for object in source.objects("config/") {
-        let is_defaulting = object.is_a("MutatingWebhookConfiguration");
-        if !is_defaulting && !object.is_a("ValidatingWebhookConfiguration") {
-            continue;
-        }
-        for webhook in list(object.value.get("webhooks")) {
+    let kinds = [
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ];
+    for configuration in deployed.of_kinds(source, &kinds) {
+        for (index, webhook) in list(configuration.value.get("webhooks")).enumerate() {
             let path = at(webhook, "clientConfig.service.path").and_then(Value::as_str);
-            for rule in list(webhook.get("rules")) {
+            for (number, rule) in list(webhook.get("rules")).enumerate() {
                 for group in texts(rule.get("apiGroups")) {
-                    for version in texts(rule.get("apiVersions")) {
-                        for plural in texts(rule.get("resources")) {
-                            found.push(GoWebhook {
-                                file: object.file.clone(),
-                                is_defaulting,
-                                path: path.map(str::to_owned),
-                                group: group.clone(),
-                                version: version.clone(),
-                                plural,
-                            });
-                        }
+                    for resource in texts(rule.get("resources")) {
+                        let plural = resource.split('/').next().unwrap_or_default();
+                        found.push(GoWebhook {
+                            file: configuration.file().to_owned(),
+                            is_defaulting: configuration.is_a("MutatingWebhookConfiguration"),
+                            path: path.map(str::to_owned),
+                            group: group.clone(),
+                            plural: plural.to_owned(),
+                            configuration: configuration.clone(),
+                            index,
+                            rule: number,
+                        });
                     }
                 }
             }

@@ -104,10 +104,14 @@ fn is_lease_name(name: &str) -> bool {
     ) || matches!(joined(name).as_str(), "leasename" | "leaseid")
 }
 
+/// Whether a flag is about leader election.
+pub(super) fn is_about(flag: &str) -> bool {
+    beside(flag).is_some() || has_word(flag, "lease")
+}
+
 /// Whether an argument with this flag is neither the switch nor the name of the Lease.
 fn is_left(flag: &str) -> bool {
-    let is_about = beside(flag).is_some() || has_word(flag, "lease");
-    flag.starts_with('-') && is_about && switch(flag).is_none() && !is_lease_name(flag)
+    flag.starts_with('-') && is_about(flag) && switch(flag).is_none() && !is_lease_name(flag)
 }
 
 /// Whether the arguments turn leader election on or off.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{go::Value, go_file::Place};
+use super::{config::GoWebhook, go::Value, go_file::Place};
 use crate::{crd::Crd, names::GroupVersionKind};
 
 /// A kind that was taken over from the Go project.
@@ -14,6 +14,8 @@ pub(super) struct GoKind {
     pub crd: Option<Crd>,
     /// What the Go code says about its controllers.
     pub code: Code,
+    /// Its webhooks, the defaulting one and the validating one at most.
+    pub webhooks: Vec<GoWebhook>,
 }
 
 /// What the Go code says about the controllers of a kind.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result, bail};
 
 use super::{
-    config::{GoWebhook, webhooks},
+    config::{Deployed, GoWebhook, webhooks},
     file::{GoProject, GoResource},
     finalizers::{Action, Finalizers, Object, Setting, without_kind},
     go::Value,
@@ -25,10 +25,10 @@ use crate::{
     visible::visible,
 };
 
-/// The CRDs of the Go project, each with the path of its file.
-pub(super) fn crds(source: &Source, lost: &mut Lost) -> Vec<(String, Crd)> {
+/// The CRDs of the Go project, each with the path of its file: as they are deployed, if they are deployed.
+pub(super) fn crds(source: &Source, deployed: &Deployed, lost: &mut Lost) -> Vec<(String, Crd)> {
+    let mut found: Vec<(String, Crd)> = Vec::new();
     for folder in ["config/crd/bases/", "config/crd/", "config/"] {
-        let mut found: Vec<(String, Crd)> = Vec::new();
         for (file, text) in source.manifests(folder) {
             // A patch is not a complete CRD.
             let is_patch = file.contains("/patches/") || file.contains("kustomiz");
@@ -40,13 +40,31 @@ pub(super) fn crds(source: &Source, lost: &mut Lost) -> Vec<(String, Crd)> {
                 Err(error) => lost.add(format!("{error:#}")),
             }
         }
-        let mut seen = BTreeSet::new();
-        found.retain(|(_, crd)| seen.insert((crd.group.clone(), crd.kind.clone())));
         if !found.is_empty() {
-            return found;
+            break;
         }
     }
-    Vec::new()
+    let mut seen = BTreeSet::new();
+    found.retain(|(_, crd)| seen.insert(name_in_cluster(crd)));
+    for object in deployed.crds() {
+        let file = object.file().to_owned();
+        match crd::of_object(&file, object.value.clone()) {
+            Ok(crd) if seen.insert(name_in_cluster(&crd)) => found.push((file, crd)),
+            Ok(crd) => {
+                let mut same = found.iter_mut();
+                if let Some((_, before)) = same.find(|(_, other)| name(other) == name(&crd)) {
+                    *before = crd;
+                }
+            }
+            Err(error) => lost.add(format!("{error:#}")),
+        }
+    }
+    found
+}
+
+/// The name of a CRD in a cluster.
+fn name_in_cluster(crd: &Crd) -> String {
+    format!("{}.{}", crd.plural, crd.group)
 }
 
 fn has_crd(text: &str) -> bool {
@@ -66,7 +84,7 @@ pub(super) enum Check {
 /// Adds the kinds to `project`.
 pub(super) fn take(
     project: &mut Project,
-    source: &Source,
+    (source, deployed): (&Source, &Deployed),
     go: &GoProject,
     mut crds: Vec<(String, Crd)>,
     check: Check,
@@ -79,7 +97,7 @@ pub(super) fn take(
         go,
         finalizers: Finalizers::new(&source.go, &names),
         files,
-        webhooks: webhooks(source),
+        webhooks: webhooks(source, deployed),
         others: others(source, go, &mut crds),
         taken: Vec::new(),
         check,
@@ -291,7 +309,7 @@ impl Taker<'_> {
         let id = stored.id();
         let mut after = project.clone();
         after.resources.extend(resources);
-        self.give_webhooks(&mut after, &id, &entries);
+        let webhooks = self.give_webhooks(&mut after, &id, &entries);
         self.check(&after)?;
         convert(&mut after, &crd, &id, &entries, self.lost);
         *project = after;
@@ -302,7 +320,12 @@ impl Taker<'_> {
             self.lost.warnings.push(format!("`{kind}`: {note}"));
         }
         let crd = Some(crd);
-        self.taken.push(GoKind { id, crd, code });
+        self.taken.push(GoKind {
+            id,
+            crd,
+            code,
+            webhooks,
+        });
         Ok(())
     }
 
@@ -326,12 +349,17 @@ impl Taker<'_> {
             bail!("without a CRD, only the first version is taken over");
         }
         after.resources.push(resource);
-        self.give_webhooks(&mut after, &id, &[entry]);
+        let webhooks = self.give_webhooks(&mut after, &id, &[entry]);
         self.check(&after)?;
         *project = after;
         let name = (entry.group_of_others(), entry.kind.clone());
         let crd = self.others.remove(&name);
-        self.taken.push(GoKind { id, crd, code });
+        self.taken.push(GoKind {
+            id,
+            crd,
+            code,
+            webhooks,
+        });
         Ok(())
     }
 
@@ -567,16 +595,17 @@ impl Taker<'_> {
         code
     }
 
-    /// Adds the webhooks of the Go project for the kind to the version `id`.
+    /// Adds the webhooks of the Go project for the kind to the version `id`. Returns those in its manifests.
     fn give_webhooks(
         &mut self,
         project: &mut Project,
         id: &GroupVersionKind,
         entries: &[&GoResource],
-    ) {
+    ) -> Vec<GoWebhook> {
+        let mut taken = Vec::new();
         let mut resources = project.resources.iter();
         let Some(at) = resources.position(|resource| resource.id() == *id) else {
-            return;
+            return taken;
         };
         let resource = project.resources[at].clone();
         let (full, plural) = (project.full_group(&resource), resource.plural.as_str());
@@ -594,6 +623,7 @@ impl Taker<'_> {
             if in_manifest.is_none() && in_project.is_none() {
                 continue;
             }
+            taken.extend(in_manifest.cloned());
             let path_in_manifest = in_manifest.and_then(|webhook| webhook.path.as_deref());
             let path = path_in_manifest.or(in_project);
             let mut webhook = Webhook::default();
@@ -609,6 +639,7 @@ impl Taker<'_> {
                 webhooks.validation = Some(webhook);
             }
         }
+        taken
     }
 }
 

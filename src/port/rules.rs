@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{
+    config::Deployed,
     lost::Lost,
     source::{Object, Source, list, texts},
 };
@@ -30,22 +31,22 @@ const ORDINARY: [Verb; 8] = [
 /// A controller of the project.
 pub(super) type Key = (GroupVersionKind, ControllerName);
 
-/// The permissions of the manager: each target, with the same limits, once.
-///
-/// `namespace` is the namespace of the operator. A Role without a namespace is in that namespace.
-pub(super) fn of_manager(source: &Source, namespace: Option<&str>, lost: &mut Lost) -> Vec<Rule> {
+/// The permissions of the manager: each target, with the same limits, once. A Role without a namespace is in the namespace
+/// of the operator.
+pub(super) fn of_manager(source: &Source, deployed: &Deployed, lost: &mut Lost) -> Vec<Rule> {
+    let namespace = deployed.namespace.as_deref();
     let mut verbs_of: BTreeMap<_, BTreeSet<Verb>> = BTreeMap::new();
     let mut notes = BTreeSet::new();
-    for role in roles(source) {
-        let own_namespace = role
-            .text("metadata.namespace")
-            .filter(|name| *name != "system");
-        let limit = own_namespace.or(namespace).filter(|_| role.is_a("Role"));
+    for (role, within) in roles(source, deployed) {
+        let limit = match within {
+            Some(within) if within.is_empty() || within == "system" => namespace.map(str::to_owned),
+            within => within,
+        };
         for rule in list(role.value.get("rules")) {
             let names: BTreeSet<_> = texts(rule.get("resourceNames")).into_iter().collect();
-            let verbs = verbs(rule, &role.file, &mut notes);
-            for target in targets(rule, &role.file, &mut notes) {
-                let key = (target, names.clone(), limit.map(str::to_owned));
+            let verbs = verbs(rule, role.file(), &mut notes);
+            for target in targets(rule, role.file(), &mut notes) {
+                let key = (target, names.clone(), limit.clone());
                 verbs_of.entry(key).or_default().extend(&verbs);
             }
         }
@@ -65,20 +66,103 @@ pub(super) fn of_manager(source: &Source, namespace: Option<&str>, lost: &mut Lo
     rules
 }
 
-/// The roles of the manager: those in `role.yaml`, or else those whose names end in `manager-role`.
-fn roles(source: &Source) -> Vec<Object> {
-    let mut roles = source.objects("config/rbac/");
-    roles.retain(|object| object.is_a("Role") || object.is_a("ClusterRole"));
-    if roles.iter().any(is_in_main_file) {
-        roles.retain(is_in_main_file);
+/// The roles that each project has, because their permissions are those of the runtime: election of a leader, and checks
+/// of who reads the metrics.
+const OF_RUNTIME: [&str; 3] = ["leader-election-role", "metrics-auth-role", "proxy-role"];
+
+/// The roles of the manager, each with the namespace in which it counts: those that are bound to its `ServiceAccount`, or
+/// else those in `role.yaml`, or else those whose names end in `manager-role`.
+fn roles(source: &Source, deployed: &Deployed) -> Vec<(Object, Option<String>)> {
+    let mut all = deployed.of_kinds(source, &["Role", "ClusterRole"]);
+    all.retain(|role| !OF_RUNTIME.iter().any(|name| role.name().ends_with(name)));
+    let bound = bound(deployed);
+    let mut roles = Vec::new();
+    for role in &all {
+        for within in namespaces(role, &bound) {
+            roles.push((role.clone(), within));
+        }
+    }
+    if !roles.is_empty() {
+        return roles;
+    }
+    if all.iter().any(is_in_main_file) {
+        all.retain(is_in_main_file);
     } else {
-        roles.retain(|role| role.name().ends_with("manager-role"));
+        all.retain(|role| role.name().ends_with("manager-role"));
+    }
+    for role in all {
+        let own = role.text("metadata.namespace").unwrap_or("").to_owned();
+        let within = role.is_a("Role").then_some(own);
+        roles.push((role, within));
     }
     roles
 }
 
+/// A role that is bound to the `ServiceAccount` of the manager.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Bound {
+    pub kind: String,
+    pub name: String,
+    /// The namespace of the binding; empty for the whole cluster.
+    pub within: String,
+    pub binding: String,
+}
+
+/// The roles that are bound to the `ServiceAccount` of the manager.
+pub(super) fn bound(deployed: &Deployed) -> BTreeSet<Bound> {
+    let mut bound = BTreeSet::new();
+    let Some(deployment) = &deployed.deployment else {
+        return bound;
+    };
+    let namespace = deployed.namespace.as_deref().unwrap_or("");
+    for binding in &deployed.objects {
+        if !binding.is_a("ClusterRoleBinding") && !binding.is_a("RoleBinding") {
+            continue;
+        }
+        let mut subjects = list(binding.value.get("subjects"));
+        let is_bound = subjects.any(|subject| {
+            let within = subject["namespace"].as_str().unwrap_or(namespace);
+            subject["kind"] == "ServiceAccount"
+                && subject["name"] == *deployment.service_account
+                && (within == namespace || within == "system")
+        });
+        let role = &binding.value["roleRef"];
+        if is_bound && let (Some(kind), Some(name)) = (role["kind"].as_str(), role["name"].as_str())
+        {
+            bound.insert(Bound {
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+                within: binding.text("metadata.namespace").unwrap_or("").to_owned(),
+                binding: binding.name().to_owned(),
+            });
+        }
+    }
+    bound
+}
+
+/// The namespaces in which a role is bound; `None` for the whole cluster.
+fn namespaces(role: &Object, bound: &BTreeSet<Bound>) -> BTreeSet<Option<String>> {
+    let own = role.text("metadata.namespace").unwrap_or("");
+    let mut namespaces = BTreeSet::new();
+    for Bound {
+        kind, name, within, ..
+    } in bound
+    {
+        let is_bound = role.is_a(kind) && role.name() == name;
+        if !is_bound || kind == "Role" && within != own {
+            continue;
+        }
+        let is_limited = kind == "Role" || !within.is_empty();
+        namespaces.insert(is_limited.then(|| within.clone()));
+    }
+    if namespaces.contains(&None) {
+        namespaces.retain(Option::is_none);
+    }
+    namespaces
+}
+
 fn is_in_main_file(role: &Object) -> bool {
-    role.file.ends_with("/role.yaml") || role.file.ends_with("/role.yml")
+    role.file().ends_with("/role.yaml") || role.file().ends_with("/role.yml")
 }
 
 /// The verbs of a rule in `file`.

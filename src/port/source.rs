@@ -1,12 +1,17 @@
 //! The files of a Go project, and the objects in its manifests.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::{
     go::Go,
-    path::{file_name, is_file_of},
+    path::{file_name, is_file_of, is_in_test_folder},
 };
-use crate::{engine::worktree::Snapshot, yaml::documents};
+use crate::{
+    engine::worktree::Snapshot,
+    yaml::{self, documents},
+};
 
 /// Folders without source code of the project, which are not read.
 pub const WITHOUT: [&str; 4] = ["bin", "node_modules", "testdata", "vendor"];
@@ -18,14 +23,20 @@ pub(super) struct Source {
     pub go: Go,
 }
 
-/// An object of a manifest, and the path of its file.
+/// An object of a manifest, and where it is.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
-    pub file: String,
+    /// The file and the number of the document in it, from 0. More of them are patches, in their order.
+    pub sources: Vec<(String, usize)>,
     pub value: Value,
 }
 
 impl Object {
+    /// The path of its file.
+    pub fn file(&self) -> &str {
+        self.sources.first().map_or("", |(file, _)| file)
+    }
+
     /// The string at this place, such as `metadata.name`.
     pub fn text(&self, place: &str) -> Option<&str> {
         at(&self.value, place)?.as_str()
@@ -62,17 +73,16 @@ pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
 
 /// Returns whether a file of a Go project is read. Of the other files, only the paths are known.
 pub fn is_wanted(path: &str) -> bool {
-    if matches!(path, "PROJECT" | "go.mod" | "LICENSE") || is_file_of("go", path) {
-        return true;
-    }
-    let top = path.split_once('/').map_or(path, |(top, _)| top);
-    let is_usual = matches!(top, "config" | "dist" | "chart" | "charts");
-    // CRDs of external kinds are often beside the tests.
-    let is_crd = path.to_ascii_lowercase().contains("crd");
-    // The settings of the operator, such as `leaderElection`, may be in another folder.
-    let is_settings = file_name(path).to_ascii_lowercase().contains("config");
     let is_yaml = is_file_of("yaml", path) || is_file_of("yml", path);
-    is_yaml && (is_usual || is_crd || is_settings)
+    if is_yaml {
+        // CRDs of external kinds are often beside the tests.
+        return !is_in_test_folder(path) || path.to_ascii_lowercase().contains("crd");
+    }
+    matches!(
+        path,
+        "GNUmakefile" | "LICENSE" | "Makefile" | "PROJECT" | "go.mod"
+    ) || is_file_of("go", path)
+        || file_name(path) == "Kustomization"
 }
 
 impl Source {
@@ -84,6 +94,26 @@ impl Source {
     /// The text of a file.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.texts.get(path).map(String::as_str)
+    }
+
+    /// The manifests and kustomizations.
+    pub fn yaml(&self) -> BTreeMap<&str, &str> {
+        let manifests = self.manifests("");
+        manifests.collect()
+    }
+
+    /// Where the value at `path` of an object is, as `file:line` in backticks.
+    pub fn place(&self, object: &Object, path: &[&str]) -> String {
+        let (mut place, mut deepest) = (format!("`{}`", object.file()), 0);
+        for (file, document) in &object.sources {
+            let text = self.text(file).unwrap_or("");
+            if let Some((line, depth)) = yaml::line(text, *document, path)
+                && depth >= deepest
+            {
+                (place, deepest) = (format!("`{file}:{line}`"), depth);
+            }
+        }
+        place
     }
 
     /// Returns whether there is a file below `folder`, which ends in `/`, even if the file was not
@@ -106,9 +136,9 @@ impl Source {
     pub fn objects(&self, folder: &str) -> Vec<Object> {
         let mut objects = Vec::new();
         for (file, text) in self.manifests(folder) {
-            for value in documents(text).into_iter().flatten() {
+            for (document, value) in documents(text).into_iter().flatten().enumerate() {
                 objects.push(Object {
-                    file: file.to_owned(),
+                    sources: vec![(file.to_owned(), document)],
                     value,
                 });
             }

@@ -37,6 +37,7 @@ mod help;
 mod http;
 mod image;
 mod kubebuilder;
+mod kustomize;
 mod leader;
 mod library;
 mod manifests;

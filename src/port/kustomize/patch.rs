@@ -1,0 +1,274 @@
+//! Patches: strategic merges, and lists of JSON operations.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use regex_lite::Regex;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::resource::Resource;
+use crate::port::source::at;
+
+/// An entry of `patches`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PatchFile {
+    pub path: Option<String>,
+    /// The patch itself, if it has no file.
+    pub patch: String,
+    pub target: Option<Target>,
+}
+
+impl PatchFile {
+    /// An entry of `patchesStrategicMerge`: a path, or the patch itself.
+    pub fn strategic(entry: &str, is_path: bool) -> Self {
+        Self {
+            path: is_path.then(|| entry.to_owned()),
+            patch: entry.to_owned(),
+            target: None,
+        }
+    }
+}
+
+/// The objects that a patch changes. Each field that is set must match; names are regular expressions.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Target {
+    group: Option<String>,
+    version: Option<String>,
+    kind: Option<String>,
+    name: Option<String>,
+    namespace: Option<String>,
+    label_selector: Option<String>,
+    annotation_selector: Option<String>,
+}
+
+/// The content of a patch.
+pub(super) enum Patch {
+    Merge(Value),
+    Operations(json_patch::Patch),
+}
+
+impl Patch {
+    pub fn new(document: Value) -> Result<Self> {
+        Ok(match document {
+            Value::Array(_) => Self::Operations(serde_json::from_value(document)?),
+            document => Self::Merge(document),
+        })
+    }
+
+    /// Applies the patch, which is at `place`, to the objects that `target` selects, or else to the object that the patch
+    /// names.
+    pub fn apply(
+        &self,
+        place: &(String, usize),
+        target: Option<&Target>,
+        resources: &mut Vec<Resource>,
+    ) -> Result<()> {
+        let mut selected = Vec::new();
+        for (index, resource) in resources.iter().enumerate() {
+            let is_selected = match (target, self) {
+                (Some(target), _) => target.selects(resource)?,
+                (None, Self::Merge(patch)) => is_about(patch, resource),
+                (None, Self::Operations(_)) => bail!("it has no target"),
+            };
+            if is_selected {
+                selected.push(index);
+            }
+        }
+        ensure!(
+            target.is_some() || !selected.is_empty(),
+            "there is no object that it changes"
+        );
+        for index in selected.into_iter().rev() {
+            let resource = &mut resources[index];
+            match self {
+                Self::Operations(operations) => {
+                    json_patch::patch(&mut resource.object.value, operations)?;
+                }
+                Self::Merge(patch) if patch["$patch"] == "delete" => {
+                    resources.remove(index);
+                    continue;
+                }
+                Self::Merge(patch) => merge_into(resource, patch),
+            }
+            resource.remember();
+            resource.object.sources.push(place.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Merges a patch into an object, which keeps its name and namespace.
+fn merge_into(resource: &mut Resource, patch: &Value) {
+    let is_known = matches!(
+        resource.group(),
+        "" | "admissionregistration.k8s.io" | "apps" | "batch"
+    );
+    let mut changes = patch.clone();
+    for field in ["name", "namespace"] {
+        if let Some(value) = at(&resource.object.value, "metadata").and_then(|own| own.get(field)) {
+            changes["metadata"][field] = value.clone();
+        } else if let Some(metadata) = changes["metadata"].as_object_mut() {
+            metadata.remove(field);
+        }
+    }
+    merge(&mut resource.object.value, &changes, is_known);
+}
+
+/// Whether the patch has the kind and a name of the object.
+fn is_about(patch: &Value, resource: &Resource) -> bool {
+    let name = at(patch, "metadata.name").and_then(Value::as_str);
+    let namespace = at(patch, "metadata.namespace").and_then(Value::as_str);
+    patch["kind"] == resource.object.value["kind"]
+        && patch["apiVersion"] == resource.object.value["apiVersion"]
+        && resource
+            .called
+            .iter()
+            .any(|(called, within)| name == Some(called) && namespace.unwrap_or("") == within)
+}
+
+impl Target {
+    fn selects(&self, resource: &Resource) -> Result<bool> {
+        let mut is_named = false;
+        for (name, namespace) in &resource.called {
+            is_named |=
+                fits(self.name.as_deref(), name)? && fits(self.namespace.as_deref(), namespace)?;
+        }
+        Ok(is_named
+            && is_equal(self.group.as_deref(), resource.group())
+            && is_equal(self.version.as_deref(), resource.version())
+            && is_equal(self.kind.as_deref(), resource.kind())
+            && selects(
+                self.label_selector.as_deref(),
+                at(&resource.object.value, "metadata.labels"),
+            )?
+            && selects(
+                self.annotation_selector.as_deref(),
+                at(&resource.object.value, "metadata.annotations"),
+            )?)
+    }
+}
+
+fn is_equal(wanted: Option<&str>, is: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted.is_empty() || wanted == is)
+}
+
+fn fits(pattern: Option<&str>, name: &str) -> Result<bool> {
+    match pattern {
+        None | Some("") => Ok(true),
+        Some(pattern) => {
+            let whole = Regex::new(&format!("^(?:{pattern})$"));
+            let regex = whole.with_context(|| format!("the name `{pattern}` of its target"))?;
+            Ok(regex.is_match(name))
+        }
+    }
+}
+
+/// Whether labels fit a selector of the form `app=shop,tier!=cache,env`.
+fn selects(selector: Option<&str>, labels: Option<&Value>) -> Result<bool> {
+    for condition in selector.unwrap_or("").split(',').map(str::trim) {
+        if condition.contains(['(', '<', '>']) {
+            bail!("the selector `{condition}` of its target");
+        }
+        let (is_inverse, key, value) = match (condition.split_once("!="), condition.split_once('='))
+        {
+            (Some((key, value)), _) => (true, key, Some(value)),
+            (None, Some((key, value))) => (false, key, Some(value.trim_start_matches('='))),
+            (None, None) => match condition.strip_prefix('!') {
+                Some(key) => (true, key, None),
+                None => (false, condition, None),
+            },
+        };
+        let label = labels.and_then(|labels| labels.get(key.trim()));
+        let is_there = label.is_some_and(|label| value.is_none_or(|value| label == value.trim()));
+        if !condition.is_empty() && is_there == is_inverse {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The field by which the items of a list are merged, for lists of Kubernetes' own kinds.
+fn merge_key(field: &str, items: &[Value]) -> Option<&'static str> {
+    Some(match field {
+        "containers"
+        | "ephemeralContainers"
+        | "initContainers"
+        | "env"
+        | "imagePullSecrets"
+        | "secrets"
+        | "volumes"
+        | "webhooks" => "name",
+        "ports" if items.iter().any(|item| !item["containerPort"].is_null()) => "containerPort",
+        "ports" => "port",
+        "volumeMounts" => "mountPath",
+        "volumeDevices" => "devicePath",
+        "hostAliases" => "ip",
+        "topologySpreadConstraints" => "topologyKey",
+        "ownerReferences" => "uid",
+        _ => return None,
+    })
+}
+
+/// A strategic merge. In kinds that kustomize does not know, a list is replaced.
+fn merge(target: &mut Value, patch: &Value, is_known: bool) {
+    let Value::Object(changes) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if changes
+        .get("$patch")
+        .is_some_and(|directive| directive == "replace")
+    {
+        let mut fields = changes.clone();
+        fields.remove("$patch");
+        *target = fields.into();
+        return;
+    }
+    if !target.is_object() {
+        *target = Map::new().into();
+    }
+    let Some(fields) = target.as_object_mut() else {
+        return;
+    };
+    for (name, change) in changes {
+        let is_deleted = change.is_null() || change["$patch"] == "delete";
+        match (fields.get_mut(name), change) {
+            _ if name.starts_with('$') => {}
+            _ if is_deleted => _ = fields.remove(name),
+            (Some(Value::Array(items)), Value::Array(changed)) if is_known => {
+                match merge_key(name, changed) {
+                    Some(key) => merge_lists(items, changed, key),
+                    None => *items = changed.clone(),
+                }
+            }
+            (Some(field), change) => merge(field, change, is_known),
+            (None, change) => {
+                let mut field = Value::Null;
+                merge(&mut field, change, is_known);
+                fields.insert(name.clone(), field);
+            }
+        }
+    }
+}
+
+/// Merges two lists of objects: first the changed items, then the others.
+fn merge_lists(items: &mut Vec<Value>, changed: &[Value], key: &str) {
+    if changed.iter().any(|item| item["$patch"] == "replace") {
+        items.clear();
+    }
+    let mut merged = Vec::new();
+    for change in changed {
+        let before = items.iter().position(|item| item[key] == change[key]);
+        let mut item = before.map_or(Value::Null, |index| items.remove(index));
+        match change["$patch"].as_str() {
+            Some("delete" | "replace") => {}
+            _ => {
+                merge(&mut item, change, true);
+                merged.push(item);
+            }
+        }
+    }
+    merged.append(items);
+    *items = merged;
+}
