@@ -18,6 +18,7 @@ mod kustomize;
 mod lost;
 mod manager;
 mod path;
+mod programs;
 mod related;
 mod report;
 mod rules;
@@ -147,6 +148,14 @@ impl Port {
                 check,
                 &mut lost,
             );
+        }
+        for line in go.plugins_left() {
+            lost.add(line);
+        }
+        for main in &source.go.others.mains {
+            lost.add(format!(
+                "`{main}`: another program of the Go project, with a manager of its own; it is not ported"
+            ));
         }
         let rules = rules::of_manager(&source, &deployed, &mut lost);
         if !rules.is_empty() && project.controllers().next().is_none() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     config::Deployed,
     kustomize,
-    rules::bound,
+    rules::{bound, roles},
     source::{Object, Source},
 };
 use crate::{engine::Texts, visible::visible};
@@ -52,7 +52,7 @@ pub(super) fn left(source: &Source, deployed: &Deployed, rendered: &Texts) -> Ve
         .map(|(path, text)| (path.as_str(), text.content()))
         .collect();
     let here = kustomize::build(&files, "config/default").objects;
-    let taken = taken(deployed);
+    let taken = taken(source, deployed);
     let mut lines = Vec::new();
     for object in &deployed.objects {
         let (Some(kind), name) = (object.text("kind"), object.name()) else {
@@ -90,8 +90,12 @@ fn is_other_deployment(deployed: &Deployed, object: &Object) -> bool {
 }
 
 /// The roles whose permissions are `RULES` of controllers, and their bindings.
-fn taken(deployed: &Deployed) -> BTreeSet<(String, String)> {
+fn taken(source: &Source, deployed: &Deployed) -> BTreeSet<(String, String)> {
     let mut taken = BTreeSet::new();
+    for (role, _) in roles(source, deployed) {
+        let kind = role.text("kind").unwrap_or("").to_owned();
+        taken.insert((kind, role.name().to_owned()));
+    }
     for role in bound(deployed) {
         let binding = if role.within.is_empty() {
             "ClusterRoleBinding"
@@ -99,7 +103,6 @@ fn taken(deployed: &Deployed) -> BTreeSet<(String, String)> {
             "RoleBinding"
         };
         taken.insert((binding.to_owned(), role.binding));
-        taken.insert((role.kind, role.name));
     }
     taken
 }
@@ -139,7 +142,7 @@ fn compare<'a>(
     fields: &mut Vec<(Vec<String>, &'a Value)>,
 ) {
     match value {
-        Value::Object(own) if here.is_object() => {
+        Value::Object(own) if here.is_object() || here.is_null() => {
             for (name, field) in own {
                 path.push(name.clone());
                 compare(field, &here[name], path, fields);

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::source::list;
 use crate::yaml::documents;
 
 /// The contents of the file.
@@ -85,6 +86,18 @@ impl GoResource {
         self.api.is_some() || self.is_implied
     }
 
+    /// Whether the entry is about a kind that the project defines, with this group and kind. Some tools leave out the
+    /// domain, or what the entry says about the API.
+    pub fn is_of(&self, group: &str, kind: &str) -> bool {
+        let own = self.group.as_deref().unwrap_or("");
+        let is_in_group = own.is_empty()
+            || group == own
+            || group
+                .strip_prefix(own)
+                .is_some_and(|rest| rest.starts_with('.'));
+        self.kind == kind && !self.external && !self.core && (self.has_api() || is_in_group)
+    }
+
     pub fn is_namespaced(&self) -> bool {
         self.is_implied || self.api.as_ref().is_some_and(|api| api.namespaced)
     }
@@ -109,6 +122,30 @@ impl GoResource {
             controller => Some(controller == Some(true) || !self.controllers.is_empty()),
         }
     }
+}
+
+/// A line about a kind whose controller runs an image, with the command that makes the same here.
+fn deployed_image(resource: &Value) -> String {
+    let text = |field: &str| resource[field].as_str().unwrap_or("?").to_owned();
+    let options = &resource["options"];
+    let image = options["image"].as_str().unwrap_or("<IMAGE>");
+    let mut flags = format!("--image {image}");
+    for (option, flag) in [
+        ("containerPort", "--image-container-port"),
+        ("runAsUser", "--run-as-user"),
+        ("containerCommand", "--image-container-command"),
+    ] {
+        if let Some(value) = options[option].as_str() {
+            flags += &format!(" {flag} {value}");
+        }
+    }
+    let kind = text("kind");
+    format!(
+        "the controller of {kind} that the plugin deploy-image wrote: `rscaffold create api --group {} --version {} \
+         --kind {kind} {flags} --force` makes one that runs the same image",
+        text("group"),
+        text("version"),
+    )
 }
 
 impl GoProject {
@@ -167,6 +204,24 @@ impl GoProject {
             );
         }
         Ok(())
+    }
+
+    /// What the plugins in use say that is not taken over.
+    pub fn plugins_left(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (plugin, settings) in &self.plugins {
+            let name = plugin.split(['.', '/']).next().unwrap_or("");
+            match name {
+                "autoupdate" | "grafana" | "helm" => {}
+                "deploy-image" => {
+                    for resource in list(settings.get("resources")) {
+                        lines.push(deployed_image(resource));
+                    }
+                }
+                _ => lines.push(format!("the plugin `{plugin}` of PROJECT")),
+            }
+        }
+        lines
     }
 
     /// Whether a plugin of this name, such as `helm`, is in use.

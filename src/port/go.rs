@@ -11,6 +11,7 @@ use std::{
 use super::{
     go_file::{File, Place, Token},
     path::{file_name, folder, is_file_of},
+    programs::OtherPrograms,
 };
 
 /// The largest number of names that are followed to resolve one name.
@@ -87,6 +88,8 @@ pub(super) struct Go {
     files: BTreeMap<String, File>,
     /// The values of each name.
     values: BTreeMap<String, Vec<Definition>>,
+    /// The programs beside the operator, whose files are left out.
+    pub others: OtherPrograms,
     /// How many expressions may still be resolved.
     left: Cell<usize>,
 }
@@ -110,17 +113,23 @@ impl Value {
 }
 
 impl Go {
-    pub(super) fn new(texts: &BTreeMap<String, String>) -> Self {
+    /// `module` is the name of the Go module; `builds` are the files that build the operator, such as its Dockerfile.
+    pub(super) fn new(texts: &BTreeMap<String, String>, module: &str, builds: &[&str]) -> Self {
+        let sources = texts.iter().filter(|(path, _)| is_file_of("go", path));
+        let files: Vec<_> = sources.map(|(path, text)| File::new(path, text)).collect();
         let mut go = Self {
+            others: OtherPrograms::new(texts, &files, module, builds),
             left: Cell::new(MAX_EXPRESSIONS),
             ..Self::default()
         };
-        for (path, text) in texts.iter().filter(|(path, _)| is_file_of("go", path)) {
-            let file = File::new(path, text);
+        for file in files {
+            if go.others.have(&file.path) {
+                continue;
+            }
             if !file.is_test {
                 go.read_values(&file);
             }
-            go.files.insert(path.clone(), file);
+            go.files.insert(file.path.to_string(), file);
         }
         go
     }
@@ -333,7 +342,7 @@ mod tests {
         let texts = files
             .iter()
             .map(|(path, text)| (path.to_string(), text.to_string()));
-        Go::new(&texts.collect())
+        Go::new(&texts.collect(), "", &[])
     }
 
     fn known(text: &str) -> BTreeSet<Value> {

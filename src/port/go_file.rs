@@ -394,14 +394,21 @@ impl File {
         true
     }
 
+    /// The type of the composite literal that begins at this index, as in `&v1.Book{}`.
+    pub fn pointer_at(&self, start: usize) -> Option<(&str, &str)> {
+        let (package, kind) = self
+            .type_at(start + 1)
+            .filter(|_| self.is_sign(start, '&'))?;
+        let brace = start + if package.is_empty() { 2 } else { 4 };
+        self.is_sign(brace, '{').then_some((package, kind))
+    }
+
     /// The kinds in calls of `function`, as in `For(&webappv1.Guestbook{})`: each with the name of its package.
     pub fn kinds(&self, function: &str) -> BTreeSet<(String, String)> {
         let mut kinds = BTreeSet::new();
         for arguments in self.calls_of(function) {
             if let Some(Range { start, .. }) = arguments.first()
-                && self.is_sign(*start, '&')
-                && let Some((package, kind)) = self.type_at(start + 1)
-                && self.is_sign(start + if package.is_empty() { 2 } else { 4 }, '{')
+                && let Some((package, kind)) = self.pointer_at(*start)
             {
                 kinds.insert((package.to_owned(), kind.to_owned()));
             }

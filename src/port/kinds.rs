@@ -9,7 +9,7 @@ use super::{
     file::{GoProject, GoResource},
     finalizers::{Action, Finalizers, Object, Setting, without_kind},
     go::Value,
-    go_file::Place,
+    go_file::{File, Place},
     kind::{Code, GoKind},
     lost::Lost,
     path::{file_name, folder},
@@ -119,6 +119,7 @@ pub(super) fn take(
     project.sort();
     taker.report_names(project);
     taker.report_finalizers(project);
+    taker.report_controllers();
     for webhook in &taker.webhooks {
         taker.lost.add(format!(
             "`{}`: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
@@ -300,7 +301,7 @@ impl Taker<'_> {
             self.lost.add(format!("the list kind `{list}` of `{kind}`"));
         }
         let mut entries: Vec<_> = self.go.resources.iter().collect();
-        entries.retain(|entry| entry.kind == crd.kind && entry.has_api());
+        entries.retain(|entry| entry.is_of(&crd.group, &crd.kind));
         let mut versions = resources.iter_mut();
         let stored = versions.find(|resource| resource.is_stored());
         let stored = stored.context("it has no stored version")?;
@@ -332,7 +333,7 @@ impl Taker<'_> {
     /// Adds a kind of `PROJECT` that has no CRD in the Go project, unless the kind was added before.
     fn without_crd(&mut self, project: &mut Project, entry: &GoResource) -> Result<()> {
         let mut crds = self.taken.iter().filter_map(|taken| taken.crd.as_ref());
-        if entry.has_api() && crds.any(|crd| crd.kind == entry.kind) {
+        if crds.any(|crd| entry.is_of(&crd.group, &crd.kind)) {
             return Ok(());
         }
         let mut resource = self.resource(project, entry)?;
@@ -564,6 +565,77 @@ impl Taker<'_> {
         for line in lines.iter().chain(&self.finalizers.rest) {
             self.lost.add(line);
         }
+    }
+
+    /// Reports the controllers whose kind the code does not name where it sets them up.
+    fn report_controllers(&mut self) {
+        for file in self.source.go.code() {
+            for (at, function) in file.calls() {
+                let is_builder = function == "NewControllerManagedBy";
+                let is_new = function.starts_with("New")
+                    && (file.qualifier(at).and_then(|package| file.import(package)))
+                        .is_some_and(|path| path.ends_with("controller-runtime/pkg/controller"));
+                if !is_builder && !is_new {
+                    continue;
+                }
+                // The call of `For` that follows, up to the next controller.
+                let mut calls = file.calls().skip_while(|(other, _)| *other <= at);
+                let rest = calls
+                    .by_ref()
+                    .take_while(|(_, name)| *name != "NewControllerManagedBy");
+                let mut of_kind = rest.filter(|(_, name)| *name == "For");
+                let argument = of_kind.next().and_then(|(call, _)| {
+                    let first = file.arguments(call + 1).into_iter().next()?;
+                    Some(first.start)
+                });
+                if is_builder && argument.is_some_and(|start| file.pointer_at(start).is_some()) {
+                    continue;
+                }
+                let kinds = self.seems_to_be_for(file, argument.filter(|_| is_builder));
+                let kinds = match kinds.as_slice() {
+                    [] => "the code does not show its kind".to_owned(),
+                    kinds => format!("it seems to be for {}", kinds.join(", ")),
+                };
+                self.lost.add(format!(
+                    "a controller ({}) that is not built by `NewControllerManagedBy(mgr).For(&Kind{{}})`: {kinds}; if \
+                     it is not listed above, `rscaffold create controller --group <GROUP> --version <VERSION> --kind \
+                     <KIND>` adds it",
+                    file.place(at)
+                ));
+            }
+        }
+    }
+
+    /// The kinds that a controller in a file may be for: those that the code sets the field or variable at `argument` to,
+    /// or that the name of the file begins with, or that the file mentions.
+    fn seems_to_be_for(&self, file: &File, argument: Option<usize>) -> Vec<String> {
+        let mut found = BTreeSet::new();
+        let known: BTreeSet<_> = self.files.kinds.values().map(String::as_str).collect();
+        if let Some(start) = argument {
+            let field = match file.type_at(start) {
+                Some((_, name)) => name,
+                None => "",
+            };
+            for other in self.source.go.code() {
+                for (at, token) in other.tokens.iter().enumerate() {
+                    if token.is_name(field)
+                        && let Some(value) = other.value(at)
+                        && let Some((_, kind)) = other.pointer_at(value.start)
+                        && known.contains(kind)
+                    {
+                        found.insert(kind.to_owned());
+                    }
+                }
+            }
+        }
+        if found.is_empty() {
+            found.extend(self.files.called(file_name(&file.path)).map(str::to_owned));
+        }
+        if found.is_empty() {
+            let mentioned = known.into_iter().filter(|kind| file.mentions(kind));
+            found.extend(mentioned.map(str::to_owned));
+        }
+        found.into_iter().collect()
     }
 
     /// Reads what the Go code says about the controllers of a kind.

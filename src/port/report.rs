@@ -241,7 +241,7 @@ impl Subject<'_> {
         let mut files = Vec::new();
         let mut others: BTreeMap<&str, usize> = BTreeMap::new();
         for (path, text) in &self.source.files.texts {
-            if !is_file_of("go", path) {
+            if !is_file_of("go", path) || self.source.go.others.have(path) {
                 continue;
             }
             if let Some(content) = self.content(path, text) {

@@ -72,7 +72,7 @@ const OF_RUNTIME: [&str; 3] = ["leader-election-role", "metrics-auth-role", "pro
 
 /// The roles of the manager, each with the namespace in which it counts: those that are bound to its `ServiceAccount`, or
 /// else those in `role.yaml`, or else those whose names end in `manager-role`.
-fn roles(source: &Source, deployed: &Deployed) -> Vec<(Object, Option<String>)> {
+pub(super) fn roles(source: &Source, deployed: &Deployed) -> Vec<(Object, Option<String>)> {
     let mut all = deployed.of_kinds(source, &["Role", "ClusterRole"]);
     all.retain(|role| !OF_RUNTIME.iter().any(|name| role.name().ends_with(name)));
     let bound = bound(deployed);

@@ -80,14 +80,19 @@ pub fn is_wanted(path: &str) -> bool {
     }
     matches!(
         path,
-        "GNUmakefile" | "LICENSE" | "Makefile" | "PROJECT" | "go.mod"
+        "Dockerfile" | "GNUmakefile" | "LICENSE" | "Makefile" | "PROJECT" | "go.mod"
     ) || is_file_of("go", path)
         || file_name(path) == "Kustomization"
 }
 
 impl Source {
     pub fn new(files: Snapshot) -> Self {
-        let go = Go::new(&files.texts);
+        let text = |path: &str| files.texts.get(path).map_or("", String::as_str);
+        let go_mod = text("go.mod").lines();
+        let module = go_mod.filter_map(|line| line.trim().strip_prefix("module "));
+        let module = module.map(|name| name.trim().trim_matches('"')).next();
+        let builds = [text("Dockerfile"), text("Makefile"), text("GNUmakefile")];
+        let go = Go::new(&files.texts, module.unwrap_or(""), &builds);
         Self { files, go }
     }
 

@@ -18,6 +18,8 @@ use crate::{
     yaml,
 };
 
+mod deployed;
+
 fn go_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go")
 }

@@ -70,16 +70,30 @@ pub(super) fn samples(
             lost.add(format!("the sample `{file}`, which is not YAML"));
             continue;
         };
-        let sample = match documents.as_slice() {
-            [sample] => sample,
-            [] => continue,
-            _ => {
-                lost.add(format!("the sample `{file}`, which has several objects"));
+        let own: Vec<_> = documents
+            .iter()
+            .filter_map(|object| Some((object, resource_of(object, project)?)))
+            .collect();
+        let (sample, resource) = match own.as_slice() {
+            [only] => *only,
+            [] => {
+                if documents
+                    .iter()
+                    .any(|object| object["metadata"]["name"].is_string())
+                {
+                    lost.add(format!(
+                        "the sample `{file}`, which has no object of a kind of this project: copy it to `config/samples`"
+                    ));
+                }
                 continue;
             }
-        };
-        let Some(resource) = resource_of(sample, project) else {
-            continue;
+            _ => {
+                lost.add(format!(
+                    "the sample `{file}`, which has objects of several kinds of this project: copy each to its file \
+                     in `config/samples`"
+                ));
+                continue;
+            }
         };
         let path = format!("config/samples/{}", resource.sample_file());
         if !rendered.contains_key(&path) {

@@ -14,7 +14,7 @@ impl Project {
             parts.insert(Part::Arbitrary);
         }
         let mut controllers = self.controllers();
-        if controllers.any(|(resource, controller)| resource.has_example(controller)) {
+        if controllers.any(|(resource, _)| resource.has_api()) {
             parts.insert(Part::Testing);
         }
         let mut kinds = self.resources.iter().filter(|resource| resource.has_api());

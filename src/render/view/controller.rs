@@ -150,7 +150,7 @@ impl Controller {
             claims: Owned::have(&owns, "claim"),
             labels: Owned::have(&owns, "labels"),
             runs_pods: Owned::have(&owns, "pods"),
-            tested: !kind.opaque && !works_with_others,
+            tested: resource.has_api() && !works_with_others,
             kind,
             owns,
             watches,

@@ -34,7 +34,7 @@ use kube::{
     runtime::wait::{Condition, await_condition},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 /// Time limit for each step.
@@ -176,6 +176,28 @@ impl ControlPlane {
         panic!("not within {PATIENCE:?}: {name} {what}\n{object}\nThe operator's log:\n{log}");
     }
 
+    /// Waits until the operator's log says that `object` was reconciled. Panics if that takes longer than [`PATIENCE`],
+    /// and if the API server has refused a request of the operator because of a missing permission.
+    pub async fn wait_for_reconcile<K: Resource<DynamicType = ()>>(&self, object: &K) {
+        let (kind, name) = (K::kind(&()), object.name_any());
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let log = fs::read_to_string(&self.log).unwrap_or_default();
+            let forbidden = log.lines().find(|line| line.contains(" is forbidden: "));
+            assert_eq!(forbidden, None, "the operator lacks a permission");
+            let mut reconciled = log.lines().filter(|line| line.contains("reconciled"));
+            if reconciled.any(|line| line.contains(&*kind) && line.contains(&name)) {
+                return;
+            }
+            let log = self.operator_log();
+            assert!(
+                Instant::now() < deadline,
+                "{name} is not reconciled:\n{log}"
+            );
+            sleep(PAUSE).await;
+        }
+    }
+
     fn start_api_server(&mut self, port: u16) {
         let etcd = format!("http://127.0.0.1:{}", free_port());
         self.spawn(
@@ -276,6 +298,18 @@ impl ControlPlane {
         fs::write(&path, text).expect("a file");
         path
     }
+}
+
+/// The object in the text of a sample, which may also have objects of other kinds.
+///
+/// # Panics
+///
+/// When there is no such object, or when it does not fit its type.
+pub fn sample<K: Resource<DynamicType = ()> + DeserializeOwned>(text: &str) -> K {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("YAML");
+    let mut own = documents.into_iter();
+    let own = own.find(|object| object["kind"] == *K::kind(&()));
+    serde_json::from_value(own.expect("an object")).expect("the sample fits the type")
 }
 
 /// Completes each Job, because an API server alone has no Job controller and runs no Pods. Never returns.

@@ -89,6 +89,18 @@ fn an_api_server_takes_the_crds() -> Result<(), kube_manager::schema::Faults> {
     Ok(())
 }
 
+/// The object in the text of a sample, which may also have objects of other kinds.
+#[cfg(test)]
+pub fn sample<K>(text: &str) -> K
+where
+    K: CustomResourceExt + kube::Resource<DynamicType = ()> + serde::de::DeserializeOwned,
+{
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(text).expect("YAML");
+    let mut own = documents.into_iter();
+    let own = own.find(|object| object["kind"] == *K::kind(&()));
+    serde_json::from_value(own.expect("an object")).expect("the sample fits the type")
+}
+
 /// The CEL rules that `new` breaks, each after its field. `old` is the object before an update, `None` for a new
 /// object. This function does not check bounds, such as a `range`; an API server does.
 #[cfg(test)]

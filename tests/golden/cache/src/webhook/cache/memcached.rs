@@ -95,7 +95,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/cache_v1alpha1_memcached.yaml"
         );
-        serde_saphyr::from_str(text).expect("the sample fits the type")
+        crate::api::sample(text)
     }
 
     #[test]

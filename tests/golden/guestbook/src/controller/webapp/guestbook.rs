@@ -86,7 +86,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/webapp_v1_guestbook.yaml"
         );
-        serde_saphyr::from_str(text).expect("the sample fits the type")
+        crate::api::sample(text)
     }
 
     #[test]

@@ -270,7 +270,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtyoneletters.yaml"
         );
-        serde_saphyr::from_str(text).expect("the sample fits the type")
+        crate::api::sample(text)
     }
 
     #[test]

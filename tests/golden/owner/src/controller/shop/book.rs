@@ -330,7 +330,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/shop_v1_book.yaml"
         );
-        serde_saphyr::from_str(text).expect("the sample fits the type")
+        crate::api::sample(text)
     }
 
     #[test]

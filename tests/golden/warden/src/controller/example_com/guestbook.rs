@@ -96,7 +96,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/v1beta1_guestbook.yaml"
         );
-        serde_saphyr::from_str(text).expect("the sample fits the type")
+        crate::api::sample(text)
     }
 
     #[test]

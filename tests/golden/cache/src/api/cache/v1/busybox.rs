@@ -71,7 +71,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/cache_v1_busybox.yaml"
         );
-        serde_saphyr::from_str(text).expect("the sample fits the type")
+        crate::api::sample(text)
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn sample() -> Pool {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/cache_v1_pool.yaml"
     );
-    serde_saphyr::from_str(text).expect("the sample fits the type")
+    kube_manager::testing::sample(text)
 }
 
 /// Whether the controller has set its condition. The condition becomes true once you have completed the objects that

@@ -70,7 +70,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/sea_v2_ship.yaml"
         );
-        serde_saphyr::from_str(text).expect("the sample fits the type")
+        crate::api::sample(text)
     }
 
     #[test]

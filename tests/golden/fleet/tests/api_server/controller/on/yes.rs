@@ -14,7 +14,7 @@ fn sample() -> Yes {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/on_v1_yes.yaml"
     );
-    serde_saphyr::from_str(text).expect("the sample fits the type")
+    kube_manager::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

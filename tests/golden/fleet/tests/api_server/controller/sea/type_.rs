@@ -14,7 +14,7 @@ fn sample() -> Type {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/sea_v1_type.yaml"
     );
-    serde_saphyr::from_str(text).expect("the sample fits the type")
+    kube_manager::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

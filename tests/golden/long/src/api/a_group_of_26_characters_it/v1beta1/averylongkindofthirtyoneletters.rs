@@ -67,7 +67,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/a-group-of-26-characters-it_v1beta1_averylongkindofthirtyoneletters.yaml"
         );
-        serde_saphyr::from_str(text).expect("the sample fits the type")
+        crate::api::sample(text)
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn sample() -> Averylongkindofthirtyoneletters {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtyoneletters.yaml"
     );
-    serde_saphyr::from_str(text).expect("the sample fits the type")
+    kube_manager::testing::sample(text)
 }
 
 /// Whether the controller has created what the sample asks for. The sample does not become ready, because an API server

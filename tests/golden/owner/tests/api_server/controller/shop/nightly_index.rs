@@ -14,7 +14,7 @@ fn sample() -> Book {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/shop_v1_book.yaml"
     );
-    serde_saphyr::from_str(text).expect("the sample fits the type")
+    kube_manager::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

@@ -14,7 +14,7 @@ fn sample() -> Guestbook {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/v1beta1_guestbook.yaml"
     );
-    serde_saphyr::from_str(text).expect("the sample fits the type")
+    kube_manager::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

@@ -1,0 +1,481 @@
+//! What a Go project deploys: it is taken over, or named in the report.
+
+use super::{lost, lost_about, mini, read, texts};
+use crate::{crd::tests::is_formatted, port::REPORT};
+
+const DEFAULT: &str = "config/default/kustomization.yaml";
+const MANAGER: &str = "config/manager/manager.yaml";
+const HOOKS: &str = "config/webhook/manifests.yaml";
+
+/// A file of the small Go project with `text` replaced by `by`.
+fn mini_with(path: &str, text: &str, by: &str) -> String {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let file = std::fs::read_to_string(folder.join(path)).unwrap();
+    assert!(file.contains(text), "{text}");
+    file.replacen(text, by, 1)
+}
+
+#[test]
+fn the_settings_of_webhooks_are_taken_over() {
+    let manifest = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: mutating-webhook-configuration}
+webhooks:
+- name: mfoo.kb.io
+  admissionReviewVersions: [v1]
+  clientConfig: {service: {name: webhook-service, namespace: system, path: /mutate-g-x-io-v1-foo}}
+  reinvocationPolicy: IfNeeded
+  sideEffects: NoneOnDryRun
+  namespaceSelector: {matchLabels: {tier: gold}}
+  objectSelector:
+    matchExpressions:
+    - {key: example.com/a-rather-long-key-of-a-label, operator: NotIn, values: [one, two]}
+    - {key: b, operator: Exists}
+  matchConditions:
+  - {name: not-nodes, expression: \"!('system:nodes' in request.userInfo.groups) && request.name != 'x'\"}
+  rules: [{apiGroups: [g.x.io], apiVersions: [v1], operations: [CREATE], resources: [foos, foos/status]}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: validating-webhook-configuration}
+webhooks:
+- name: vfoo.kb.io
+  admissionReviewVersions: [v1]
+  clientConfig: {service: {name: webhook-service, namespace: system, path: /validate-g-x-io-v1-foo}}
+  timeoutSeconds: 30
+  rules:
+  - apiGroups: [g.x.io]
+    apiVersions: [v1]
+    operations: [CREATE, UPDATE, DELETE]
+    resources: [foos]
+    scope: Namespaced
+";
+    let port = mini(&[(HOOKS, manifest)]);
+    let webhooks = &texts(&port)["src/webhook/g/foo.rs"];
+    for expected in [
+        ".reinvocation(webhook::Reinvocation::IfNeeded)\n",
+        ".side_effects(webhook::SideEffects::NoneOnDryRun)\n",
+        ".namespaces(&[webhook::Label::In(\"tier\", &[\"gold\"])])\n",
+        "webhook::Label::Exists(\"b\"),\n",
+        ".subresources(&[\"status\"])\n",
+        ".operations(&[webhook::Operation::Create]);\n",
+        ".timeout_seconds(30)\n",
+        "            webhook::Operation::Delete,\n        ]);\n",
+        "\"!('system:nodes' in request.userInfo.groups) && request.name != 'x'\",",
+    ] {
+        assert!(
+            webhooks.contains(expected),
+            "{expected}: {}",
+            webhooks.content()
+        );
+    }
+    is_formatted(webhooks.content());
+    assert_eq!(
+        lost_about(&port, "Namespaced"),
+        [
+            "`config/webhook/manifests.yaml:32`: `scope: Namespaced` of a webhook, which `Hook` does not have"
+        ]
+    );
+}
+
+#[test]
+fn what_a_kustomization_changes_in_crds_is_taken_over() {
+    let crds = "\
+resources: [bases/g.x.io_foos.yaml]
+labels: [{pairs: {example.com/team: books}}]
+patches:
+- target: {kind: CustomResourceDefinition, name: foos.*}
+  patch: |-
+    - {op: add, path: /spec/names/shortNames, value: [fo]}
+    - {op: add, path: /spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size, value: {type: integer}}
+";
+    let texts = texts(&mini(&[("config/crd/kustomization.yaml", crds)]));
+    let types = &texts["src/api/g/v1/foo.rs"];
+    for expected in [
+        "shortname = \"fo\"",
+        "size:",
+        "\"example.com/team\", \"books\"",
+    ] {
+        assert!(types.contains(expected), "{expected}: {}", types.content());
+    }
+    assert!(!types.contains("helm.sh"), "{}", types.content());
+}
+
+#[test]
+fn permissions_of_any_bound_role_are_taken_over() {
+    let role = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: books-role}
+rules:
+- {apiGroups: [batch], resources: [jobs], verbs: [create]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: others-role}
+rules:
+- {apiGroups: [batch], resources: [cronjobs], verbs: [create]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: books-rolebinding, namespace: system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: books-role}
+subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
+";
+    let default = mini_with(DEFAULT, "- policy.yaml", "- ../elsewhere");
+    let port = mini(&[
+        (DEFAULT, &default),
+        (
+            "config/elsewhere/kustomization.yaml",
+            "resources: [role.yaml]\n",
+        ),
+        ("config/elsewhere/role.yaml", role),
+    ]);
+    let controller = &texts(&port)["src/controller/g/foo.rs"];
+    // The binding limits the role to one namespace.
+    let expected = "batch::v1::Job>(&[Verb::Create]).in_namespace(\"mini-system\")";
+    let joined = controller.content().replace("\n            ", "");
+    assert!(joined.contains(expected), "{joined}");
+    assert!(
+        joined.contains("core::v1::Secret>(&[Verb::Get])"),
+        "{joined}"
+    );
+    assert!(!joined.contains("CronJob"), "{joined}");
+    assert_eq!(
+        lost_about(&port, "others-role"),
+        [
+            "`config/elsewhere/role.yaml:8`: the ClusterRole `mini-others-role`: copy it to `config/default`, and add \
+             the file to `config/default/kustomization.yaml`"
+        ]
+    );
+}
+
+#[test]
+fn the_kustomization_that_make_deploy_builds_counts() {
+    let makefile = "\
+OVERLAY ?= production
+.PHONY: undeploy
+undeploy:
+\tkustomize build config/other | kubectl delete -f -
+deploy: manifests kustomize ## Deploy.
+\tcd config/manager && $(KUSTOMIZE) edit set image controller=${IMG}
+\t$(KUSTOMIZE) build ./config/overlays/$(OVERLAY) | $(KUBECTL) apply -f -
+";
+    let overlay = "\
+namespace: foo-production
+namePrefix: foo-
+resources: [../../crd, ../../rbac, ../../manager, ../../webhook]
+";
+    let port = mini(&[
+        ("Makefile", makefile),
+        (DEFAULT, "resources: [../crd]\n"),
+        ("config/overlays/production/kustomization.yaml", overlay),
+    ]);
+    assert_eq!(port.project.namespace_name(), "foo-production");
+    let report = texts(&port).remove(REPORT).unwrap();
+    for row in [
+        "| namespace | `foo-production` | `foo-production` |",
+        "| Deployment | `foo-controller-manager` | `mini-controller-manager` |",
+    ] {
+        assert!(report.contains(row), "{row}: {}", report.content());
+    }
+}
+
+#[test]
+fn what_the_reader_of_kustomizations_does_not_know_is_named() {
+    let default = mini_with(
+        DEFAULT,
+        "- policy.yaml",
+        "- https://github.com/me/base?ref=v1\n- gone.yaml\nconfigMapGenerator: [{name: a, literals: [b=c]}]\n\
+         replacements: []\nhelmCharts: [{name: c}]",
+    );
+    let port = mini(&[(DEFAULT, &default)]);
+    let lost = lost(&port);
+    for expected in [
+        "`config/default/kustomization.yaml`: the remote base `https://github.com/me/base?ref=v1`, which `init --from` \
+         does not fetch",
+        "`config/default/kustomization.yaml`: `gone.yaml`, which was not found",
+        "`config/default/kustomization.yaml`: `configMapGenerator`, which `init --from` does not apply",
+        "`config/default/kustomization.yaml`: `helmCharts`, which `init --from` does not apply",
+        "`config/default/kustomization.yaml`: `replacements`, which `init --from` does not apply",
+    ] {
+        assert!(lost.contains(expected), "{expected}: {lost}");
+    }
+}
+
+#[test]
+fn the_settings_of_the_deployment_are_taken_over() {
+    let manager = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: controller-manager, namespace: system}
+spec:
+  replicas: 3
+  revisionHistoryLimit: 2
+  selector:
+    matchLabels: {control-plane: controller-manager}
+  template:
+    metadata:
+      labels: {control-plane: controller-manager}
+      annotations: {prometheus.io/scrape: \"true\"}
+    spec:
+      serviceAccountName: controller-manager
+      priorityClassName: system-cluster-critical
+      terminationGracePeriodSeconds: 60
+      nodeSelector: {kubernetes.io/os: linux}
+      securityContext: {runAsNonRoot: true, fsGroup: 2000}
+      volumes:
+      - {name: settings, configMap: {name: settings}}
+      - {name: cert, secret: {secretName: webhook-server-cert}}
+      containers:
+      - name: kube-rbac-proxy
+        image: proxy
+      - name: side
+        image: side:1
+      - name: manager
+        image: registry.example.com:5000/team/mini@sha256:abc
+        command: [/manager]
+        args: [--leader-elect, --feature-gates=A=true, --health-probe-bind-address=:8081]
+        env:
+        - {name: REGION, value: eu}
+        - name: NODE
+          valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+        envFrom: [{configMapRef: {name: settings}}]
+        ports:
+        - {containerPort: 9443, name: webhook-server}
+        - {containerPort: 9090, name: api}
+        resources: {limits: {memory: 1Gi}}
+        livenessProbe:
+          httpGet: {path: /healthz, port: 8081}
+          initialDelaySeconds: 15
+          periodSeconds: 20
+          timeoutSeconds: 7
+        volumeMounts:
+        - {name: settings, mountPath: /etc/mini}
+        - {name: cert, mountPath: /tmp/k8s-webhook-server/serving-certs, readOnly: true}
+";
+    let port = mini(&[(MANAGER, manager)]);
+    let texts = texts(&port);
+    let here = &texts[MANAGER];
+    let documents = crate::yaml::documents(here.content()).unwrap();
+    let spec = &documents[1]["spec"];
+    assert_eq!(spec["replicas"], 3);
+    assert_eq!(spec["revisionHistoryLimit"], 2);
+    let pod = &spec["template"]["spec"];
+    assert_eq!(
+        spec["template"]["metadata"]["annotations"]["prometheus.io/scrape"],
+        "true"
+    );
+    assert_eq!(pod["priorityClassName"], "system-cluster-critical");
+    assert_eq!(pod["nodeSelector"]["kubernetes.io/os"], "linux");
+    assert_eq!(pod["volumes"][0]["configMap"]["name"], "settings");
+    assert_eq!(pod["volumes"].as_array().unwrap().len(), 1);
+    assert_eq!(pod["containers"][0]["name"], "side");
+    assert_eq!(pod["containers"].as_array().unwrap().len(), 2);
+    let container = &pod["containers"][1];
+    assert_eq!(container["env"][0]["value"], "eu");
+    assert_eq!(
+        container["env"][1]["valueFrom"]["fieldRef"]["fieldPath"],
+        "spec.nodeName"
+    );
+    assert_eq!(container["envFrom"][0]["configMapRef"]["name"], "settings");
+    assert_eq!(container["resources"]["limits"]["memory"], "1Gi");
+    assert!(container["resources"]["requests"].is_null());
+    assert_eq!(container["volumeMounts"][0]["mountPath"], "/etc/mini");
+    assert_eq!(container["volumeMounts"].as_array().unwrap().len(), 1);
+    let ports = container["ports"].as_array().unwrap();
+    assert!(ports.iter().any(|port| port["containerPort"] == 9090));
+    assert_eq!(ports.len(), 4);
+    let image = "IMG ?= registry.example.com:5000/team/mini:latest\n";
+    assert!(
+        texts["Makefile"].contains(image),
+        "{}",
+        texts["Makefile"].content()
+    );
+
+    let lost = lost(&port);
+    for expected in [
+        "`config/manager/manager.yaml:23`: the container `kube-rbac-proxy`: here, the operator itself checks",
+        "`config/manager/manager.yaml:30`: the argument `--feature-gates=A=true`: add the flag to `src/cli.rs`",
+        "`config/manager/manager.yaml:16`: `terminationGracePeriodSeconds: 60`: here, it is 10",
+        "`config/manager/manager.yaml:18`: `securityContext.fsGroup: 2000` of the Deployment",
+        "`config/manager/manager.yaml:44`: `livenessProbe.timeoutSeconds: 7` of the Deployment",
+    ] {
+        assert!(lost.contains(expected), "{expected}: {lost}");
+    }
+    for taken_over in [
+        "--health-probe",
+        "readOnly",
+        "webhook-server",
+        "periodSeconds",
+    ] {
+        assert!(!lost.contains(taken_over), "{taken_over}: {lost}");
+    }
+}
+
+#[test]
+fn objects_beside_the_operator_are_named() {
+    let objects = "\
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: controller-manager
+  namespace: system
+  annotations:
+    eks.amazonaws.com/role-arn: arn:aws:iam::1:role/mini
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: system}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: system}
+";
+    let default = mini_with(DEFAULT, "- policy.yaml", "- objects.yaml");
+    let port = mini(&[
+        (DEFAULT, &default),
+        ("config/default/objects.yaml", objects),
+    ]);
+    let lost = lost(&port);
+    for expected in [
+        "`config/default/objects.yaml:10`: the DaemonSet `mini-agent`: copy it",
+        "`config/default/objects.yaml:14`: the ConfigMap `mini-settings`: copy it",
+        "`config/default/objects.yaml:7`: `metadata.annotations.eks.amazonaws.com/role-arn: \
+         \"arn:aws:iam::1:role/mini\"` of the ServiceAccount `mini-controller-manager`: add it to the one in \
+         `config/rbac/service_account.yaml`",
+    ] {
+        assert!(lost.contains(expected), "{expected}: {lost}");
+    }
+}
+
+#[test]
+fn a_controller_whose_kind_the_setup_does_not_name_is_reported() {
+    for (path, code, expected) in [
+        (
+            "internal/controller/provider.go",
+            "package controller\nfunc (r *R) SetupWithManager(mgr ctrl.Manager) error {\n\
+             \treturn ctrl.NewControllerManagedBy(mgr).For(r.Provider).Complete(r)\n}\n\
+             var r = &R{Provider: &v1.Foo{}}\n",
+            "a controller (`internal/controller/provider.go:3`) that is not built by \
+             `NewControllerManagedBy(mgr).For(&Kind{})`: it seems to be for Foo;",
+        ),
+        (
+            "internal/controller/foo_agent.go",
+            "package controller\nimport \"sigs.k8s.io/controller-runtime/pkg/controller\"\n\
+             func Add(mgr ctrl.Manager) error {\n\
+             \tc, err := controller.New(\"agent\", mgr, controller.Options{Reconciler: r})\n\treturn err\n}\n",
+            "a controller (`internal/controller/foo_agent.go:4`) that is not built by \
+             `NewControllerManagedBy(mgr).For(&Kind{})`: it seems to be for Foo;",
+        ),
+        (
+            "internal/controller/other.go",
+            "package controller\nimport \"sigs.k8s.io/controller-runtime/pkg/controller\"\n\
+             var c, _ = controller.NewUnmanaged(\"agent\", mgr)\n",
+            "a controller (`internal/controller/other.go:3`) that is not built by \
+             `NewControllerManagedBy(mgr).For(&Kind{})`: the code does not show its kind;",
+        ),
+    ] {
+        let port = mini(&[(path, code)]);
+        let lines = lost_about(&port, "a controller (");
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].starts_with(expected), "{lines:?}");
+    }
+    assert_eq!(lost_about(&mini(&[]), "a controller ("), [""; 0]);
+}
+
+#[test]
+fn kinds_of_a_project_file_without_domains_are_not_reported() {
+    for (text, by) in [
+        ("  domain: x.io\n", ""),
+        ("- api: {crdVersion: v1, namespaced: true}\n  ", "- "),
+    ] {
+        let project = mini_with("PROJECT", text, by);
+        let project = project.replace("  domain: x.io\n", "");
+        let port = mini(&[("PROJECT", &project)]);
+        assert_eq!(lost_about(&port, "in PROJECT"), [""; 0]);
+        assert_eq!(port.project.resources.len(), 1);
+        assert_eq!(port.project.controllers().count(), 1);
+    }
+}
+
+#[test]
+fn plugins_are_taken_over_or_named() {
+    let project = mini_with(
+        "PROJECT",
+        "projectName: mini\n",
+        "projectName: mini\nplugins:\n  helm.kubebuilder.io/v2-alpha: {}\n  scorecard.sdk.operatorframework.io/v2: {}\n  \
+         deploy-image.go.kubebuilder.io/v1-alpha:\n    resources:\n    - {domain: x.io, group: g, kind: Foo, version: v1, \
+         options: {image: 'memcached:1.6', containerPort: '11211', runAsUser: '1001'}}\n",
+    );
+    let port = mini(&[("PROJECT", &project)]);
+    let lines = lost_about(&port, "plugin");
+    let expected = [
+        "the controller of Foo that the plugin deploy-image wrote: `rscaffold create api --group g --version v1 --kind \
+         Foo --image memcached:1.6 --image-container-port 11211 --run-as-user 1001 --force` makes one that runs the \
+         same image",
+        "the plugin `scorecard.sdk.operatorframework.io/v2` of PROJECT",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn only_the_program_of_the_operator_counts() {
+    let agent = "\
+package main
+import \"example.com/mini/internal/agent\"
+func main() {
+\tmgr, _ := ctrl.NewManager(config, ctrl.Options{LeaderElectionID: \"agent\"})
+\tagent.Setup(mgr)
+}
+";
+    let code = "\
+package agent
+func Setup(mgr ctrl.Manager) {
+\tctrl.NewControllerManagedBy(mgr).For(&v1.Foo{}).Complete(r)
+\tc.Patch(ctx, foo, client.Apply, client.FieldOwner(\"agent\"))
+}
+";
+    let port = mini(&[
+        ("cmd/agent/main.go", agent),
+        ("internal/agent/foo.go", code),
+    ]);
+    assert_eq!(port.project.lease_name(), "mini");
+    let report = texts(&port).remove(REPORT).unwrap();
+    assert!(!report.contains("internal/agent"), "{}", report.content());
+    assert!(!report.contains("| `agent` |"), "{}", report.content());
+    assert_eq!(
+        lost_about(&port, "cmd/agent"),
+        [
+            "`cmd/agent/main.go`: another program of the Go project, with a manager of its own; it is not ported"
+        ]
+    );
+
+    // The Dockerfile says which program is the operator.
+    let dockerfile = "RUN CGO_ENABLED=0 go build -a -o manager ./cmd/agent\n";
+    let port = mini(&[
+        ("Dockerfile", dockerfile),
+        ("cmd/agent/main.go", agent),
+        ("internal/agent/foo.go", code),
+    ]);
+    assert_eq!(port.project.lease_name(), "agent");
+    assert_eq!(lost_about(&port, "cmd/main.go").len(), 1);
+}
+
+#[test]
+fn a_sample_may_have_more_objects() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {a: b}\n";
+    let foo = "apiVersion: g.x.io/v1\nkind: Foo\nmetadata: {name: with-a-key}\nspec: {}\n";
+    let both = format!("{secret}---\n{foo}");
+    let path = "config/samples/g_v1_foo.yaml";
+    let port = mini(&[(path, &both)]);
+    assert_eq!(texts(&port)[path], both.as_str());
+    let port = mini(&[(path, secret)]);
+    assert_eq!(
+        lost_about(&port, "the sample `config/samples/g_v1_foo.yaml`").len(),
+        1
+    );
+    let port = read(&[]).unwrap();
+    assert_eq!(lost_about(&port, "several objects"), [""; 0]);
+}

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The library authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Book, on a real API server.
+
+use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
+
+use library::api::library::v1::Book;
+
+use crate::CONTROL_PLANE;
+
+fn sample() -> Book {
+    let text = include_str!(
+        // What `kubectl apply -k config/samples` creates.
+        "../../../../config/samples/library_v1_book.yaml"
+    );
+    kube_manager::testing::sample(text)
+}
+
+#[tokio::test]
+#[ignore = "needs an API server: `make setup-envtest` fetches one"]
+async fn a_sample_is_reconciled() {
+    let client = CONTROL_PLANE.client().await;
+    let objects: api::Api<Book> = api::Api::default_namespaced(client);
+    // A unique name, because other tests may use the same sample.
+    let name = "test-library-book";
+    let mut object = sample();
+    object.metadata.name = Some(name.to_owned());
+    let created = objects.create(&api::PostParams::default(), &object).await;
+    let created = created.expect("an API server that takes the sample");
+    let uid = created.uid().expect("a UID");
+
+    CONTROL_PLANE.wait_for_reconcile(&created).await;
+
+    let deleted = objects.delete(name, &api::DeleteParams::default()).await;
+    deleted.expect("an API server that deletes it");
+    CONTROL_PLANE
+        .wait(&objects, name, "is deleted", is_deleted(&uid))
+        .await;
+}
