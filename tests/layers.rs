@@ -287,9 +287,8 @@ fn no_module_of_rscaffold_imports_from_one_below_it_in_the_list() {
 fn only_the_merge_and_the_writer_look_into_a_rendered_text() {
     let mut readers = BTreeSet::new();
     for (path, text) in sources() {
-        let is_test = path.ends_with("/tests.rs")
-            || path.contains("/tests/")
-            || path == "src/engine/text.rs";
+        let is_test =
+            path.ends_with("/tests.rs") || path.contains("/tests/") || path == "src/engine/text.rs";
         if !is_test && Names::of(&text).calls_content {
             readers.insert(path);
         }

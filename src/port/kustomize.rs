@@ -32,6 +32,10 @@ pub(super) type Files<'a> = BTreeMap<&'a str, &'a str>;
 /// The names that the file of a kustomization can have.
 const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
+/// The largest number of objects, and of kustomizations, since each kustomization can contain others twice.
+const MAX_OBJECTS: usize = 10_000;
+const MAX_FOLDERS: usize = 1_000;
+
 /// What a kustomization deploys.
 #[derive(Debug, Default)]
 pub(super) struct Built {
@@ -86,6 +90,7 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
         built: Built::default(),
         references: references::usual(),
         open: Vec::new(),
+        visited: 0,
     };
     let mut resources = builder.folder(folder);
     references::resolve(&mut resources, &builder.references);
@@ -104,6 +109,8 @@ struct Builder<'a> {
     references: Vec<Reference>,
     /// The folders that are being built, each inside of the one before.
     open: Vec<String>,
+    /// How many folders were built.
+    visited: usize,
 }
 
 impl Builder<'_> {
@@ -153,6 +160,14 @@ impl Builder<'_> {
 
     /// Adds the objects of the kustomization in `folder` to `resources`, and changes all of them.
     fn add_folder(&mut self, folder: &str, resources: &mut Vec<Resource>) {
+        self.visited += 1;
+        if self.visited > MAX_FOLDERS || resources.len() > MAX_OBJECTS {
+            self.leave(
+                folder,
+                "the kustomizations have too many folders or objects",
+            );
+            return;
+        }
         if self.open.iter().any(|open| open == folder) {
             self.leave(folder, "a kustomization that contains itself");
             return;

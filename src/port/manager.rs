@@ -206,6 +206,8 @@ impl Reader<'_> {
             "allowPrivilegeEscalation": false,
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": true,
+            "runAsNonRoot": true,
+            "seccompProfile": {"type": "RuntimeDefault"},
         });
         let live = json!({
             "httpGet": {"path": "/healthz", "port": 8081},
@@ -261,6 +263,11 @@ impl Reader<'_> {
             "metrics-secure" if is_secure => "true",
             "metrics-secure" => "false",
             "metrics-cert-path" | "webhook-cert-path" => return None,
+            name if name.starts_with("zap-") || name.starts_with("log-") => {
+                return Some(format!(
+                    "the argument `{argument}`: here, `--log-level` and `--log-format` say what is logged"
+                ));
+            }
             _ => {
                 return Some(format!(
                     "the argument `{argument}`: add the flag to `src/cli.rs`, then the argument to \

@@ -76,7 +76,9 @@ pub fn is_wanted(path: &str) -> bool {
     let is_yaml = is_file_of("yaml", path) || is_file_of("yml", path);
     if is_yaml {
         // CRDs of external kinds are often beside the tests.
-        return !is_in_test_folder(path) || path.to_ascii_lowercase().contains("crd");
+        return !is_in_test_folder(path)
+            || path.starts_with("config/")
+            || path.to_ascii_lowercase().contains("crd");
     }
     matches!(
         path,

@@ -17,8 +17,9 @@ use tempfile::TempDir;
 use crate::{
     compile::{cargo, clippy},
     crds::module,
+    kustomize,
     leader::waits,
-    operator::{PATIENCE, Project, get_until, kubectl},
+    operator::{PATIENCE, Project, cluster, get_until, kubectl},
     scaffold::{root, rscaffold, run},
 };
 
@@ -193,11 +194,16 @@ fn check(folder: &Path, go: &Path) {
         porting.contains("## What is left to write, file by file"),
         "{porting}"
     );
+    kustomize::check(go);
     let written = TempDir::new().expect("a temporary folder");
     {
         run(cargo(folder).args(["fmt", "--check"]));
         run(&mut clippy(folder, &["--all-targets"]));
-        run(cargo(folder).args(["test", "--quiet"]));
+        // With the tests on an API server: it takes the CRDs and the samples, the controllers see their samples, and no
+        // request is forbidden.
+        run(cargo(folder)
+            .args(["test", "--quiet", "--", "--include-ignored"])
+            .env("KUBEBUILDER_ASSETS", cluster().assets().expect("programs")));
         run(cargo(folder)
             .args(["run", "--quiet", "--", "manifests", "--out"])
             .arg(written.path()));

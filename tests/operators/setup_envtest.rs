@@ -22,8 +22,8 @@ use crate::{
 
 /// Golden projects that together have controllers of each sort: plain controllers, controllers with finalizers,
 /// controllers of cluster-scoped kinds, two controllers of one kind, controllers that own objects of Kubernetes and of
-/// the project, and controllers of an operator for one namespace.
-const PROJECTS: [&str; 3] = ["guestbook", "owner", "tenant"];
+/// the project, controllers of an operator for one namespace, and controllers of kinds whose types come from a CRD.
+const PROJECTS: [&str; 4] = ["guestbook", "library", "owner", "tenant"];
 
 /// Returns the folders that the control planes of these tests have written to.
 fn folders() -> BTreeSet<OsString> {

@@ -15,6 +15,12 @@ pub(super) fn from_pairs(pairs: &Pairs) -> Map<String, Value> {
     texts.collect()
 }
 
+/// Sets the field at `path`, such as `metadata/name`. A value on the way that is not an object stays as it is.
+pub(super) fn set(value: &mut Value, path: &str, field: impl Into<Value>) {
+    let new = field.into();
+    visit(value, path, true, &mut |field| *field = new.clone());
+}
+
 /// Calls `change` for each value at `path`, such as `spec/template/metadata/labels`. Lists on the way are entered.
 /// Fields that are missing are created if `create` says so.
 pub(super) fn visit(

@@ -5,7 +5,7 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::resource::Resource;
+use super::{fields::set, resource::Resource};
 use crate::port::source::at;
 
 /// An entry of `patches`.
@@ -51,7 +51,15 @@ pub(super) enum Patch {
 impl Patch {
     pub fn new(document: Value) -> Result<Self> {
         Ok(match document {
-            Value::Array(_) => Self::Operations(serde_json::from_value(document)?),
+            Value::Array(operations) => {
+                // Several copies of copies would need too much memory.
+                let is_copy = |operation: &Value| operation["op"] == "copy";
+                ensure!(
+                    !operations.iter().any(is_copy),
+                    "it has the operation `copy`"
+                );
+                Self::Operations(serde_json::from_value(operations.into())?)
+            }
             document => Self::Merge(document),
         })
     }
@@ -107,8 +115,8 @@ fn merge_into(resource: &mut Resource, patch: &Value) {
     let mut changes = patch.clone();
     for field in ["name", "namespace"] {
         if let Some(value) = at(&resource.object.value, "metadata").and_then(|own| own.get(field)) {
-            changes["metadata"][field] = value.clone();
-        } else if let Some(metadata) = changes["metadata"].as_object_mut() {
+            set(&mut changes, &format!("metadata/{field}"), value.clone());
+        } else if let Some(metadata) = changes.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove(field);
         }
     }

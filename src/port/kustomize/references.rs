@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    fields::{template, visit},
+    fields::{set, template, visit},
     resource::Resource,
 };
 use crate::port::source::list;
@@ -196,7 +196,9 @@ pub(super) fn resolve(resources: &mut [Resource], references: &[Reference]) {
 fn point(field: &mut Value, to: &str, referrer: &Referrer, targets: &[Target]) {
     let is_role = matches!(field["kind"].as_str(), Some("ClusterRole" | "Role"));
     if is_role && field["kind"] == to {
-        point(&mut field["name"], to, referrer, targets);
+        visit(field, "name", false, &mut |name| {
+            point(name, to, referrer, targets)
+        });
     }
     if is_role {
         return;
@@ -217,9 +219,9 @@ fn point(field: &mut Value, to: &str, referrer: &Referrer, targets: &[Target]) {
     let is = (text(&field["name"]), text(&field["namespace"]));
     let mut called = candidates.iter();
     if let Some(target) = called.find(|target| target.called.contains(&is)) {
-        field["name"] = target.name.as_str().into();
+        set(field, "name", target.name.as_str());
         if !target.namespace.is_empty() {
-            field["namespace"] = target.namespace.as_str().into();
+            set(field, "namespace", target.namespace.as_str());
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    fields::{Pairs, from_pairs, template, visit},
+    fields::{Pairs, from_pairs, set, template, visit},
     references::Reference,
     resource::Resource,
 };
@@ -53,7 +53,7 @@ pub(super) fn namespace(resources: &mut [Resource], namespace: &str, references:
         let kind = resource.kind().to_owned();
         let value = &mut resource.object.value;
         if kind == "Namespace" {
-            value["metadata"]["name"] = namespace.into();
+            set(value, "metadata/name", namespace);
             resource.remember();
             continue;
         }
@@ -61,7 +61,7 @@ pub(super) fn namespace(resources: &mut [Resource], namespace: &str, references:
             "ClusterRoleBinding" | "RoleBinding" => {
                 visit(value, "subjects", false, &mut |subject| {
                     if subject["kind"] == "ServiceAccount" && subject["name"] == "default" {
-                        subject["namespace"] = namespace.into();
+                        set(subject, "namespace", namespace);
                     }
                 });
             }
@@ -112,7 +112,7 @@ pub(super) fn rename(resources: &mut [Resource], prefix: &str, suffix: &str) {
             continue;
         }
         let name = format!("{prefix}{}{suffix}", resource.object.name());
-        resource.object.value["metadata"]["name"] = name.into();
+        set(&mut resource.object.value, "metadata/name", name);
         resource.remember();
         let (before, after) = &resource.affixes;
         resource.affixes = (format!("{prefix}{before}"), format!("{after}{suffix}"));
@@ -201,7 +201,7 @@ pub(super) fn replicate(resources: &mut [Resource], replicas: &Replicas) {
                 .iter()
                 .any(|(name, _)| *name == replicas.name)
         {
-            resource.object.value["spec"]["replicas"] = replicas.count.into();
+            set(&mut resource.object.value, "spec/replicas", replicas.count);
         }
     }
 }

@@ -205,6 +205,45 @@ fn what_the_reader_of_kustomizations_does_not_know_is_named() {
 }
 
 #[test]
+fn a_kustomization_that_grows_without_end_is_cut_off() {
+    let mut files = Vec::new();
+    for level in 0..40 {
+        let below = format!("resources: [../level{0}, ../level{0}/.]\n", level + 1);
+        files.push((format!("config/level{level}/kustomization.yaml"), below));
+    }
+    files.push((
+        "config/level40/kustomization.yaml".to_owned(),
+        "resources: [../level3]\n".to_owned(),
+    ));
+    files.push((
+        DEFAULT.to_owned(),
+        "resources: [../crd, ../level0]\n".to_owned(),
+    ));
+    let files: Vec<_> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    let lost = lost(&mini(&files));
+    assert!(lost.contains("too many folders or objects"), "{lost}");
+    assert!(
+        lost.contains("a kustomization that contains itself"),
+        "{lost}"
+    );
+
+    let copies = "[{op: copy, from: /metadata, path: /metadata/a}]";
+    let default = mini_with(
+        DEFAULT,
+        "resources:",
+        &format!("patches: [{{patch: '{copies}', target: {{}}}}]\nresources:"),
+    );
+    let lines = lost_about(&mini(&[(DEFAULT, &default)]), "copy`");
+    assert_eq!(
+        lines,
+        ["`config/default/kustomization.yaml`: a patch: it has the operation `copy`"]
+    );
+}
+
+#[test]
 fn the_settings_of_the_deployment_are_taken_over() {
     let manager = "\
 apiVersion: apps/v1
