@@ -219,7 +219,8 @@ impl Port {
                 lines: Vec::new(),
             };
             if let Some(taken) = reader.read()? {
-                for path in ["Makefile", "config/manager/manager.yaml"] {
+                let values = format!("charts/{}/values.yaml", project.project_name);
+                for path in ["Makefile", "config/manager/manager.yaml", &values] {
                     let text = rendered.file_with(templates, path, "deployed", &taken)?;
                     texts.extend(text.map(|text| (path.to_owned(), text)));
                 }

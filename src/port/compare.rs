@@ -10,7 +10,7 @@ use super::{
     rules::{bound, roles},
     source::{Object, Source},
 };
-use crate::{engine::Texts, visible::visible};
+use crate::engine::Texts;
 
 /// The kinds of which other lines speak.
 const ELSEWHERE: [&str; 4] = [
@@ -72,8 +72,8 @@ pub(super) fn left(source: &Source, deployed: &Deployed, rendered: &Texts) -> Ve
             None => lines.push(format!(
                 "{}: the {} `{}`: copy it to `config/default`, and add the file to `config/default/kustomization.yaml`",
                 source.place(object, &["kind"]),
-                visible(kind),
-                visible(name)
+                kind,
+                name
             )),
         }
     }
@@ -126,10 +126,10 @@ fn differences(source: &Source, object: &Object, here: &Object, lines: &mut Vec<
         lines.push(format!(
             "{}: `{}: {}` of the {} `{}`: add it to the one in `{}`",
             source.place(object, &parts),
-            visible(&path.join(".")),
-            visible(&value.to_string()),
-            visible(object.text("kind").unwrap_or("")),
-            visible(object.name()),
+            path.join("."),
+            value,
+            object.text("kind").unwrap_or(""),
+            object.name(),
             here.file()
         ));
     }

@@ -4,6 +4,8 @@ use std::{collections::HashSet, str::FromStr};
 
 use anyhow::Error;
 
+use crate::visible::visible;
+
 /// What could not be taken over, and dangers in what was taken over.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lost {
@@ -15,9 +17,9 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    /// Records what could not be taken over.
-    pub fn add(&mut self, text: impl Into<String>) {
-        let item = text.into();
+    /// Records what could not be taken over. Hidden characters are escaped.
+    pub fn add(&mut self, text: impl AsRef<str>) {
+        let item = visible(text.as_ref()).into_owned();
         if self.seen.insert(item.clone()) {
             self.items.push(item);
         }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     project::{Feature, Project},
+    visible::is_hidden,
     yaml,
 };
 
@@ -113,23 +114,19 @@ impl Reader<'_> {
         ports.retain(|port| !PORTS.iter().any(|own| port["containerPort"] == *own));
         let mut fields = without(&container, &OF_CONTAINER);
         fields.retain(|name, _| !name.starts_with("terminationMessage"));
-        let image = image_name(container["image"].as_str().unwrap_or(""));
         let taken = Taken {
-            image: match image {
-                "controller" => String::new(),
-                name => name.to_owned(),
-            },
+            image: self.image(&container),
             replicas: spec["replicas"].as_u64().filter(|count| *count != 1),
-            deployment: block(&of_deployment.into())?,
-            annotations: block(&of_pods.unwrap_or_default().into())?,
-            pod: block(&without(pod, &OF_POD).into())?,
-            volumes: block(&volumes.into())?,
-            containers: block(&others.into())?,
-            env: block(&container["env"])?,
-            ports: block(&ports.into())?,
-            mounts: block(&mounts.into())?,
-            container: block(&fields.into())?,
-            resources: block(&container["resources"])?,
+            deployment: self.block(&of_deployment.into())?,
+            annotations: self.block(&of_pods.unwrap_or_default().into())?,
+            pod: self.block(&without(pod, &OF_POD).into())?,
+            volumes: self.block(&volumes.into())?,
+            containers: self.block(&others.into())?,
+            env: self.block(&container["env"])?,
+            ports: self.block(&ports.into())?,
+            mounts: self.block(&mounts.into())?,
+            container: self.block(&fields.into())?,
+            resources: self.block(&container["resources"])?,
         };
         self.leave(pod, &container);
         let empty = serde_json::to_value(Taken::default())?;
@@ -156,6 +153,37 @@ impl Reader<'_> {
             );
         }
         (manager, all)
+    }
+
+    /// The name of the operator's image, unless it is the one that kubebuilder writes.
+    fn image(&mut self, container: &Value) -> String {
+        let name = image_name(container["image"].as_str().unwrap_or(""));
+        let is_usual = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+        if name.chars().all(is_usual) {
+            return if name == "controller" { "" } else { name }.to_owned();
+        }
+        let what = format!("the image `{name}`: set `IMG` in the Makefile");
+        self.line(&["containers"], &what);
+        String::new()
+    }
+
+    /// A value as YAML; empty for an empty one.
+    fn block(&mut self, value: &Value) -> Result<String> {
+        let is_empty = match value {
+            Value::Null => true,
+            Value::Array(items) => items.is_empty(),
+            Value::Object(fields) => fields.is_empty(),
+            _ => false,
+        };
+        if is_empty {
+            return Ok(String::new());
+        }
+        let text = yaml::write_manifest(value)?;
+        if text.contains(|c| is_hidden(c) && c != '\n') {
+            self.line(&[], "settings of the Deployment with invisible characters");
+            return Ok(String::new());
+        }
+        Ok(text.trim_end().to_owned())
     }
 
     /// The volumes, without those of certificates.
@@ -289,19 +317,4 @@ fn without(value: &Value, names: &[&str]) -> Map<String, Value> {
     let mut fields = value.as_object().cloned().unwrap_or_default();
     fields.retain(|name, _| !names.contains(&name.as_str()));
     fields
-}
-
-/// A value as YAML; empty for an empty one.
-fn block(value: &Value) -> Result<String> {
-    let is_empty = match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    };
-    if is_empty {
-        return Ok(String::new());
-    }
-    let text = yaml::write_manifest(value)?;
-    Ok(text.trim_end().to_owned())
 }

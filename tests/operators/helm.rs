@@ -462,12 +462,18 @@ fn each_value() -> Vec<(Value, &'static str, String, Value)> {
         container(json!({"image": {"pullPolicy": "Always"}}), "imagePullPolicy", json!("Always")),
         pod("imagePullSecrets", json!([{"name": "a"}])),
         deployment(json!({"replicas": 3}), "/spec/replicas", json!(3)),
+        to(json!({"replicas": 3}), "PodDisruptionBudget", "/spec/maxUnavailable", json!(1)),
+        gone(json!({"manager": {"enabled": false}}), "Deployment"),
+        gone(json!({"manager": {"enabled": false}}), "ValidatingWebhookConfiguration"),
+        gone(json!({"manager": {"enabled": false}}), "Service guestbook-metrics"),
         deployment(json!({"strategy": {"type": "Recreate"}}), "/spec/strategy", json!({"type": "Recreate"})),
         deployment(json!({"strategy": rolling}), "/spec/strategy", rolling.clone()),
         deployment(json!({"leaderElection": {"enable": false}}), "/spec/strategy", json!({"type": "Recreate"})),
         container(json!({"args": ["--log-level=debug"]}), "args", json!("--log-level=debug")),
         container(json!({"images": {"GUESTBOOK_IMAGE": "web:2"}}), "env", json!({"name": "GUESTBOOK_IMAGE", "value": "web:2"})),
-        container(json!({"env": [env]}), "env", env),
+        container(json!({"env": [env]}), "env", env.clone()),
+        container(json!({"env": [{"name": "A", "value": "a"}], "envOverrides": {"A": "b"}}), "env", env),
+        container(json!({"envOverrides": {"GUESTBOOK_IMAGE": 3}}), "env", json!({"name": "GUESTBOOK_IMAGE", "value": "3"})),
         deployment(json!({"deploymentAnnotations": pairs}), "/metadata/annotations", pairs.clone()),
         deployment(json!({"deploymentLabels": pairs}), "/metadata/labels/a", json!("b")),
         deployment(json!({"podAnnotations": pairs}), "/spec/template/metadata/annotations/a", json!("b")),
@@ -512,6 +518,7 @@ fn each_value() -> Vec<(Value, &'static str, String, Value)> {
         gone(namespaced.clone(), "ClusterRole guestbook-manager-role"),
         to(namespaced.clone(), "Role guestbook-manager-role", "/metadata/namespace", json!("guestbook-system")),
         to(namespaced.clone(), "RoleBinding guestbook-manager-rolebinding", "/roleRef/kind", json!("Role")),
+        to(json!({"rbac": {"roleNamespaces": {"shop": "ours"}}}), "Role guestbook-manager-role-shop", "/metadata/namespace", json!("ours")),
         container(namespaced, "args", json!("--namespace=guestbook-system")),
         to(json!({"extraObjects": [object]}), "ConfigMap", "/metadata/name", json!("guestbook-more")),
         to(json!({"extraObjects": [text], "fullnameOverride": "mine"}), "ConfigMap", "/metadata/name", json!("mine-text")),
@@ -560,6 +567,13 @@ fn is_described(schema: &Value, path: &str) -> bool {
 #[test]
 fn each_value_is_written_to_its_place() {
     let project = with_webhooks(EVERYTHING);
+    // What `make manifests` writes if `RULES` name a namespace.
+    let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
+    let roles = json!([{"namespace": "shop", "rules": rules}]);
+    project.write(
+        &format!("{CHART}/files/namespaced_roles.yaml"),
+        &roles.to_string(),
+    );
     let usual = installs(&project, "");
     let mut tried = BTreeSet::new();
     for (values, object, pointer, expected) in each_value() {

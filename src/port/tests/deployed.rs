@@ -1,7 +1,7 @@
 //! What a Go project deploys: it is taken over, or named in the report.
 
 use super::{lost, lost_about, mini, read, texts};
-use crate::{crd::tests::is_formatted, port::REPORT};
+use crate::{crd::tests::is_formatted, port::REPORT, visible::is_hidden};
 
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
@@ -326,6 +326,7 @@ spec:
     let ports = container["ports"].as_array().unwrap();
     assert!(ports.iter().any(|port| port["containerPort"] == 9090));
     assert_eq!(ports.len(), 4);
+    assert_eq!(documents[2]["kind"], "PodDisruptionBudget");
     let image = "IMG ?= registry.example.com:5000/team/mini:latest\n";
     assert!(
         texts["Makefile"].contains(image),
@@ -350,6 +351,29 @@ spec:
         "periodSeconds",
     ] {
         assert!(!lost.contains(taken_over), "{taken_over}: {lost}");
+    }
+}
+
+#[test]
+fn hidden_characters_of_the_deployment_are_escaped() {
+    let manager = mini_with(MANAGER, "value: eu", "value: \"e\u{202e}u\"");
+    let manager = manager.replace("--metrics-bind", "--met\u{202e}rics-bind");
+    let port = mini(&[(MANAGER, &manager)]);
+    for (path, text) in &texts(&port) {
+        let mut characters = text.content().chars();
+        let hidden = characters.find(|c| is_hidden(*c) && !matches!(c, '\n' | '\t'));
+        assert_eq!(hidden, None, "{path}: {}", text.content());
+    }
+}
+
+#[test]
+fn the_name_of_an_image_is_data_and_never_code() {
+    for image in ["a$(shell id)", "a b", "a\\n\\tid", "a;id", "a#b", "a`id`"] {
+        let manager = mini_with(MANAGER, "ghcr.io/example/mini:v3", &format!("\"{image}\""));
+        let port = mini(&[(MANAGER, &manager)]);
+        let makefile = texts(&port).remove("Makefile");
+        assert!(makefile.is_none_or(|text| text.contains("IMG ?= mini:latest\n")));
+        assert_eq!(lost_about(&port, "the image `").len(), 1, "{}", lost(&port));
     }
 }
 

@@ -35,6 +35,11 @@
 {{- if .Values.webhook.secret }}files{{ else if .Values.certmanager.enable }}certmanager{{ else }}operator{{ end -}}
 {{- end -}}
 
+{{/* Whether the operator runs in this cluster: a text, which is empty if it does not. */}}
+{{- define "fleet.runs" -}}
+{{- if ne (toString (.Values.manager).enabled) "false" }}true{{ end -}}
+{{- end -}}
+
 {{- define "fleet.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- $name := printf "%s-controller-manager" (include "fleet.fullname" .) -}}
