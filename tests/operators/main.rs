@@ -51,6 +51,7 @@ mod project;
 mod proxy;
 mod random;
 mod random_crds;
+mod reconciler;
 mod release;
 mod retyped;
 mod rights;
