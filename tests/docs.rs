@@ -838,9 +838,12 @@ fn outdated(page: &str, text: &str, repository: &Repository) -> Vec<String> {
             .flat_map(|code| repository.lacks(code, page))
             .collect();
         let row = line.strip_prefix("| `");
-        // The last cell has tests, or the first one begins with a function.
+        // The names of tests follow an invariant, or the first cell begins with a function.
         let functions: Vec<_> = match page {
-            "docs/invariants.md" => line.rsplit('|').nth(1).into_iter().flat_map(code).collect(),
+            "docs/invariants.md" if line.starts_with("- ") => {
+                let tests = line.rsplit_once(". ").map_or(line, |(_, tests)| tests);
+                code(tests).collect()
+            }
             "tests/mutants.md" if row.is_some() => vec![first_code(line)],
             _ => Vec::new(),
         };
@@ -904,7 +907,7 @@ fn a_name_that_is_gone_is_reported_with_its_line() {
             "CONTRIBUTING.md:7: `src/gone*`",
         ]
     );
-    let text = "| It holds. | `second_run_changes_nothing`, `first_run_changes_nothing` |\n";
+    let text = "- It holds. `second_run_changes_nothing`, `first_run_changes_nothing`\n";
     assert_eq!(
         outdated("docs/invariants.md", text, repository),
         ["docs/invariants.md:1: `first_run_changes_nothing`"]
