@@ -138,7 +138,11 @@ fn the_code_in_the_readme_is_that_of_a_tested_operator() {
     let controller = read("tests/operators/reconciler/database.rs");
     let types = read("tests/golden/guestbook/src/api/webapp/v1/guestbook.rs");
     let types = types.replace("Guestbook", "Database");
-    let known: BTreeSet<_> = controller.lines().chain(types.lines()).map(str::trim).collect();
+    let known: BTreeSet<_> = controller
+        .lines()
+        .chain(types.lines())
+        .map(str::trim)
+        .collect();
     let readme = read("README.md");
     let (_, shown) = readme.split_once("```rust\n").expect("a block of Rust");
     let shown = shown.split("```").next().unwrap_or_default();
@@ -176,8 +180,8 @@ fn what_kubectl_prints_is_that_of_the_golden_project() {
 /// the paragraph that begins with `It has` or `It also has`. A flag is given without its value.
 fn flags_of_other_tables(section: &str) -> BTreeSet<&str> {
     let paragraphs = section.split("\n\n").map(str::trim_start);
-    let mut paragraphs = paragraphs
-        .filter(|text| text.starts_with("It has ") || text.starts_with("It also has "));
+    let mut paragraphs =
+        paragraphs.filter(|text| text.starts_with("It has ") || text.starts_with("It also has "));
     let sentence = paragraphs.next().and_then(|text| text.split('.').next());
     let named = code(sentence.unwrap_or_default());
     named.filter(|code| code.starts_with("--")).collect()
@@ -216,9 +220,7 @@ fn commands_flags_and_defaults() {
         let (_, linked) = section.split_once("` of\n[`").unwrap_or_default();
         let linked = linked.split('`').next().unwrap_or_default();
         let others = match linked {
-            "init" | "create api" => {
-                rows_of_flags(&document, &format!("## `rscaffold {linked}`"))
-            }
+            "init" | "create api" => rows_of_flags(&document, &format!("## `rscaffold {linked}`")),
             _ => Vec::new(),
         };
         let others = common.iter().chain(&others);
@@ -329,7 +331,11 @@ fn files_of_a_project() {
         let gone: BTreeSet<_> = by_init.difference(&rest_of_init).chain(gone).collect();
         let name = feature.to_string();
         for (file, with) in &documented {
-            assert_eq!(with.contains(&*name), gone.contains(file), "{file} with `{name}`");
+            assert_eq!(
+                with.contains(&*name),
+                gone.contains(file),
+                "{file} with `{name}`"
+            );
         }
     }
 }
@@ -564,7 +570,9 @@ fn items_that_an_author_calls() {
     let page = read("docs/reconciler.md");
     let table = section(&page, "## What you call");
     let rows = table.lines().filter_map(|line| line.strip_prefix("| "));
-    let items = rows.skip(1).flat_map(|row| code(row.split('|').nth(1).unwrap_or_default()));
+    let items = rows
+        .skip(1)
+        .flat_map(|row| code(row.split('|').nth(1).unwrap_or_default()));
     let items: Vec<_> = items.collect();
     assert!(items.len() > 15, "{items:?}");
     let exports = read("crates/kube-manager/src/runtime/mod.rs");

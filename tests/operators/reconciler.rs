@@ -162,10 +162,7 @@ fn the_controller_of_the_page_works() {
         "database orders -o jsonpath={.metadata.generation},{.status.conditions[?(@.type==\"Registered\")].observedGeneration}",
         |found| found == "2,2",
     );
-    assert_eq!(
-        get("configmap orders -o jsonpath={.data.connections}"),
-        "7"
-    );
+    assert_eq!(get("configmap orders -o jsonpath={.data.connections}"), "7");
     let kept = get("secret orders -o jsonpath={.data.password}");
     assert_eq!(kept, password);
 
@@ -176,10 +173,7 @@ fn the_controller_of_the_page_works() {
     get_until("job orders-backup --ignore-not-found -o name", |found| {
         !found.is_empty()
     });
-    assert_eq!(
-        get("secret orders -o jsonpath={.data.password}"),
-        password
-    );
+    assert_eq!(get("secret orders -o jsonpath={.data.password}"), password);
     complete("orders-backup");
     for kind in ["database", "secret"] {
         let query = format!("{kind} orders --ignore-not-found -o name");

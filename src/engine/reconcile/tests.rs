@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use proptest::prelude::*;
 
@@ -106,6 +106,50 @@ fn merge(text: &str) -> Change {
 
 fn mark(text: &str) -> Change {
     Change::Mark(text.to_owned().into())
+}
+
+/// The texts that docs/loop.md calls A, B and C. B and C change different lines of A.
+fn text_of(name: &str) -> State<'static> {
+    match name {
+        "A" => Some("1\n2\n3\n"),
+        "B" => Some("1 changed\n2\n3\n"),
+        "C" => Some("1\n2\n3 changed\n"),
+        "none" => None,
+        _ => panic!("the page does not describe the text `{name}`"),
+    }
+}
+
+#[test]
+fn each_row_of_the_table_of_texts_is_what_happens() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/loop.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, table) = page.split_once("| the record has | you have |").unwrap();
+    let rows: Vec<_> = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with("| "))
+        .collect();
+    assert!(rows.len() > 5, "{rows:?}");
+    for row in rows {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let [_, base, ours, theirs, _, result, _] = cells[..] else {
+            panic!("{row}");
+        };
+        for theirs in theirs.split(" or ") {
+            let [base, ours, theirs] = [base, ours, theirs].map(text_of);
+            let change = change(MERGED, base, ours, theirs, OnConflict::Abort);
+            let seen = match (&change, applied(ours, &change)) {
+                (Change::Conflict(_), _) => "a conflict",
+                (Change::Delete, _) => "the file is deleted",
+                (Change::Merge(_), _) => "the file is merged",
+                (_, None) => "the file stays deleted",
+                (_, text) if text.as_deref() != ours => "the file becomes B",
+                (_, text) if text.as_deref() == text_of("A") => "the file stays",
+                _ => "the file stays B",
+            };
+            assert_eq!(seen, result, "{row}");
+        }
+    }
 }
 
 #[test]
