@@ -2,6 +2,7 @@
 //! page shows.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex, PoisonError},
@@ -34,8 +35,8 @@ fn the_page_shows_parts_of_the_controller() {
 }
 
 fn without_indentation(text: &str) -> String {
-    let lines = text.lines().map(str::trim_start);
-    lines.map(|line| format!("{line}\n")).collect()
+    let lines: Vec<_> = text.lines().map(str::trim_start).collect();
+    lines.join("\n")
 }
 
 /// Creates the project of the page, with its controller.
@@ -46,7 +47,7 @@ fn project() -> Project {
         .filter_map(|line| line.strip_prefix("$ rscaffold "));
     let project = Project::scaffold("reconciler", &commands.collect::<Vec<_>>());
     let controller = project.path().join("src/controller/shop/database.rs");
-    std::fs::write(controller, CONTROLLER).expect("a writable file");
+    fs::write(controller, CONTROLLER).expect("a writable file");
     let manifest = "Cargo.toml";
     project.edit(
         manifest,

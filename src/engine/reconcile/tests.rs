@@ -119,21 +119,27 @@ fn text_of(name: &str) -> State<'static> {
     }
 }
 
-#[test]
-fn each_row_of_the_table_of_texts_is_what_happens() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/loop.md");
+/// Returns the rows of the table of a page that begins with `header`: the texts of the cells.
+fn table(page: &str, header: &str) -> Vec<Vec<String>> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
     let page = fs::read_to_string(page).unwrap();
-    let (_, table) = page.split_once("| the record has | you have |").unwrap();
-    let rows: Vec<_> = table
+    let (_, table) = page.split_once(header).unwrap();
+    let rows = table
         .lines()
         .skip(2)
-        .take_while(|line| line.starts_with("| "))
+        .take_while(|line| line.starts_with("| "));
+    let rows: Vec<Vec<_>> = rows
+        .map(|row| row.split('|').map(|cell| cell.trim().to_owned()).collect())
         .collect();
-    assert!(rows.len() > 5, "{rows:?}");
-    for row in rows {
-        let cells: Vec<_> = row.split('|').map(str::trim).collect();
-        let [_, base, ours, theirs, _, result, _] = cells[..] else {
-            panic!("{row}");
+    assert!(rows.len() > 3, "{rows:?}");
+    rows
+}
+
+#[test]
+fn each_row_of_the_table_of_texts_is_what_happens() {
+    for row in table("docs/loop.md", "| the record has | you have |") {
+        let [_, base, ours, theirs, _, result, _] = &row[..] else {
+            panic!("{row:?}");
         };
         for theirs in theirs.split(" or ") {
             let [base, ours, theirs] = [base, ours, theirs].map(text_of);
@@ -147,9 +153,40 @@ fn each_row_of_the_table_of_texts_is_what_happens() {
                 (_, text) if text.as_deref() == text_of("A") => "the file stays",
                 _ => "the file stays B",
             };
-            assert_eq!(seen, result, "{row}");
+            assert_eq!(seen, result, "{row:?}");
         }
     }
+}
+
+#[test]
+fn each_row_of_the_table_of_choices_is_what_happens() {
+    let rows = table("docs/commands.md", "| `--on-conflict` | lines that cannot");
+    for (row, on_conflict) in rows.iter().zip(POLICIES) {
+        let [_, choice, lines, whole, _] = &row[..] else {
+            panic!("{row:?}");
+        };
+        assert_eq!(*choice, format!("`{on_conflict:?}`").to_lowercase());
+        let [base, ours, theirs] = ["1\n", "2\n", "3\n"].map(Some);
+        for (base, cell) in [(base, lines), (None, whole)] {
+            let change = change(MERGED, base, ours, theirs, on_conflict);
+            let text = applied(ours, &change).unwrap_or_default();
+            let seen = match on_conflict {
+                OnConflict::Abort => matches!(change, Change::Conflict(_)),
+                OnConflict::Ours => Some(&*text) == ours,
+                OnConflict::Theirs => Some(&*text) == theirs,
+                OnConflict::Markers => text.contains("2\n=======\n") && text.contains("3\n>>>>>>>"),
+            };
+            assert!(seen, "{cell}: {change:?}");
+        }
+        let deleted = change(MERGED, base, ours, None, on_conflict);
+        let is_deleted = on_conflict == OnConflict::Theirs;
+        assert_eq!(
+            deleted == Change::Delete,
+            is_deleted,
+            "{whole}: {deleted:?}"
+        );
+    }
+    assert_eq!(rows.len(), POLICIES.len());
 }
 
 #[test]
