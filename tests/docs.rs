@@ -23,7 +23,7 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 22] = [
+const DOCUMENTS: [&str; 24] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
@@ -37,14 +37,16 @@ const DOCUMENTS: [&str; 22] = [
     "docs/invariants.md",
     "docs/layout.md",
     "docs/loop.md",
-    "docs/operator.md",
     "docs/performance.md",
     "docs/practices.md",
+    "docs/reconciler.md",
     "docs/reliability.md",
     "docs/runtime.md",
     "docs/troubleshooting.md",
     "docs/types.md",
+    "docs/versions.md",
     "docs/watching.md",
+    "docs/webhooks.md",
     "tests/cluster/README.md",
 ];
 
@@ -130,6 +132,25 @@ fn transcripts_of_the_documents() {
     }
 }
 
+/// A test of operators compiles and runs the controller, and the types are those of each new kind.
+#[test]
+fn the_code_in_the_readme_is_that_of_a_tested_operator() {
+    let controller = read("tests/operators/reconciler/database.rs");
+    let types = read("tests/golden/guestbook/src/api/webapp/v1/guestbook.rs");
+    let types = types.replace("Guestbook", "Database");
+    let known: BTreeSet<_> = controller
+        .lines()
+        .chain(types.lines())
+        .map(str::trim)
+        .collect();
+    let readme = read("README.md");
+    let (_, shown) = readme.split_once("```rust\n").expect("a block of Rust");
+    let shown = shown.split("```").next().unwrap_or_default();
+    for line in shown.lines().map(str::trim) {
+        assert!(known.contains(line), "no operator has the line `{line}`");
+    }
+}
+
 /// The end-to-end test checks that kubectl prints these columns.
 #[test]
 fn what_kubectl_prints_is_that_of_the_golden_project() {
@@ -155,6 +176,30 @@ fn what_kubectl_prints_is_that_of_the_golden_project() {
     }
 }
 
+/// Returns the flags that a section names beside its table, because another table of the page describes them: those of
+/// the paragraph that begins with `It has` or `It also has`. A flag is given without its value.
+fn flags_of_other_tables(section: &str) -> BTreeSet<&str> {
+    let paragraphs = section.split("\n\n").map(str::trim_start);
+    let mut paragraphs =
+        paragraphs.filter(|text| text.starts_with("It has ") || text.starts_with("It also has "));
+    let sentence = paragraphs.next().and_then(|text| text.split('.').next());
+    let named = code(sentence.unwrap_or_default());
+    named.filter(|code| code.starts_with("--")).collect()
+}
+
+/// Returns the rows of the tables of flags in the section below `heading`.
+fn rows_of_flags<'a>(page: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
+    let rows = tables(section(page, heading)).concat().into_iter();
+    rows.filter(|row| row.len() == 4).collect()
+}
+
+/// Returns the flag of a row, without its value.
+fn name_of_flag<'a>(row: &[&'a str]) -> &'a str {
+    first_code(row[0]).split(' ').next().unwrap_or_default()
+}
+
+/// Each flag of a command is in the table of the command, or its section names the flag, which is in the table of common
+/// flags or of another command. A default is the one that the command prints.
 #[test]
 fn commands_flags_and_defaults() {
     let document = read("docs/commands.md");
@@ -165,12 +210,31 @@ fn commands_flags_and_defaults() {
     let documented: BTreeSet<_> = headings.map(str::to_owned).collect();
     assert_eq!(documented, printed.iter().cloned().collect());
 
+    let common = rows_of_flags(&document, "## Common flags");
     for command in printed {
-        let rows = tables(section(&document, &format!("## `rscaffold {command}`"))).concat();
+        let heading = format!("## `rscaffold {command}`");
         let printed = flags(&help(&command));
+        let own = rows_of_flags(&document, &heading);
+        let section = section(&document, &heading);
+        let elsewhere = flags_of_other_tables(section);
+        let (_, linked) = section.split_once("` of\n[`").unwrap_or_default();
+        let linked = linked.split('`').next().unwrap_or_default();
+        let others = match linked {
+            "init" | "create api" => rows_of_flags(&document, &format!("## `rscaffold {linked}`")),
+            _ => Vec::new(),
+        };
+        let others = common.iter().chain(&others);
+        let others: Vec<_> = others
+            .filter(|row| elsewhere.contains(name_of_flag(row)))
+            .collect();
+        let names: BTreeSet<_> = others.iter().map(|row| name_of_flag(row)).collect();
+        assert_eq!(names, elsewhere, "{command} has flags that no table has");
+        let described = own.iter().chain(others.iter().copied());
+        let described = described.map(|row| first_code(row[0]).to_owned());
+        let described: BTreeSet<_> = described.collect();
         let flags: BTreeSet<_> = printed.keys().cloned().collect();
-        assert_eq!(first_cells(&rows), flags, "{command}");
-        for row in rows {
+        assert_eq!(described, flags, "{command}");
+        for row in own.iter().chain(others) {
             if let Some(default) = &printed[first_code(row[0])] {
                 let [told, default] = [row[1], default].map(|text| text.replace('`', ""));
                 assert_eq!(told, default, "{command} {}", row[0]);
@@ -216,50 +280,63 @@ fn commands_after_init() -> [String; 5] {
     ]
 }
 
+/// docs/runtime.md lists the files of a vendored runtime: see `parts_that_the_architecture_names`.
+fn is_of_the_runtime(file: &str) -> bool {
+    file.starts_with("crates/kube-manager/src/")
+}
+
 #[test]
 fn files_of_a_project() {
     let layout = read("docs/layout.md");
     let rows = tables(section(&layout, "## Files")).concat();
     let mut documented = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.len() == 5) {
-        let path = first_code(row[0])
-            .replace("<group>", "webapp")
-            .replace("<version>", "v1")
-            .replace("<kind>", "guestbook")
-            .replace("<plural>", "guestbooks")
-            .replace("<domain>", "com")
-            .replace("<project name>", "guestbook");
-        let derived = CONVENTIONS.is_derived(&path);
-        assert_eq!(row[1] == "derived", derived, "{path}");
-        documented.insert(path, row.clone());
+    for row in rows.iter().filter(|row| row.len() == 4) {
+        for path in code(row[0]) {
+            let path = path
+                .replace("<group>", "webapp")
+                .replace("<version>", "v1")
+                .replace("<kind>", "guestbook")
+                .replace("<plural>", "guestbooks")
+                .replace("<domain>", "com")
+                .replace("<project name>", "guestbook");
+            let derived = CONVENTIONS.is_derived(&path);
+            assert_eq!(row[1] == "derived", derived, "{path}");
+            let with: BTreeSet<_> = code(row[2]).collect();
+            documented.insert(path, with);
+        }
     }
-    let by_init = files_without(None, &[]);
-    let mut all = files_without(None, &commands_after_init());
+    let mut by_init = files_without(None, &[]);
+    by_init.retain(|file| !is_of_the_runtime(file));
+    let mut with_features = files_without(None, &commands_after_init());
+    with_features.retain(|file| !is_of_the_runtime(file));
+    let mut all = files_without(Some(Feature::Certmanager), &commands_after_init());
+    all.retain(|file| !is_of_the_runtime(file));
     // With cert-manager, a project has no files for certificates that the operator creates itself.
-    all.extend(files_without(
-        Some(Feature::Certmanager),
-        &commands_after_init(),
-    ));
+    all.extend(with_features.clone());
     // It comes with a project of another license.
     all.insert("crates/kube-manager/LICENSE".to_owned());
     assert_eq!(documented.keys().cloned().collect::<BTreeSet<_>>(), all);
-    documented.retain(|_, row| first_code(row[2]) == "init");
-    let documented_by_init = documented.keys().cloned().collect::<BTreeSet<_>>();
-    assert_eq!(documented_by_init, by_init);
 
+    let commands = ["create api", "create webhook", "init --license"];
+    for (file, with) in &documented {
+        let is_by_init = !commands.iter().any(|command| with.contains(command));
+        assert_eq!(is_by_init, by_init.contains(file), "{file}");
+    }
     for feature in Feature::all() {
-        let rest = files_without(Some(*feature), &[]);
-        let gone: BTreeSet<_> = by_init.difference(&rest).cloned().collect();
-        let needs = |row: &[&str]| {
-            let (_, needed) = row[4].split_once("not without the ")?;
-            let needed = needed.split([',', ';']).next()?;
-            code(needed)
-                .any(|name| name == feature.to_string())
-                .then_some(())
-        };
-        let documented = documented.iter().filter(|(_, row)| needs(row).is_some());
-        let documented: BTreeSet<_> = documented.map(|(path, _)| path.clone()).collect();
-        assert_eq!(documented, gone, "without {feature}");
+        // Webhooks need some files of features that `init` leaves out.
+        let rest_of_init = files_without(Some(*feature), &[]);
+        let rest = files_without(Some(*feature), &commands_after_init());
+        let other = with_features.difference(&by_init);
+        let gone = other.filter(|file| !rest.contains(*file));
+        let gone: BTreeSet<_> = by_init.difference(&rest_of_init).chain(gone).collect();
+        let name = feature.to_string();
+        for (file, with) in &documented {
+            assert_eq!(
+                with.contains(&*name),
+                gone.contains(file),
+                "{file} with `{name}`"
+            );
+        }
     }
 }
 
@@ -327,21 +404,23 @@ fn fields_of_the_project_file() {
             .split_once("expected")
             .unwrap_or_else(|| panic!("{error}"));
         let known: BTreeSet<_> = code(known).map(str::to_owned).collect();
-        assert_eq!(first_cells(table), known);
+        let documented: BTreeSet<_> = table.iter().flat_map(|row| code(row[0])).collect();
+        assert_eq!(documented, known.iter().map(String::as_str).collect());
         fields.extend(known);
     }
     assert_eq!(documented.len(), additions.len());
 
     // The table of each command names the fields that the flags set.
     let commands = read("docs/commands.md");
-    for row in tables(&commands)
-        .concat()
-        .iter()
-        .filter(|row| row.len() == 4)
-    {
-        for field in code(row[3]) {
-            assert!(fields.contains(field), "{row:?}");
-        }
+    let rows = tables(&commands).concat();
+    let rows = rows.iter().filter(|row| row.len() == 4);
+    let of_flags: BTreeSet<_> = rows.flat_map(|row| code(row[3])).collect();
+    for field in &of_flags {
+        assert!(fields.contains(*field), "there is no field `{field}`");
+    }
+    for row in documented.concat() {
+        let has_flag = code(row[0]).any(|field| of_flags.contains(field));
+        assert!(!(has_flag && row[1].starts_with("(hand)")), "{row:?}");
     }
 }
 
@@ -484,6 +563,26 @@ fn parts_that_the_architecture_names() {
     let manager = files(&library.join("runtime")).into_iter().chain(schema);
     let documented = first_cells(&tables(&read("docs/runtime.md")).concat());
     assert_eq!(documented, manager.collect::<BTreeSet<_>>());
+}
+
+#[test]
+fn items_that_an_author_calls() {
+    let page = read("docs/reconciler.md");
+    let table = section(&page, "## What you call");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| "));
+    let items = rows
+        .skip(1)
+        .flat_map(|row| code(row.split('|').nth(1).unwrap_or_default()));
+    let items: Vec<_> = items.collect();
+    assert!(items.len() > 15, "{items:?}");
+    let exports = read("crates/kube-manager/src/runtime/mod.rs");
+    let exports = exports.split(|c: char| !c.is_alphanumeric());
+    let exports: BTreeSet<_> = exports.collect();
+    for item in items {
+        let first = item.split("::").next().unwrap_or_default();
+        assert!(exports.contains(first), "`{first}` is not exported");
+        assert!(REPOSITORY.has_item(item), "`{item}` does not exist");
+    }
 }
 
 /// What a page can name.
@@ -747,9 +846,12 @@ fn outdated(page: &str, text: &str, repository: &Repository) -> Vec<String> {
             .flat_map(|code| repository.lacks(code, page))
             .collect();
         let row = line.strip_prefix("| `");
-        // The last cell has tests, or the first one begins with a function.
+        // The names of tests follow an invariant, or the first cell begins with a function.
         let functions: Vec<_> = match page {
-            "docs/invariants.md" => line.rsplit('|').nth(1).into_iter().flat_map(code).collect(),
+            "docs/invariants.md" if line.starts_with("- ") => {
+                let tests = line.rsplit_once(". ").map_or(line, |(_, tests)| tests);
+                code(tests).collect()
+            }
             "tests/mutants.md" if row.is_some() => vec![first_code(line)],
             _ => Vec::new(),
         };
@@ -813,7 +915,7 @@ fn a_name_that_is_gone_is_reported_with_its_line() {
             "CONTRIBUTING.md:7: `src/gone*`",
         ]
     );
-    let text = "| It holds. | `second_run_changes_nothing`, `first_run_changes_nothing` |\n";
+    let text = "- It holds. `second_run_changes_nothing`, `first_run_changes_nothing`\n";
     assert_eq!(
         outdated("docs/invariants.md", text, repository),
         ["docs/invariants.md:1: `first_run_changes_nothing`"]
@@ -881,12 +983,15 @@ fn what_the_guides_quote() {
         ("docs/deployment.md", false),
         ("docs/practices.md", true),
         ("docs/troubleshooting.md", true),
+        ("docs/versions.md", false),
         ("docs/watching.md", false),
+        ("docs/webhooks.md", true),
     ] {
         let text = read(document);
         for code in code(&text).flat_map(str::split_whitespace) {
             if has_flags && code.starts_with("--") || is_metric(code) {
-                assert!(described.contains(code), "{document}: {code}");
+                let name = code.split('=').next().unwrap_or_default();
+                assert!(described.contains(name), "{document}: {code}");
             }
         }
     }

@@ -126,6 +126,10 @@ enum Content {
     Conversions {
         targets: Vec<String>,
     },
+    /// The code that says that a kind has a conversion, or which version is its hub.
+    Hubs {
+        targets: Vec<String>,
+    },
     Types {
         targets: Vec<String>,
     },
@@ -287,7 +291,13 @@ impl Subject<'_> {
                     targets.push(self.project.webhook_file(resource));
                 }
             }
-            return Some(Content::Webhooks { targets });
+            let hubs = self.hubs(|kind| file.mentions(kind));
+            let is_conversion_alone = targets.is_empty() && !hubs.is_empty();
+            return Some(if is_conversion_alone {
+                Content::Hubs { targets: hubs }
+            } else {
+                Content::Webhooks { targets }
+            });
         }
         let targets = self.conversions(path, text);
         if !targets.is_empty() {
@@ -303,8 +313,19 @@ impl Subject<'_> {
             }
             return (!targets.is_empty()).then_some(Content::Types { targets });
         }
+        let targets = self.hubs(|kind| text.contains(&format!("{kind}) Hub()")));
+        if !targets.is_empty() {
+            return Some(Content::Hubs { targets });
+        }
         let is_main = file.mentions("NewManager") && text.contains("package main");
         is_main.then_some(Content::Main)
+    }
+
+    /// The files here that list the versions of the hubs whose kind is in a Go file.
+    fn hubs(&self, is_in_file: impl Fn(&str) -> bool) -> Vec<String> {
+        let hubs = self.project.hubs();
+        let hubs = hubs.filter(|hub| is_in_file(hub.kind.as_str()));
+        hubs.map(|hub| self.project.hub_file(hub)).collect()
     }
 
     /// The files here for the conversions in a Go file.
@@ -327,10 +348,16 @@ impl Subject<'_> {
     /// The reconcilers in a Go file.
     fn reconcilers(&self, path: &str) -> Vec<Reconciler> {
         let mut reconcilers = Vec::new();
-        for (kind, resource, controller) in self.controlled() {
+        let text = self.source.text(path).unwrap_or_default();
+        for (kind, resource, first) in self.controlled() {
             if !kind.code.files.contains(path) {
                 continue;
             }
+            // A kind may have several controllers, each in a file of its own.
+            let mut controllers = resource.controllers.iter();
+            let named = controllers
+                .find(|controller| text.contains(&format!("Named(\"{}\")", controller.name)));
+            let controller = named.unwrap_or(first);
             let is_usual = resource.is_own(controller);
             reconcilers.push(Reconciler {
                 kind: kind.id.kind().to_string(),

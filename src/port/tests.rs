@@ -345,6 +345,49 @@ fn the_report_says_where_to_port_each_go_file() {
 }
 
 #[test]
+fn the_report_names_the_file_of_each_controller_of_a_kind() {
+    let project = with(
+        "PROJECT",
+        "  controller: true\n  domain: example.com\n  group: shelf\n  kind: Book\n",
+        "  controllers:\n  - name: book\n  - name: book-backup\n  domain: example.com\n  group: shelf\n  kind: Book\n",
+    );
+    let backup = "package controller\nfunc (r *BackupReconciler) SetupWithManager(mgr ctrl.Manager) error {\n\
+                  return ctrl.NewControllerManagedBy(mgr).For(&v1.Book{}).Named(\"book-backup\").Complete(r)\n}\n";
+    let file = "internal/controller/book_backup_controller.go";
+    let port = read(&[("PROJECT", Some(&project)), (file, Some(backup))]).unwrap();
+    let report = texts(&port).remove(REPORT).unwrap();
+    for expected in [
+        "`internal/controller/book_backup_controller.go`: the reconciler of Book: write `reconcile` and `cleanup` in \
+         `src/controller/shelf/book_backup.rs`",
+        "`internal/controller/book_controller.go`: the reconciler of Book: write `reconcile` and `cleanup` in \
+         `src/controller/shelf/book.rs`",
+    ] {
+        assert!(report.contains(expected), "{expected}: {report}");
+    }
+}
+
+#[test]
+fn code_that_registers_a_conversion_has_its_place_in_the_report() {
+    let hub = "package v1\nfunc (*Room) Hub() {}\n";
+    let webhook = "package v1\nfunc SetupRoomWebhookWithManager(mgr ctrl.Manager) error {\n\
+                   return ctrl.NewWebhookManagedBy(mgr, &shelfv1.Room{}).Complete()\n}\n";
+    let port = read(&[
+        ("api/v1/room_conversion.go", Some(hub)),
+        ("internal/webhook/v1/room_webhook.go", Some(webhook)),
+    ]);
+    let report = texts(&port.unwrap()).remove(REPORT).unwrap();
+    for file in [
+        "api/v1/room_conversion.go",
+        "internal/webhook/v1/room_webhook.go",
+    ] {
+        let expected = format!(
+            "`{file}`: registers a conversion: `src/webhook/shelf/room_conversion.rs` does that here"
+        );
+        assert!(report.contains(&expected), "{expected}: {report}");
+    }
+}
+
+#[test]
 fn watched_kinds_with_a_name_in_the_project_are_taken_over() {
     const FILE: &str = "internal/controller/book_controller.go";
     let watched = |calls: &str| {

@@ -284,16 +284,25 @@ fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
 fn variables(help: &str) {
     let layout = read("docs/layout.md");
     let rows = tables(section(&layout, "## The operator's command line")).concat();
-    let documented = rows
-        .iter()
-        .map(|row| (first_code(row[0]), code(row[1]).next().unwrap_or_default()));
+    let documented = rows.iter().map(|row| {
+        let flag = first_code(row[0]);
+        let name = flag.trim_start_matches('-').split([' ', '[']).next();
+        let name = name.unwrap_or_default().to_uppercase().replace('-', "_");
+        // The page names these two exceptions.
+        let variable = match &*name {
+            "KUBECONFIG" => String::new(),
+            "LOG_LEVEL" => "RUST_LOG".to_owned(),
+            _ => format!("KUBE_MANAGER_{name}"),
+        };
+        (flag, variable)
+    });
     let (_, options) = help.split_once("\nOptions:").expect("options");
     let names = options.match_indices("\n      --").map(|(at, _)| {
         let (name, text) = options[at..].trim_start().split_once('\n').expect("a text");
         let text = text.split("\n      --").next().unwrap_or_default();
         let variable = text.split_once("[env: ").map(|(_, rest)| rest);
         let variable = variable.and_then(|rest| rest.split(['=', ']']).next());
-        (name, variable.unwrap_or_default())
+        (name, variable.unwrap_or_default().to_owned())
     });
     let (documented, names): (BTreeMap<_, _>, BTreeMap<_, _>) =
         (documented.collect(), names.collect());

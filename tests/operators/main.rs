@@ -52,6 +52,7 @@ mod project;
 mod proxy;
 mod random;
 mod random_crds;
+mod reconciler;
 mod release;
 mod retyped;
 mod rights;

@@ -141,7 +141,7 @@ fn a_browser_finds_what_a_reader_searches_for() {
     let results = results.split("</ul>").next().unwrap();
     let links = values(results, "href");
     assert!(
-        links.iter().any(|link| link.contains("docs/commands.html")),
+        links.iter().any(|link| link.contains("docs/versions.html")),
         "{links:?}"
     );
 }

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use proptest::prelude::*;
 
@@ -106,6 +106,87 @@ fn merge(text: &str) -> Change {
 
 fn mark(text: &str) -> Change {
     Change::Mark(text.to_owned().into())
+}
+
+/// The texts that docs/loop.md calls A, B and C. B and C change different lines of A.
+fn text_of(name: &str) -> State<'static> {
+    match name {
+        "A" => Some("1\n2\n3\n"),
+        "B" => Some("1 changed\n2\n3\n"),
+        "C" => Some("1\n2\n3 changed\n"),
+        "none" => None,
+        _ => panic!("the page does not describe the text `{name}`"),
+    }
+}
+
+/// Returns the rows of the table of a page that begins with `header`: the texts of the cells.
+fn table(page: &str, header: &str) -> Vec<Vec<String>> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let page = fs::read_to_string(page).unwrap();
+    let (_, table) = page.split_once(header).unwrap();
+    let rows = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with("| "));
+    let rows: Vec<Vec<_>> = rows
+        .map(|row| row.split('|').map(|cell| cell.trim().to_owned()).collect())
+        .collect();
+    assert!(rows.len() > 3, "{rows:?}");
+    rows
+}
+
+#[test]
+fn each_row_of_the_table_of_texts_is_what_happens() {
+    for row in table("docs/loop.md", "| the record has | you have |") {
+        let [_, base, ours, theirs, _, result, _] = &row[..] else {
+            panic!("{row:?}");
+        };
+        for theirs in theirs.split(" or ") {
+            let [base, ours, theirs] = [base, ours, theirs].map(text_of);
+            let change = change(MERGED, base, ours, theirs, OnConflict::Abort);
+            let seen = match (&change, applied(ours, &change)) {
+                (Change::Conflict(_), _) => "a conflict",
+                (Change::Delete, _) => "the file is deleted",
+                (Change::Merge(_), _) => "the file is merged",
+                (_, None) => "the file stays deleted",
+                (_, text) if text.as_deref() != ours => "the file becomes B",
+                (_, text) if text.as_deref() == text_of("A") => "the file stays",
+                _ => "the file stays B",
+            };
+            assert_eq!(seen, result, "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn each_row_of_the_table_of_choices_is_what_happens() {
+    let rows = table("docs/commands.md", "| `--on-conflict` | lines that cannot");
+    for (row, on_conflict) in rows.iter().zip(POLICIES) {
+        let [_, choice, lines, whole, _] = &row[..] else {
+            panic!("{row:?}");
+        };
+        assert_eq!(*choice, format!("`{on_conflict:?}`").to_lowercase());
+        let [base, ours, theirs] = ["1\n", "2\n", "3\n"].map(Some);
+        for (base, cell) in [(base, lines), (None, whole)] {
+            let change = change(MERGED, base, ours, theirs, on_conflict);
+            let text = applied(ours, &change).unwrap_or_default();
+            let seen = match on_conflict {
+                OnConflict::Abort => matches!(change, Change::Conflict(_)),
+                OnConflict::Ours => Some(&*text) == ours,
+                OnConflict::Theirs => Some(&*text) == theirs,
+                OnConflict::Markers => text.contains("2\n=======\n") && text.contains("3\n>>>>>>>"),
+            };
+            assert!(seen, "{cell}: {change:?}");
+        }
+        let deleted = change(MERGED, base, ours, None, on_conflict);
+        let is_deleted = on_conflict == OnConflict::Theirs;
+        assert_eq!(
+            deleted == Change::Delete,
+            is_deleted,
+            "{whole}: {deleted:?}"
+        );
+    }
+    assert_eq!(rows.len(), POLICIES.len());
 }
 
 #[test]
