@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub enum Feature {
     /// AGENTS.md tells coding agents about the project
     Agents,
+    /// docs/api.md describes each field of the API
+    ApiDocs,
     /// A weekly workflow updates the project, and opens a pull request
     Autoupdate,
     /// cert-manager issues the certificates of metrics and webhooks

@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use kube_manager::source::Part;
 
-use super::{model::Project, runtime::Runtime};
+use super::{feature::Feature, model::Project, runtime::Runtime};
 
 impl Project {
     /// The parts of the runtime that the code of the project uses.
     pub fn used_parts(&self) -> BTreeSet<Part> {
         let mut parts = BTreeSet::new();
+        if self.features.contains(&Feature::ApiDocs) {
+            parts.insert(Part::ApiDocs);
+        }
         if self.hubs().next().is_some() {
             parts.insert(Part::Arbitrary);
         }

@@ -9,6 +9,8 @@ pub type File = (&'static str, &'static str);
 /// A part of the runtime that only some operators use. A project that does not use it has none of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
+    /// The reference of the API in Markdown.
+    ApiDocs,
     /// Arbitrary objects for tests of conversions.
     Arbitrary,
     /// An API server for tests of controllers.
@@ -21,7 +23,8 @@ pub enum Part {
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
+        Self::ApiDocs,
         Self::Arbitrary,
         Self::Testing,
         Self::Versions,
@@ -31,6 +34,7 @@ impl Part {
     /// The feature of the crate that compiles the part.
     pub const fn feature(self) -> &'static str {
         match self {
+            Self::ApiDocs => "api-docs",
             Self::Arbitrary => "arbitrary",
             Self::Testing => "testing",
             Self::Versions => "versions",
@@ -46,6 +50,7 @@ impl Part {
     /// The files of the part.
     pub const fn files(self) -> &'static [File] {
         match self {
+            Self::ApiDocs => API_DOCS,
             Self::Arbitrary => ARBITRARY,
             Self::Testing => TESTING,
             Self::Versions => VERSIONS,
@@ -151,6 +156,8 @@ pub const CORE: &[File] = &[
     schema!("schema/structural.rs"),
     schema!("schema/union.rs"),
 ];
+
+const API_DOCS: &[File] = &[runtime!("manager/api_docs.rs")];
 
 const ARBITRARY: &[File] = &[
     runtime!("webhook/conversion/arbitrary.rs"),

@@ -37,6 +37,9 @@ use super::{
 };
 
 // rustfmt refuses a missing file, and a copy of the crate without the feature lacks it.
+#[cfg(feature = "api-docs")]
+#[rustfmt::skip]
+mod api_docs;
 #[cfg(feature = "webhook")]
 #[rustfmt::skip]
 mod webhooks;
