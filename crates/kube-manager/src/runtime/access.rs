@@ -67,7 +67,7 @@ impl Access {
             None => name.to_owned(),
         };
         Self {
-            recorder: Recorder::new(services.events.clone(), watcher, reporter),
+            recorder: Recorder::new(services.events.clone(), name, watcher.rules, reporter),
             closures: Closures::new(name, &services.metrics),
             client: services.client.clone(),
             operator: services.host.operator.name,
@@ -227,7 +227,12 @@ impl Access {
         let (queue, _) = events::queue(client.clone(), &metrics);
         Self {
             closures: Closures::new(watcher.controller, &metrics),
-            recorder: Recorder::new(queue, watcher, watcher.controller.to_owned()),
+            recorder: Recorder::new(
+                queue,
+                watcher.controller,
+                watcher.rules,
+                watcher.controller.to_owned(),
+            ),
             client,
             operator: "test",
             watcher,

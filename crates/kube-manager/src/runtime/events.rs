@@ -28,7 +28,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{diagnosis, failure, metrics::Metrics, watch::Watcher};
+use super::{diagnosis, failure, metrics::Metrics, rbac::Rule};
 
 /// How long after its last repetition an event is still counted instead of recorded again.
 const SERIES: Duration = Duration::from_secs(6 * 60);
@@ -63,7 +63,8 @@ pub struct EventSender(Vec<Lane>);
 
 /// An event that waits to be sent.
 struct Waiting {
-    watcher: Watcher,
+    controller: &'static str,
+    rules: &'static [Rule],
     reporter: Arc<str>,
     regarding: ObjectReference,
     event: Event,
@@ -95,21 +96,28 @@ pub fn queue(client: Client, metrics: &Metrics) -> (EventQueue, EventSender) {
 #[derive(Clone)]
 pub struct Recorder {
     queue: EventQueue,
-    watcher: Watcher,
+    controller: &'static str,
+    rules: &'static [Rule],
     reporter: Arc<str>,
 }
 
 impl Recorder {
-    /// The recorder of the controller `watcher`, whose events are those of `reporter`.
-    pub fn new(queue: EventQueue, watcher: Watcher, reporter: String) -> Self {
+    /// The recorder of a controller with these rules, whose events are those of `reporter`.
+    pub fn new(
+        queue: EventQueue,
+        controller: &'static str,
+        rules: &'static [Rule],
+        reporter: String,
+    ) -> Self {
         for reason in [LIMITED, FULL, FAILED] {
             // Prometheus sees the first increase only if the counter was 0 before.
             let dropped = &queue.dropped;
-            dropped.with_label_values(&[watcher.controller, reason]);
+            dropped.with_label_values(&[controller, reason]);
         }
         Self {
             queue,
-            watcher,
+            controller,
+            rules,
             reporter: reporter.into(),
         }
     }
@@ -123,7 +131,7 @@ impl Recorder {
             uid,
             ..
         } = &regarding;
-        let controller = self.watcher.controller;
+        let controller = self.controller;
         let object = hash((controller, kind, namespace, name, uid));
         let is_allowed = self.queue.limits.lock().allow(object, Instant::now());
         if !is_allowed {
@@ -132,7 +140,8 @@ impl Recorder {
         }
         let lane = usize::try_from(object % LANES).unwrap_or_default();
         let waiting = Waiting {
-            watcher: self.watcher,
+            controller,
+            rules: self.rules,
             reporter: self.reporter.clone(),
             regarding,
             event,
@@ -144,7 +153,7 @@ impl Recorder {
     }
 
     fn drop_event(&self, why: &str, (_, reason, note): &Event) {
-        let controller = self.watcher.controller;
+        let controller = self.controller;
         let dropped = &self.queue.dropped;
         dropped.with_label_values(&[controller, why]).inc();
         tracing::debug!(controller, reason, note, why, "an event is not sent");
@@ -221,9 +230,7 @@ impl Lane {
     /// Sends an event. A failure is only logged and counted.
     async fn send(&mut self, waiting: &Waiting) {
         if let Err(error) = self.try_send(waiting).await {
-            let Watcher {
-                controller, rules, ..
-            } = waiting.watcher;
+            let (controller, rules) = (waiting.controller, waiting.rules);
             let (_, reason, _) = waiting.event;
             self.dropped.with_label_values(&[controller, FAILED]).inc();
             let hint = diagnosis::hint(&error, rules);
@@ -365,14 +372,7 @@ mod tests {
     use super::*;
 
     fn recorder(queue: &EventQueue) -> Recorder {
-        let watcher = Watcher {
-            controller: "test",
-            field_manager: "test",
-            rules: &[],
-            keeps_status_fields: false,
-            is_optional: false,
-        };
-        Recorder::new(queue.clone(), watcher, "test".to_owned())
+        Recorder::new(queue.clone(), "test", &[], "test".to_owned())
     }
 
     fn record(recorder: &Recorder, name: &str, note: &str) {

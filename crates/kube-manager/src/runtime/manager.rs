@@ -409,9 +409,10 @@ impl Manager {
         if !has_lost {
             let drained = async {
                 while tasks.join_next().await.is_some() {}
-                while background.join_next().await.is_some() {}
+                // Reconciles record no more events, so those that wait are the last ones.
                 end_of_events.cancel();
-                let _ = events_sent.await;
+                let background_ended = async { while background.join_next().await.is_some() {} };
+                let _ = tokio::join!(events_sent, background_ended);
                 workers.end().await;
             };
             tokio::select! {
@@ -465,5 +466,52 @@ impl Manager {
             ended = ended.and(Err(anyhow!("stopped a second time")));
         }
         ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use clap::Parser;
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+    use crate::runtime::{action::Action, context::Context};
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    struct Idle;
+
+    impl Reconciler for Idle {
+        type Object = ConfigMap;
+        type Error = Infallible;
+
+        const NAME: &'static str = "idle.example.com";
+        const RULES: &'static [Rule] = &[];
+
+        async fn reconcile(
+            &self,
+            _: &ConfigMap,
+            _: &Context,
+        ) -> std::result::Result<Action, Infallible> {
+            Ok(Action::await_change())
+        }
+    }
+
+    #[tokio::test]
+    async fn two_controllers_of_one_name_are_refused() {
+        let mut manager = Manager::new(Operator::new("test", "example.com"));
+        manager.add(|_| Idle);
+        manager.add(|_| Idle);
+        let error = manager.run(Cli::parse_from(["test"]).options).await;
+        assert_eq!(
+            error.expect_err("a refusal").to_string(),
+            "two controllers have the name `idle.example.com`: change `const NAME` of one of them"
+        );
     }
 }

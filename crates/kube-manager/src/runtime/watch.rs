@@ -386,9 +386,11 @@ mod tests {
         io::{Read, Write},
         net::TcpListener,
         pin::pin,
+        sync::atomic::AtomicUsize,
         thread,
     };
 
+    use futures::FutureExt;
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{Api, Config, api::WatchParams};
 
@@ -475,5 +477,28 @@ mod tests {
         assert!(next() < 3 * PAUSE.start);
         let last = (0..10).map(|_| next()).last();
         assert!(last >= Some(PAUSE.end / 2), "{last:?}");
+    }
+
+    #[tokio::test]
+    async fn an_optional_watch_is_waited_for_until_the_api_server_has_answered() {
+        let (state, begun) = (State::default(), Arc::<AtomicUsize>::default());
+        let counted = begun.clone();
+        state.when_available(Box::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }));
+        assert!(state.wait(true).now_or_never().is_none());
+        assert!(state.miss() && !state.miss());
+        state.wait(true).await;
+        assert!(state.wait(false).now_or_never().is_none());
+
+        state.begin();
+        state.begin();
+        state.wait(false).await;
+        assert!(state.is_available());
+        assert_eq!(begun.load(Ordering::Relaxed), 1);
+
+        assert!(state.miss() && !state.is_available());
+        state.begin();
+        assert_eq!(begun.load(Ordering::Relaxed), 2);
     }
 }
