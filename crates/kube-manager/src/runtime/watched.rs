@@ -120,10 +120,12 @@ impl Declared {
 /// Finds the objects to which an object refers.
 type Refer = Arc<dyn Fn(&Guarded) -> HashSet<Key> + Send + Sync>;
 
+/// Names the objects to requeue for a changed object.
+type ByChange = Box<dyn Fn(&AnyObject) -> Vec<Key> + Send + Sync>;
+
 /// The objects to requeue.
 struct Woken {
-    /// Names the objects to requeue for a changed object.
-    by_change: Box<dyn Fn(&AnyObject) -> Vec<Key> + Send + Sync>,
+    by_change: ByChange,
     /// The references of the objects of the controller, if they have some.
     references: Option<Arc<Mutex<References>>>,
 }
@@ -292,10 +294,7 @@ where
         self.follow_changes(Box::new(|_| Vec::new()))
     }
 
-    fn follow_changes(
-        self,
-        by_change: Box<dyn Fn(&AnyObject) -> Vec<Key> + Send + Sync>,
-    ) -> Watched<S> {
+    fn follow_changes(self, by_change: ByChange) -> Watched<S> {
         let references = None;
         self.follow(Woken {
             by_change,
