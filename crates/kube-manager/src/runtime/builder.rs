@@ -332,7 +332,7 @@ where
 
     /// Applies the controller's part of the status instead of writing the status as a whole, because another
     /// program writes the status, too. If several controllers of the operator reconcile the kind, each of them always
-    /// applies only its part. See [`Context::write_status`].
+    /// applies only its part. See [`Context::write_status`](crate::Context::write_status).
     pub fn shares_status(&mut self) {
         self.access.share_status();
     }
