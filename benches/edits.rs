@@ -13,9 +13,7 @@ pub const DATA: Edit = (
 /// events than there are.
 pub const NO_EVENTS: Edit = (
     r#"            let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
 "#,
     "",
 );

@@ -49,7 +49,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "fleet",
         &[
             "init --runtime vendored --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example \
-             --enable autoupdate,certmanager,devcontainer,grafana,helm,network-policy,prometheus,release,user-roles",
+             --enable api-docs,autoupdate,certmanager,devcontainer,grafana,helm,network-policy,prometheus,release,user-roles",
             "create api --group sea --version v1beta1 --kind Ship --finalizer",
             "create api --group sea --version v1 --kind Ship",
             "create api --group sea --version v2 --kind Ship",
@@ -511,7 +511,8 @@ fn make_help_lists_what_a_user_needs() {
     assert_eq!(targets("guestbook"), usual);
     let chart =
         "helm-lint helm-package helm-deploy helm-status helm-history helm-rollback helm-undeploy";
-    assert_eq!(targets("fleet"), format!("{usual} {chart}"));
+    let all = usual.replace("manifests", "manifests api-docs");
+    assert_eq!(targets("fleet"), format!("{all} {chart}"));
     assert_eq!(
         help("guestbook"),
         run(&mut make("guestbook", "--silent")),

@@ -15,8 +15,9 @@ const APIS: [&str; 3] = [
 ];
 
 /// Each change of settings, and the change that undoes it.
-const CHANGES: [(&str, &str); 21] = [
+const CHANGES: [(&str, &str); 22] = [
     ("--disable agents", "--enable agents"),
+    ("--enable api-docs", "--disable api-docs"),
     ("--enable autoupdate", "--disable autoupdate"),
     ("--enable certmanager", "--disable certmanager"),
     ("--enable devcontainer", "--disable devcontainer"),

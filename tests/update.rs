@@ -37,8 +37,8 @@ const EDITS: [(&str, &str, &str); 8] = [
     ),
     (
         "src/controller/webapp/guestbook.rs",
-        "    async fn reconcile(&self, object: &Guestbook) -> Result<Action, Error> {\n",
-        "    async fn reconcile(&self, object: &Guestbook) -> Result<Action, Error> {\n        \
+        "        // must be safe to do again, because this runs after each start and each change.\n",
+        "        // must be safe to do again, because this runs after each start and each change.\n        \
          tracing::debug!(title = %object.spec.title, \"reading\");\n",
     ),
     (

@@ -82,7 +82,7 @@ mod tests {
         }
         assert_eq!(Feature::LeaderElection.to_string(), "leader-election");
         let refused = yaml::read::<Feature>("FEATURE", "metrics").unwrap_err();
-        let expected = "`FEATURE` line 1: `metrics` must be one of `agents`, `autoupdate`, ";
+        let expected = "`FEATURE` line 1: `metrics` must be one of `agents`, `api-docs`, ";
         assert!(refused.to_string().starts_with(expected), "{refused}");
     }
 }

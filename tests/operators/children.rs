@@ -38,7 +38,6 @@ pub struct Controller {
     stateful_sets: Children<StatefulSet, Vault>,
     jobs: Children<Job, Vault>,
     services: Children<Service, Vault>,
-    context: Context,
 }
 
 impl Controller {
@@ -49,7 +48,6 @@ impl Controller {
             stateful_sets: builder.owns(),
             jobs: builder.owns(),
             services: builder.owns(),
-            context: builder.context(),
         }
     }
 
@@ -172,7 +170,7 @@ impl Reconciler for Controller {
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
-    async fn reconcile(&self, vault: &Vault) -> Result<Action, Error> {
+    async fn reconcile(&self, vault: &Vault, context: &Context) -> Result<Action, Error> {
         let (what, value) = vault.spec.title.split_once('-').unwrap_or_default();
         let done = self.bring(vault, what, value).await;
         let mut status = vault.status.clone().unwrap_or_default();
@@ -182,7 +180,7 @@ impl Reconciler for Controller {
             Err(error) => condition::new_false(vault, "Ready", error.reason(), error.to_string()),
         };
         condition::set(&mut status.conditions, ready);
-        self.context.write_status(vault, &status).await?;
+        context.write_status(vault, &status).await?;
         done?;
         Ok(Action::await_change())
     }

@@ -48,7 +48,7 @@ fn project() -> Project {
     let todo = "        // Remove here what `object` would leave behind";
     let work = "        let job = self.jobs.apply_one(object, job(object)).await?;\n        \
                 if !kube_manager::Readiness::of(&*job).is_ready() {\n            \
-                return Ok(Action::requeue(std::time::Duration::from_secs(600)));\n        }\n";
+                return Ok(kube_manager::Cleanup::AgainIn(std::time::Duration::from_secs(600)));\n        }\n";
     project.edit(controller, todo, &format!("{work}{todo}"));
     project.compile();
     project.make("install");

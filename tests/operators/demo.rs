@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, ensure};
-use cluster::{PATIENCE, kubectl_limit};
+use cluster::{PATIENCE, kubectl_limit, wait_until};
 use tempfile::TempDir;
 
 #[expect(dead_code, reason = "the tests use all of it")]
@@ -155,9 +155,14 @@ impl Site {
         ] {
             say(&self.kubectl(screen, arguments)?);
         }
-        // The operator logs this line last, after it has recorded an event.
         screen.until(operator, "reconciled")?;
         say(&operator.new_output());
+        // The operator sends the event in the background.
+        wait_until("an event", PATIENCE, || {
+            let mut kubectl = self.control_plane.kubectl();
+            let events = kubectl.args(["get", "events", "--output=name"]).output()?;
+            Ok((!events.stdout.is_empty()).then_some(()))
+        })?;
 
         screen.step("look at what the operator did");
         for arguments in [

@@ -9,6 +9,7 @@ use crate::{
     helm, http,
     operator::{Operator, PATIENCE, Project, get_until, kubectl, kubectl_waits},
     scaffold::run,
+    serving,
 };
 
 /// A controller that logs what it sees of the Secret that an object refers to by its title.
@@ -16,9 +17,12 @@ const CONTROLLER: &str = r#"
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::{core::v1::{ConfigMap, Secret}, events};
-use kube::{ResourceExt, runtime::{predicates, reflector::ObjectRef}};
+use kube::{
+    ResourceExt, api::ApiResource, core::{DynamicObject, GroupVersionKind}, discovery::Scope,
+    runtime::{predicates, reflector::ObjectRef},
+};
 use kube_manager::{
-    Action, Builder, Context, Objects, Reconciler, Trigger, Watched, condition,
+    Action, Builder, Cleanup, Context, Objects, Reconciler, Trigger, Watched, condition,
     prometheus::IntCounter,
     rbac::{Rule, Verb},
 };
@@ -26,9 +30,9 @@ use kube_manager::{
 use crate::api::doors::v1::door::*;
 
 pub struct Controller {
-    context: Context,
     doors: Objects<Door>,
     secrets: Watched<Secret>,
+    widgets: Watched<DynamicObject>,
     trigger: Trigger<Door>,
     start: Instant,
     opened: IntCounter,
@@ -36,9 +40,18 @@ pub struct Controller {
 
 /// The Secret that `door` refers to.
 fn references(door: &Door) -> Vec<ObjectRef<Secret>> {
-    let namespace = door.namespace().unwrap_or_default();
     assert_ne!(door.spec.title, "bad reference");
-    vec![ObjectRef::new(&door.spec.title).within(&namespace)]
+    vec![ObjectRef::new(&door.spec.title)]
+}
+
+/// The Widget that `door` refers to, of a kind that the cluster may not have.
+fn widgets(door: &Door) -> Vec<ObjectRef<DynamicObject>> {
+    vec![ObjectRef::new_with(&door.spec.title, widget())]
+}
+
+fn widget() -> ApiResource {
+    let kind = GroupVersionKind::gvk("parts.example.com", "v1", "Widget");
+    ApiResource::from_gvk_with_plural(&kind, "widgets")
 }
 
 impl Controller {
@@ -47,7 +60,7 @@ impl Controller {
         let registered = builder.registry().register(Box::new(opened.clone()));
         registered.expect("the only one");
         let trigger = Trigger::default();
-        builder.listens(&trigger);
+        builder.reconcile_on(&trigger);
         builder.labels("ignored!=yes");
         builder.predicate(|door: &Door| {
             assert_ne!(door.spec.title, "bad predicate");
@@ -60,12 +73,16 @@ impl Controller {
             .requeues(|map| {
                 let door = &map.labels()["door"];
                 assert_ne!(door, "bad-map");
-                vec![ObjectRef::new(door).within("default")]
+                vec![ObjectRef::new(door)]
             });
         Self {
-            context: builder.context(),
             doors: builder.objects(),
             secrets: builder.watches().fields("type=Opaque").referenced_by(references),
+            widgets: builder
+                .watches_with(widget(), Scope::Namespaced)
+                .predicate(predicates::generation)
+                .optional()
+                .referenced_by(widgets),
             trigger,
             start: Instant::now(),
             opened,
@@ -82,17 +99,22 @@ impl Reconciler for Controller {
         Rule::of::<Door>(&[Verb::List, Verb::Watch, Verb::Patch]),
         Rule::of::<ConfigMap>(&[Verb::List, Verb::Watch]),
         Rule::of::<Secret>(&[Verb::List, Verb::Watch]),
+        Rule::resource("parts.example.com", "widgets", &[Verb::List, Verb::Watch]),
         Rule::sub::<Door>("status", &[Verb::Update]),
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
     const FINALIZER: bool = true;
 
-    async fn reconcile(&self, door: &Door) -> Result<Action, kube::Error> {
+    async fn reconcile(&self, door: &Door, context: &Context) -> Result<Action, kube::Error> {
         self.opened.inc();
         let key = references(door).iter().find_map(|secret| self.secrets.get(secret));
         let key = key.map(|secret| secret.resource_version().unwrap_or_default());
         let doors = self.doors.all().len();
-        tracing::info!(door = door.name_any(), uid = door.uid(), key, doors, "sees");
+        let has_widgets = self.widgets.is_available();
+        let widgets = self.widgets.get_all(&widgets(door)).len();
+        tracing::info!(
+            door = door.name_any(), uid = door.uid(), key, doors, has_widgets, widgets, "sees"
+        );
         if door.spec.title == "two writes" {
             let mut status = door.status.clone().unwrap_or_default();
             for ready in [
@@ -100,7 +122,12 @@ impl Reconciler for Controller {
                 condition::new_true(door, "Ready", "Second", "the second write"),
             ] {
                 condition::set(&mut status.conditions, ready);
-                self.context.write_status(door, &status).await?;
+                let written = context.write_status(door, &status).await?;
+                if let Some(written) = written {
+                    let stored = written.status.as_ref().expect("a status");
+                    assert_eq!(stored.conditions[0].reason, status.conditions[0].reason);
+                    assert_ne!(written.resource_version(), door.resource_version());
+                }
             }
         }
         if door.spec.title == "bell" {
@@ -110,13 +137,13 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, door: &Door) -> Result<Action, kube::Error> {
+    async fn cleanup(&self, door: &Door, _: &Context) -> Result<Cleanup, kube::Error> {
         // As if something outside took a while.
         if door.annotations().contains_key("free") {
-            return Ok(Action::await_change());
+            return Ok(Cleanup::Done);
         }
         tracing::info!(door = door.name_any(), after = ?self.start.elapsed(), "still there");
-        Ok(Action::requeue(Duration::from_millis(100)))
+        Ok(Cleanup::AgainIn(Duration::from_millis(100)))
     }
 }
 "#;
@@ -172,6 +199,67 @@ fn project() -> Project {
     project.compile();
     project.make("install");
     project
+}
+
+/// The kind that one watch of the controller needs, but the controller does not.
+const WIDGETS: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.parts.example.com}
+spec:
+  group: parts.example.com
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object}}
+";
+
+/// Without the kind, objects are reconciled, and the operator is ready. Once the kind exists, the objects that refer to
+/// it are reconciled again.
+fn an_optional_kind_can_come_late_and_go(project: &Project, operator: &Operator) {
+    let waits = ["cannot watch this optional kind", "widgets"];
+    operator.repeats(&waits, 1);
+    let line = sees_after(operator, "plain", || apply(project, "plain", "gadget", ""));
+    assert!(line.contains("\"has_widgets\":false"), "{line}");
+    serving::probe(operator, "/readyz", 200, &["\nready\n"]);
+
+    let crd = project.manifest(WIDGETS);
+    let line = sees_after(operator, "plain", || {
+        run(kubectl("apply -f").arg(&crd));
+    });
+    assert!(
+        line.contains("\"has_widgets\":true,\"widgets\":0"),
+        "{line}"
+    );
+    let widget = "apiVersion: parts.example.com/v1\nkind: Widget\nmetadata: {name: gadget}\n";
+    let widget = project.manifest(widget);
+    let line = sees_after(operator, "plain", || {
+        let applied = wait_until("an object of the new kind", PATIENCE, || {
+            let status = kubectl("apply -f").arg(&widget).status()?;
+            Ok(status.success().then_some(()))
+        });
+        applied.unwrap_or_else(|error| panic!("{error:#}"));
+    });
+    assert!(
+        line.contains("\"has_widgets\":true,\"widgets\":1"),
+        "{line}"
+    );
+    // The predicate excludes a change of a label.
+    let before = sees(operator, "plain");
+    kubectl_runs("label widgets.parts.example.com gadget painted=red");
+    sees_after(operator, "other", || apply(project, "other", "none", ""));
+    assert_eq!(sees(operator, "plain"), before);
+
+    let line = sees_after(operator, "plain", || {
+        run(kubectl("delete -f").arg(&crd));
+    });
+    assert!(line.contains("\"widgets\":0"), "{line}");
+    operator.repeats(&waits, 2);
+    let line = sees_after(operator, "plain", || apply(project, "plain", "other", ""));
+    assert!(line.contains("\"has_widgets\":false"), "{line}");
 }
 
 /// Creates the Door of this name, or changes it.
@@ -267,6 +355,7 @@ fn a_controller_hears_of_what_it_declares() {
     an_object_that_the_selector_no_longer_selects_is_cleaned_up(&project, &operator);
     an_object_that_is_made_again_is_reconciled(&project, &operator);
     a_status_can_be_written_twice(&project);
+    an_optional_kind_can_come_late_and_go(&project, &operator);
     assert_eq!(operator.lines(&["\"level\":\"ERROR\""]), [""; 0]);
     a_panic_affects_one_object(&project, &operator);
     a_refused_finalizer_is_shown(&project, &operator);

@@ -54,9 +54,14 @@ fn project() -> &'static Project {
         let error = "    #[error(\"as asked for\")]\n    AsAskedFor,\n";
         let errors = "pub enum Error {\n";
         project.edit(controller, errors, &format!("{errors}{error}"));
+        project.edit(
+            controller,
+            "ObjectRef<Probe>, _context: &Context",
+            "ObjectRef<Probe>, context: &Context",
+        );
         let gone = "        tracing::info!(name = object.name, namespace = object.namespace, \"is gone\");\n";
         let slow = r#"        while object.name.starts_with("slow")
-            && self.context.client.apiserver_version().await.is_err()
+            && context.client.apiserver_version().await.is_err()
         {}
 "#;
         project.edit(controller, gone, &format!("{slow}{gone}"));

@@ -44,7 +44,7 @@ use kube::{
     discovery::Scope,
     runtime::reflector::ObjectRef,
 };
-use kube_manager::{Action, Builder, Children, Reconciler, Watched, children, rbac::{Rule, Verb}};
+use kube_manager::{Action, Builder, Children, Context, Reconciler, Watched, children, rbac::{Rule, Verb}};
 
 use crate::api::sharing::v1::{Left, Odd};
 
@@ -89,7 +89,7 @@ impl Reconciler for Controller {
         Rule::of::<ServiceAccount>(children::VERBS),
     ];
 
-    async fn reconcile(&self, odd: &Odd) -> Result<Action, children::Error> {
+    async fn reconcile(&self, odd: &Odd, _: &Context) -> Result<Action, children::Error> {
         if odd.spec.title == "fail" {
             return Err(children::Error::Unnamed("as asked for".to_owned()));
         }

@@ -95,6 +95,7 @@ pub const LICENSE: File = ("LICENSE", include_str!("../LICENSE"));
 pub const CORE: &[File] = &[
     ("README.md", include_str!("../README.md")),
     ("src/lib.rs", include_str!("../vendored/lib.rs")),
+    runtime!("access.rs"),
     runtime!("action.rs"),
     runtime!("backoff.rs"),
     runtime!("builder.rs"),
@@ -122,6 +123,7 @@ pub const CORE: &[File] = &[
     runtime!("manifests.rs"),
     runtime!("metrics.rs"),
     runtime!("mod.rs"),
+    runtime!("name.rs"),
     runtime!("object.rs"),
     runtime!("objects.rs"),
     runtime!("operator.rs"),
@@ -133,6 +135,7 @@ pub const CORE: &[File] = &[
     runtime!("readiness.rs"),
     runtime!("reads.rs"),
     runtime!("reconciler.rs"),
+    runtime!("reference.rs"),
     runtime!("requests.rs"),
     runtime!("scope.rs"),
     runtime!("serve.rs"),

@@ -12,7 +12,7 @@ use k8s_openapi::api::{
 };
 use kube::{ResourceExt, api::ObjectMeta, runtime::events::EventType};
 use kube_manager::{
-    Action, Child, Children, Context, Readiness, Reconciler, Recreate, children, condition,
+    Action, Child, Children, Cleanup, Context, Readiness, Reconciler, Recreate, children, condition,
     rbac::{Rule, Verb},
 };
 use tokio::{
@@ -32,7 +32,6 @@ pub struct Controller {
     jobs: Children<Job, Database>,
     secrets: Children<Secret, Database>,
     inventory: Inventory,
-    context: Context,
 }
 
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
@@ -97,31 +96,29 @@ impl Reconciler for Controller {
 
     const FINALIZER: bool = true;
 
-    async fn reconcile(&self, object: &Database) -> Result<Action, Error> {
+    async fn reconcile(&self, object: &Database, context: &Context) -> Result<Action, Error> {
         let result = self.take_steps(object).await;
         let status = observe(object, &result);
-        let written = self.context.write_status(object, &status).await;
+        let written = context.write_status(object, &status).await;
         let is_ready = matches!(result, Ok(Readiness::Ready));
-        if written.map_err(Error::WriteStatus)? && is_ready {
+        if written.map_err(Error::WriteStatus)?.is_some() && is_ready {
             let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
         }
         result?;
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Database) -> Result<Action, Error> {
+    async fn cleanup(&self, object: &Database, _: &Context) -> Result<Cleanup, Error> {
         let job = self.jobs.apply_one(object, backup_job(object)).await?;
         match Readiness::of(&*job) {
             Readiness::Ready => {}
             // A change of the Job continues the cleanup earlier.
-            Readiness::Progressing(_) => return Ok(Action::requeue(Duration::from_secs(600))),
+            Readiness::Progressing(_) => return Ok(Cleanup::AgainIn(Duration::from_secs(600))),
             Readiness::Failed(why) => return Err(Error::Backup(why)),
         }
         self.inventory.remove(object).await?;
-        Ok(Action::await_change())
+        Ok(Cleanup::Done)
     }
 }
 
@@ -134,7 +131,6 @@ impl Controller {
             jobs: builder.owns_until_cleanup(),
             secrets: builder.owns_until_cleanup(),
             inventory: Inventory::from_environment(),
-            context: builder.context(),
         }
     }
 
@@ -341,7 +337,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/shop_v1_database.yaml"
         );
-        serde_saphyr::from_str(text).expect("the sample fits the type")
+        crate::api::sample(text)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! When an object is reconciled again.
+//! The results of a reconciler: when an object is reconciled again, and when it can be deleted.
 
 use std::time::Duration;
 
@@ -23,4 +23,15 @@ impl Action {
             requeue_after: None,
         }
     }
+}
+
+/// The result of a cleanup: whether the object can be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Cleanup {
+    /// Nothing is left to clean up. The runtime removes the finalizer, so the object is deleted.
+    Done,
+    /// Something is still going on, such as the deletion of a cloud resource, which is not an error. The cleanup runs
+    /// again after this time, or earlier if the object or a child changes. Until then, the object stays.
+    AgainIn(Duration),
 }

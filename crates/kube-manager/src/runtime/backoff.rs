@@ -56,6 +56,11 @@ impl<K: Eq + Hash> Backoff<K> {
         (*count, pause)
     }
 
+    /// The number of failures in a row.
+    pub fn failures(&self, key: &K) -> u32 {
+        self.failed.lock().get(key).map_or(0, |(count, _)| *count)
+    }
+
     /// Resets the delay of an object, after a success or a deletion.
     pub fn forget(&self, key: &K) {
         self.failed.lock().remove(key);

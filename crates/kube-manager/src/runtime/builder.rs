@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, ops::Range, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use kube::{
     Client, Resource,
     api::ApiResource,
@@ -13,10 +13,9 @@ use prometheus::Registry;
 use serde::Serialize;
 
 use super::{
+    access::Access,
     backoff::{self, PAUSE},
     children::{Children, any::AnyChildren},
-    closures::Closures,
-    context::Context,
     objects::Objects,
     scope::{Kind, MayOwn, Scope, Watchable},
     services::Services,
@@ -31,7 +30,7 @@ pub(super) type Property<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
 
 /// Builds a controller of the kind `K`. The declared watches start when the controller starts.
 pub struct Builder<K> {
-    context: Context,
+    access: Access,
     objects: Objects<K>,
     unguarded: Client,
     registry: Registry,
@@ -48,34 +47,40 @@ pub(super) struct Settings {
     pub namespaces: Vec<String>,
     pub concurrency: u16,
     pub pauses: Range<Duration>,
+    pub timeout: Option<Duration>,
 }
 
 impl Settings {
-    pub fn new(context: &Context, services: &Services) -> Self {
+    pub fn new(access: &Access, services: &Services) -> Self {
         Self {
-            declared: Declared::new(Closures::new(context.name(), &services.metrics)),
+            declared: Declared::new(access.closures.clone()),
             releases: Vec::new(),
             selector: Selector::default(),
             namespaces: services.host.namespaces.clone(),
             concurrency: services.concurrency,
             pauses: PAUSE,
+            timeout: None,
         }
     }
 
     /// Checks the settings.
     pub fn check(&self) -> Result<()> {
+        ensure!(
+            self.timeout != Some(Duration::ZERO),
+            "`timeout(0ns)`: the limit must not be zero"
+        );
         backoff::check(&self.pauses)
     }
 }
 
 impl<K> Builder<K>
 where
-    K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+    K: Resource<DynamicType = (), Scope: Scope> + Clone + Send + Sync + 'static,
 {
-    pub(super) fn new(context: Context, objects: Objects<K>, services: &Services) -> Self {
+    pub(super) fn new(access: Access, objects: Objects<K>, services: &Services) -> Self {
         Self {
-            settings: Settings::new(&context, services),
-            context,
+            settings: Settings::new(&access, services),
+            access,
             objects,
             unguarded: services.host.client.clone(),
             registry: services.host.registry.clone(),
@@ -83,9 +88,10 @@ where
         }
     }
 
-    /// The context, which sends the requests of the controller.
-    pub fn context(&self) -> Context {
-        self.context.clone()
+    /// A client that sends requests while this replica leads, like the client of the [context](crate::Context) of each
+    /// call.
+    pub fn client(&self) -> Client {
+        self.access.client.clone()
     }
 
     /// A client that also sends requests while this replica does not lead. Use it for reads, and for writes that are
@@ -186,20 +192,19 @@ where
     /// use std::time::Duration;
     ///
     /// # use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
-    /// use kube_manager::{Action, Children, Readiness, children, message};
+    /// use kube_manager::{Children, Cleanup, Readiness, children};
     ///
     /// # fn job(object: &ConfigMap) -> Job { Job::default() }
     /// /// Part of `cleanup`, with `builder.owns_until_cleanup()` as the field `jobs`.
     /// async fn back_up(
     ///     jobs: &Children<Job, ConfigMap>,
     ///     object: &ConfigMap,
-    /// ) -> Result<Action, children::Error> {
+    /// ) -> Result<Cleanup, children::Error> {
     ///     let job = jobs.apply_one(object, job(object)).await?;
     ///     match Readiness::of(&*job) {
-    ///         // The cleanup has ended.
-    ///         Readiness::Ready => Ok(Action::await_change()),
+    ///         Readiness::Ready => Ok(Cleanup::Done),
     ///         // A change of the Job continues the cleanup earlier.
-    ///         _ => Ok(Action::requeue(Duration::from_secs(60))),
+    ///         _ => Ok(Cleanup::AgainIn(Duration::from_secs(60))),
     ///     }
     /// }
     /// ```
@@ -219,7 +224,7 @@ where
     where
         C: Watchable + Serialize,
     {
-        let children = Children::new(self.context.clone(), kind, names);
+        let children = Children::new(self.access.clone(), kind, names);
         let follows = children.any().follows();
         self.settings.declared.follows.extend(follows);
         children
@@ -272,7 +277,7 @@ where
     }
 
     fn watches_kind<S: Watchable>(&mut self, kind: Kind) -> Watches<'_, K, S> {
-        let watcher = self.context.watcher();
+        let watcher = self.access.watcher();
         Watches::new(&mut self.settings.declared, kind, watcher)
     }
 
@@ -289,7 +294,7 @@ where
     }
 
     /// Reconciles the objects that `trigger` names, for events from outside of the cluster.
-    pub fn listens(&mut self, trigger: &Trigger<K>) {
+    pub fn reconcile_on(&mut self, trigger: &Trigger<K>) {
         self.settings.declared.follows.push(trigger.follow());
     }
 
@@ -327,9 +332,9 @@ where
 
     /// Applies the controller's part of the status instead of writing the status as a whole, because another
     /// program writes the status, too. If several controllers of the operator reconcile the kind, each of them always
-    /// applies only its part. See [`Context::write_status`].
+    /// applies only its part. See [`Context::write_status`](crate::Context::write_status).
     pub fn shares_status(&mut self) {
-        self.context.share_status();
+        self.access.share_status();
     }
 
     /// Sets how many objects the controller reconciles at once. The default is the flag `--concurrency`.
@@ -345,6 +350,18 @@ where
     pub fn backoff(&mut self, delays: Range<Duration>) {
         self.settings.pauses = delays;
     }
+
+    /// Limits how long a call of [`reconcile`](crate::Reconciler::reconcile) or [`cleanup`](crate::Reconciler::cleanup)
+    /// may take. A call that takes longer is dropped at its next `.await`, and counts as a failure with the reason
+    /// `timeout`, so it is retried with growing delays. By default, there is no limit. Requests of the runtime have
+    /// their own timeout of about a minute.
+    ///
+    /// A blocking call without `.await` cannot be dropped: use [`spawn_blocking`](tokio::task::spawn_blocking).
+    ///
+    /// [`Manager::run`](crate::Manager::run) ends with an error if the limit is zero.
+    pub fn timeout(&mut self, limit: Duration) {
+        self.settings.timeout = Some(limit);
+    }
 }
 
 #[cfg(test)]
@@ -359,8 +376,8 @@ mod tests {
 
     use super::*;
     use crate::runtime::{
-        action::Action, controller, health::Health, host::Host, informer::Informers,
-        leader::Leadership, metrics::Metrics, operator::Operator, rbac::Rule,
+        action::Action, context::Context, controller, events, health::Health, host::Host,
+        informer::Informers, leader::Leadership, metrics::Metrics, operator::Operator, rbac::Rule,
         reconciler::Reconciler,
     };
 
@@ -373,7 +390,7 @@ mod tests {
         const NAME: &'static str = "idle.example.com";
         const RULES: &'static [Rule] = &[];
 
-        async fn reconcile(&self, _: &ConfigMap) -> Result<Action, Infallible> {
+        async fn reconcile(&self, _: &ConfigMap, _: &Context) -> Result<Action, Infallible> {
             Ok(Action::await_change())
         }
     }
@@ -384,16 +401,18 @@ mod tests {
         });
         let client = Client::new(unused, "default");
         let operator = Operator::new("test", "example.com");
-        let registry = Registry::new();
+        let metrics = Metrics::for_test();
+        let (events, _) = events::queue(client.clone(), &metrics);
         Services {
-            metrics: Metrics::new(&operator, registry.clone()).expect("different names"),
+            metrics,
+            events,
             client: client.clone(),
             host: Host {
                 operator,
                 client,
                 server: Uri::default(),
                 namespaces: Vec::new(),
-                registry,
+                registry: Registry::new(),
                 stop: CancellationToken::new(),
             },
             kinds: Vec::new(),

@@ -2,13 +2,13 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use kube::{Resource, api::ApiResource};
+use kube::{Resource, api::ApiResource, runtime::Predicate};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
+    access::Access,
     child::Child,
-    context::Context,
     object::{typed, write},
     rbac::Verb,
     scope::{Kind, Watchable},
@@ -70,10 +70,10 @@ where
     K: Resource<DynamicType = ()>,
 {
     /// `names` is empty for all names.
-    pub(super) fn new(context: Context, kind: Kind, names: Vec<String>) -> Self {
+    pub(super) fn new(access: Access, kind: Kind, names: Vec<String>) -> Self {
         let owner = ApiResource::erase::<K>(&());
         Self {
-            any: AnyChildren::new(context, kind, owner, write::<C>, names),
+            any: AnyChildren::new(access, kind, owner, write::<C>, names),
             types: PhantomData,
         }
     }
@@ -89,6 +89,26 @@ where
     /// The same children, without their types.
     pub(super) fn any(&self) -> AnyChildren {
         self.any.clone()
+    }
+
+    /// Requeues the owner of a changed child only if the change affects the value of `predicate`, or is a creation, a
+    /// deletion or the beginning of a deletion. Without a predicate, each change of a child requeues its owner. Call this
+    /// where the controller declares the children. kube has [predicates](kube::runtime::predicates), which combine.
+    ///
+    /// Children are corrected only in a reconcile of their owner. So the value should depend on all fields that the
+    /// controller sets, as the generation does for most kinds.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// # use kube::runtime::predicates;
+    /// # use kube_manager::{Builder, Children};
+    /// fn declare(builder: &mut Builder<ConfigMap>) -> Children<Deployment, ConfigMap> {
+    ///     builder.owns().predicate(predicates::generation)
+    /// }
+    /// ```
+    pub fn predicate(self, predicate: impl Predicate<C> + Send + Sync + 'static) -> Self {
+        self.any.filter(predicate);
+        self
     }
 
     /// The children of `owner`, in the order of their names.

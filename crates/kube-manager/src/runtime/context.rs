@@ -1,124 +1,67 @@
-//! The context of a reconciler: its client, and the status and events of its objects.
+//! What a call of a reconciler works with: the client, the status and events of objects, and the circumstances of the
+//! call.
 
-use std::{
-    any::TypeId,
-    fmt::Debug,
-    hash::Hasher,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{fmt::Debug, sync::Arc};
 
-use fnv::FnvHasher;
-use k8s_openapi::{
-    api::core::v1::ObjectReference,
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps,
-    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
-};
 use kube::{
-    Client, CustomResourceExt, Resource,
-    api::{Patch, PatchParams, PostParams},
-    core::object::HasStatus,
-    runtime::events::EventType,
+    Client, CustomResourceExt, Resource, core::object::HasStatus, runtime::events::EventType,
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
-use super::{
-    diagnosis,
-    events::Recorder,
-    failure,
-    object::Raw,
-    reads,
-    scope::{Kind, Scope},
-    services::Services,
-    status,
-    watch::Watcher,
-    written::Written,
-};
+use super::{access::Access, leader::Leadership, scope::Scope};
 
-/// Sends the requests of a reconciler: contains a client, writes the status of objects, and records events about them.
+/// The context of one call of a [`Reconciler`](crate::Reconciler).
+///
+/// There is no last attempt: the runtime tries again until the call succeeds, with growing delays.
 #[derive(Clone)]
 pub struct Context {
     /// Sends requests while this replica leads.
     pub client: Client,
-    pub(super) operator: &'static str,
-    watcher: Watcher,
-    written: Written,
-    status: Shared,
-    recorder: Recorder,
-}
-
-/// Whether other controllers also write the status of the controller's own kind.
-#[derive(Clone, Default)]
-pub(super) struct Shared {
-    is_shared: Arc<AtomicBool>,
-    /// The schema of the status, if the CRD allows each controller to own conditions.
-    schema: Arc<OnceLock<Option<JSONSchemaProps>>>,
+    access: Access,
+    attempt: u32,
+    stop: CancellationToken,
+    leadership: Leadership,
 }
 
 impl Context {
-    pub(super) fn new(services: &Services, watcher: Watcher, written: Written) -> Self {
-        let name = watcher.controller;
-        // `<group>/<kind>`: a name without a prefix has at most 63 characters.
-        let reporter = match name.split_once('.') {
-            Some((kind, group)) => format!("{group}/{kind}"),
-            None => name.to_owned(),
-        };
+    pub(super) fn new(
+        access: Access,
+        attempt: u32,
+        stop: CancellationToken,
+        leadership: Leadership,
+    ) -> Self {
         Self {
-            recorder: Recorder::new(services.client.clone(), reporter),
-            client: services.client.clone(),
-            operator: services.host.operator.name,
-            watcher,
-            written,
-            status: Shared::default(),
+            client: access.client.clone(),
+            access,
+            attempt,
+            stop,
+            leadership,
         }
     }
 
-    /// Makes the controller apply its part of the status of its own kind from now on.
-    pub(super) fn share_status(&self) {
-        self.status.is_shared.store(true, Ordering::Relaxed);
+    /// How many calls for this object have failed in a row before this call: 0 for the first attempt.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
     }
 
-    /// Whether the controller applies its part of the status of its own kind.
-    pub(super) fn shares_status(&self) -> bool {
-        self.status.is_shared.load(Ordering::Relaxed)
+    /// Whether the operator is stopping, or this replica no longer leads. A call that takes long should then end. The
+    /// flag `--graceful-shutdown-timeout` says how long the operator waits for it.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_cancelled() || !self.leadership.holds()
     }
 
-    /// The schema of the status of `K`, if the controller applies its part.
-    fn shared<K: CustomResourceExt + 'static>(&self) -> Option<&JSONSchemaProps> {
-        let is_shared = self.shares_status() && self.written.is_about(TypeId::of::<K>());
-        let schema = &self.status.schema;
-        let schema = is_shared.then(|| schema.get_or_init(|| status::schema(K::crd())));
-        schema?.as_ref()
+    /// Waits until the operator stops, which it also does after the loss of the lease.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
     }
 
-    pub(super) fn watcher(&self) -> Watcher {
-        self.watcher
-    }
-
-    pub(super) fn name(&self) -> &'static str {
-        self.watcher.controller
-    }
-
-    /// The field manager of the controller's requests: at most 128 characters.
-    pub(super) fn field_manager(&self) -> String {
-        self.watcher.field_manager()
-    }
-
-    /// The parameters of requests that create or replace an object.
-    pub(super) fn post_params(&self) -> PostParams {
-        PostParams {
-            field_manager: Some(self.field_manager()),
-            ..PostParams::default()
-        }
-    }
-
-    /// Writes the status of `object`. Returns `false` if `object` has that status already, which needs no request, or
-    /// if the object is deleted. It also returns `false` without a request if a child has changed since this reconcile
-    /// has read it: the object is then reconciled again. A reconcile can write the status several times, with the same
-    /// `object`.
+    /// Writes the status of `object`, and returns the object as the API server has stored it. Returns `None` if nothing was
+    /// written: `object` has that status already, which needs no request, or is deleted, or a child has changed since this
+    /// reconcile has read it. In the last case, the object is reconciled again.
+    ///
+    /// A reconcile can write the status several times, with the same `object` or with the returned one. An object of
+    /// another kind than the controller's own changes with each write, so pass the returned one then.
     ///
     /// By default, the status is written as a whole. If several controllers of the operator reconcile the kind, or with
     /// [`Builder::shares_status`](super::Builder::shares_status), each controller applies only its part: the values
@@ -132,91 +75,26 @@ impl Context {
     ///
     /// When the request fails; and when the status is written as a whole and `object` has changed since it
     /// was read.
-    pub async fn write_status<K>(&self, object: &K, status: &K::Status) -> kube::Result<bool>
+    pub async fn write_status<K>(
+        &self,
+        object: &K,
+        status: &K::Status,
+    ) -> kube::Result<Option<Arc<K>>>
     where
         K: Resource<DynamicType = (), Scope: Scope> + CustomResourceExt,
         K: HasStatus<Status: PartialEq + Clone + Serialize>,
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
-        let content = {
-            // The result of an earlier write, which the watch has not delivered yet.
-            let newer = self.written.newer(object);
-            let object = newer.as_deref().unwrap_or(object);
-            // A status that was computed from older children would be replaced at once.
-            if object.status() == Some(status) || reads::is_outdated() {
-                return Ok(false);
-            }
-            json!(object)
-        };
-        let schema = self.shared::<K>();
-        self.change_status(&Kind::of::<K>(), content, json!(status), schema)
-            .await
+        self.access.write_status(object, status).await
     }
 
-    /// Writes the status of an object of `kind`, whose `content` has the status until now.
-    async fn change_status(
-        &self,
-        kind: &Kind,
-        mut content: Value,
-        status: Value,
-        schema: Option<&JSONSchemaProps>,
-    ) -> kube::Result<bool> {
-        let metadata = &mut content["metadata"];
-        // The watch has removed some of these entries, so they must not be sent.
-        let fields = metadata
-            .as_object_mut()
-            .and_then(|metadata| metadata.remove("managedFields"));
-        let name = metadata["name"].as_str().unwrap_or_default().to_owned();
-        let api = kind.api::<false>(self.client.clone(), metadata["namespace"].as_str());
-        let manager = self.field_manager();
-        let part = schema.and_then(|schema| {
-            let fields = fields.and_then(|fields| serde_json::from_value(fields).ok());
-            let fields: Vec<ManagedFieldsEntry> = fields.unwrap_or_default();
-            status::part(&fields, &manager, schema, (&content["status"], &status))
-        });
-        let answer = match part {
-            Some(part) => {
-                let patch = json!({
-                    "apiVersion": kind.resource.api_version,
-                    "kind": kind.resource.kind,
-                    // With the uid, the API server rejects the apply if another object has the name now.
-                    "metadata": {"name": name, "uid": content["metadata"]["uid"]},
-                    "status": part,
-                });
-                let params = PatchParams::apply(&manager).force();
-                api.patch_status(&name, &params, &Patch::Apply(patch)).await
-            }
-            // The whole status removes unset fields. With the resourceVersion, the request fails if another program has
-            // written the object since it was read.
-            None => {
-                content["status"] = status;
-                let params = self.post_params();
-                api.replace_status(&name, &params, &Raw::of(&content)?)
-                    .await
-            }
-        };
-        match kind.object(answer) {
-            Ok(written) => {
-                self.written.add(written);
-                Ok(true)
-            }
-            // Without the name, the status subresource would be missing, not the object.
-            Err(kube::Error::Api(error))
-                if error.is_not_found()
-                    && error
-                        .details
-                        .as_ref()
-                        .is_some_and(|details| details.name == name) =>
-            {
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Records an event about `object`, which `kubectl describe` shows. If the same event with the same note repeats
-    /// within minutes, the count of the first event increases. A failure to write an event is only logged.
-    pub async fn event<K>(
+    /// Records an event about `object`, which `kubectl describe` shows. This sends nothing and does not wait: a task in
+    /// the background sends the event, at the latest when the operator stops.
+    ///
+    /// If the same event with the same note repeats within minutes, the count of the first event increases. As in
+    /// client-go, a controller can record 25 events about an object at once, and then one in five minutes. The metric
+    /// `events_dropped_total` counts events that were not sent.
+    pub fn event<K>(
         &self,
         object: &K,
         type_: EventType,
@@ -226,42 +104,6 @@ impl Context {
         K: Resource<DynamicType = ()>,
     {
         let event = (type_, reason, note.into());
-        self.record(object.object_ref(&()), event).await;
-    }
-
-    /// Records an event about the object that `regarding` names.
-    pub(super) async fn record(
-        &self,
-        regarding: ObjectReference,
-        (type_, reason, note): (EventType, &'static str, String),
-    ) {
-        let recorded = self.recorder.publish(regarding, type_, reason, &note);
-        if let Err(error) = recorded.await {
-            let hint = diagnosis::hint(&error, self.watcher.rules);
-            let error = failure::message(&error);
-            tracing::warn!(%error, reason, hint, "cannot record an event");
-        }
-    }
-}
-
-/// A hash of `text` with 16 characters, the same in each version of the program.
-pub(super) fn digest(text: &str) -> String {
-    let mut hasher = FnvHasher::default();
-    hasher.write(text.as_bytes());
-    format!("{:016x}", hasher.finish())
-}
-
-#[cfg(test)]
-impl Context {
-    /// A context without a manager.
-    pub(super) fn for_test(client: Client, watcher: Watcher, written: Written) -> Self {
-        Self {
-            recorder: Recorder::new(client.clone(), watcher.controller.to_owned()),
-            client,
-            operator: "test",
-            watcher,
-            written,
-            status: Shared::default(),
-        }
+        self.access.record(object.object_ref(&()), event);
     }
 }

@@ -1,7 +1,13 @@
 //! Runs a reconciler for each changed object, and again after a failure. Several objects are reconciled at once, but
 //! never the same object twice at once. A failure affects one object only.
 
-use std::{collections::HashSet, error, mem, panic::AssertUnwindSafe, sync::Arc, time::Instant};
+use std::{
+    collections::HashSet,
+    error, mem,
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context as _;
 use futures::{
@@ -18,14 +24,16 @@ use kube::{
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, SetOnce},
+    sync::{OwnedSemaphorePermit, Semaphore},
     task::{JoinError, JoinSet},
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
-    action::Action,
+    access::Access,
+    action::{Action, Cleanup},
     backoff::Backoff,
     builder::{Builder, Property, Settings},
     changes::{Change, Changes, Fingerprint, any, desired},
@@ -44,6 +52,7 @@ use super::{
     queue::{Priority, Queue, Turn},
     reads,
     reconciler::Reconciler,
+    reference,
     scope::Kind,
     services::Services,
     watch::{Extent, Key, Selector, Watcher, key},
@@ -72,6 +81,8 @@ enum Error {
     Read(#[source] kube::Error),
     #[error("cannot delete what the cleanup needed")]
     Release(#[source] children::Error),
+    #[error("took longer than {0:?}, the limit of `Builder::timeout`")]
+    Timeout(Duration),
     #[error("panicked: {0}")]
     Panic(String),
     #[error("a child has changed since it was read")]
@@ -80,52 +91,53 @@ enum Error {
 
 type AnyError = Box<dyn error::Error + Send + Sync>;
 
-/// A call of a reconciler.
-#[derive(Clone, Copy)]
-enum Call {
-    Reconcile,
-    Cleanup,
-}
-
 /// A [`Reconciler`] of any kind.
 trait AnyReconciler: Send + Sync {
-    fn call<'a>(
-        &'a self,
-        call: Call,
-        object: &'a dyn Object,
-    ) -> BoxFuture<'a, Result<Action, AnyError>>;
+    fn reconcile<'a>(&'a self, object: &'a dyn Object, context: &'a Context) -> Call<'a, Action>;
 
-    fn report_gone(&self, object: &ObjectMeta) -> BoxFuture<'_, ()>;
+    fn clean_up<'a>(&'a self, object: &'a dyn Object, context: &'a Context) -> Call<'a, Cleanup>;
+
+    fn report_deleted<'a>(&'a self, object: &ObjectMeta, context: &'a Context)
+    -> BoxFuture<'a, ()>;
 }
+
+/// A call of a reconciler.
+type Call<'a, T> = BoxFuture<'a, Result<T, AnyError>>;
 
 // This and `start` are all code of this file that is compiled for each kind.
 impl<R: Reconciler> AnyReconciler for R {
-    fn call<'a>(
-        &'a self,
-        call: Call,
-        object: &'a dyn Object,
-    ) -> BoxFuture<'a, Result<Action, AnyError>> {
+    fn reconcile<'a>(&'a self, object: &'a dyn Object, context: &'a Context) -> Call<'a, Action> {
         let call = async move {
             let Some(typed) = typed_ref(object) else {
                 return Ok(Action::await_change());
             };
-            let called = match call {
-                Call::Reconcile => self.reconcile(typed).await,
-                Call::Cleanup => self.cleanup(typed).await,
-            };
-            Ok(called?)
+            Ok(Reconciler::reconcile(self, typed, context).await?)
         };
         call.boxed()
     }
 
-    fn report_gone(&self, object: &ObjectMeta) -> BoxFuture<'_, ()> {
+    fn clean_up<'a>(&'a self, object: &'a dyn Object, context: &'a Context) -> Call<'a, Cleanup> {
+        let call = async move {
+            let Some(typed) = typed_ref(object) else {
+                return Ok(Cleanup::Done);
+            };
+            Ok(self.cleanup(typed, context).await?)
+        };
+        call.boxed()
+    }
+
+    fn report_deleted<'a>(
+        &'a self,
+        object: &ObjectMeta,
+        context: &'a Context,
+    ) -> BoxFuture<'a, ()> {
         let (namespace, name) = key(object);
         let mut reference = ObjectRef::new(&name);
         reference.namespace = namespace;
         let extra = &mut reference.extra;
         extra.uid.clone_from(&object.uid);
         extra.resource_version.clone_from(&object.resource_version);
-        async move { self.gone(&reference).await }.boxed()
+        async move { self.deleted(&reference, context).await }.boxed()
     }
 }
 
@@ -136,17 +148,19 @@ struct Worker {
     write: Write,
     /// The name of the finalizer, if the controller has one.
     finalizer: Option<String>,
-    context: Context,
+    access: Access,
     client: Client,
     metrics: Metrics,
     /// The metrics of the work queue.
     queue: QueueMetrics,
     backoff: Backoff<Key>,
+    /// How long a call of the reconciler may take.
+    limit: Option<Duration>,
     /// Shared by all watched namespaces.
     slots: Arc<Semaphore>,
-    /// Limits how many calls of `gone` run at once. These calls take no slot: a reconcile does not wait for objects
+    /// Limits how many calls of `deleted` run at once. These calls take no slot: a reconcile does not wait for objects
     /// that no longer exist.
-    gone_slots: Arc<Semaphore>,
+    deleted_slots: Arc<Semaphore>,
     written: Written,
     /// The children that are deleted after a cleanup.
     releases: Vec<AnyChildren>,
@@ -176,7 +190,7 @@ struct Controller {
     write: Write,
     finalizer: Option<String>,
     counts: Counts,
-    context: Context,
+    access: Access,
     written: Written,
     stores: Stores,
     settings: Settings,
@@ -206,11 +220,12 @@ pub(super) fn start<R: Reconciler>(
         field_manager: R::FIELD_MANAGER,
         rules: R::RULES,
         keeps_status_fields: false,
+        is_optional: false,
     };
     let (kind, stores) = (Kind::of::<R::Object>(), Stores::default());
     let written = Written::new(kind.type_id, stores.clone());
-    let context = Context::new(services, watcher, written.clone());
-    let mut builder = Builder::new(context.clone(), Objects::new(stores.clone()), services);
+    let access = Access::new(services, watcher, written.clone());
+    let mut builder = Builder::new(access.clone(), Objects::new(stores.clone()), services);
     let reconciler = Box::new(new(&mut builder));
     let counts = match builder.predicate {
         Some(predicate) => Counts::Property(Box::new(move |object| predicate(typed_ref(object)?))),
@@ -223,7 +238,7 @@ pub(super) fn start<R: Reconciler>(
         write: write::<R::Object>,
         finalizer: R::FINALIZER.then(|| finalizer_name(R::NAME, R::FINALIZER_NAME)),
         counts,
-        context,
+        access,
         written,
         stores,
         settings: builder.settings,
@@ -241,13 +256,13 @@ impl Controller {
     ) -> anyhow::Result<()> {
         let Self {
             kind,
-            context,
+            access,
             finalizer,
             settings,
             stores,
             ..
         } = self;
-        let name = context.name();
+        let name = access.name();
         let checked = settings.check();
         checked.with_context(|| format!("cannot start the controller `{name}`"))?;
         assert!(
@@ -259,11 +274,11 @@ impl Controller {
             .iter()
             .filter(|other| **other == kind.type_id);
         if same_kind.count() > 1 {
-            context.share_status();
+            access.share_status();
         }
-        let watcher = context.watcher();
+        let watcher = access.watcher();
         let own = Watcher {
-            keeps_status_fields: context.shares_status(),
+            keeps_status_fields: access.shares_status(),
             ..watcher
         };
         let concurrency = usize::from(settings.concurrency);
@@ -272,13 +287,14 @@ impl Controller {
             kind: kind.clone(),
             write: self.write,
             finalizer: finalizer.clone(),
-            context,
+            access,
             client: services.client.clone(),
             metrics: services.metrics.clone(),
             queue: services.metrics.queue(name),
             backoff: Backoff::new(settings.pauses),
+            limit: settings.timeout,
             slots: Arc::new(Semaphore::new(concurrency)),
-            gone_slots: Arc::new(Semaphore::new(concurrency)),
+            deleted_slots: Arc::new(Semaphore::new(concurrency)),
             written: self.written,
             releases: settings.releases,
             cleaned_up: Mutex::default(),
@@ -321,7 +337,8 @@ impl Controller {
             };
             synced.push(Synced {
                 namespace: namespace.clone(),
-                begun: informers.add(own, &kind, extent, handler),
+                state: informers.add(own, &kind, extent, handler),
+                is_optional: false,
             });
             if worker.selects
                 && let Some(finalizer) = &finalizer
@@ -346,10 +363,10 @@ impl Controller {
             let synced = synced
                 .iter()
                 .filter(|synced| synced.namespace.is_none() || synced.namespace == *namespace)
-                .map(|synced| synced.begun.clone());
+                .cloned();
             let part = Part {
                 worker: worker.clone(),
-                synced: all_set(synced.collect()).boxed().shared(),
+                synced: all_begun(synced.collect()).boxed().shared(),
                 store,
                 queue,
             };
@@ -395,19 +412,19 @@ async fn reconcile_changed(part: &Arc<Part>) {
     }
 }
 
-/// Calls `gone` for each deleted object, several at once.
+/// Calls `deleted` for each deleted object, several at once.
 async fn report_deleted(part: &Arc<Part>) {
     let worker = &part.worker;
     let mut calls = JoinSet::new();
     let begin = async {
         loop {
             let (turn, deleted) = part.queue.next_gone().await;
-            let slot = slot(&worker.gone_slots).await;
+            let slot = slot(&worker.deleted_slots).await;
             let called = worker.clone();
             let call = async move {
                 let _slot = slot;
                 for object in deleted {
-                    called.gone(object.metadata()).await;
+                    called.report_deleted(object.metadata()).await;
                 }
                 drop(turn);
             };
@@ -526,10 +543,10 @@ fn wake(parts: Vec<Queued>, is_namespaced: bool) -> Wake {
     })
 }
 
-/// Waits until all of `steps` are done.
-async fn all_set(steps: Vec<Arc<SetOnce<()>>>) {
-    for step in steps {
-        step.wait().await;
+/// Waits until reconciles need not wait for `watches`.
+async fn all_begun(watches: Vec<Synced>) {
+    for watch in watches {
+        watch.wait().await;
     }
 }
 
@@ -576,7 +593,7 @@ fn finalizers(object: &ObjectMeta) -> &[String] {
 
 impl Worker {
     fn controller(&self) -> &'static str {
-        self.context.name()
+        self.access.name()
     }
 
     fn count_error(&self, reason: &str) {
@@ -636,7 +653,9 @@ impl Worker {
         let active = self.metrics.active.with_label_values(&[controller]);
         active.inc();
         let start = Instant::now();
-        let attempt = reads::during(self.attempt(&**object)).instrument(span);
+        let context = self.context(key);
+        let attempt = reads::during(self.attempt(&**object, &context));
+        let attempt = reference::during(namespace.clone(), attempt).instrument(span);
         let result = match AssertUnwindSafe(attempt).catch_unwind().await {
             // The reconciler may have ignored the error, or have hidden it in an error of its own.
             Ok((_, true)) => Err(Error::Stale),
@@ -674,12 +693,13 @@ impl Worker {
         let duration = start.elapsed();
         let reason = match error {
             Error::Panic(_) => "panic",
+            Error::Timeout(_) => "timeout",
             Error::Stale => "conflict",
             error => diagnosis::reason(error),
         };
         self.count_error(reason);
         let (hint, is_permanent) = (
-            diagnosis::hint(error, self.context.watcher().rules),
+            diagnosis::hint(error, self.access.watcher().rules),
             diagnosis::is_permanent(error),
         );
         let error = failure::message(error);
@@ -706,11 +726,20 @@ impl Worker {
         Action::requeue(pause)
     }
 
-    /// Calls the reconciler's `gone` for a deleted object.
-    async fn gone(&self, object: &ObjectMeta) {
+    /// The context of a call for the object with this key.
+    fn context(&self, key: &Key) -> Context {
+        let attempt = self.backoff.failures(key);
+        let (stop, leadership) = (self.stop.clone(), self.leadership.clone());
+        Context::new(self.access.clone(), attempt, stop, leadership)
+    }
+
+    /// Calls the reconciler's `deleted` for a deleted object.
+    async fn report_deleted(&self, object: &ObjectMeta) {
         if self.leadership.holds() {
-            let gone = AssertUnwindSafe(async { self.reconciler.report_gone(object).await });
-            if let Err(panic) = gone.catch_unwind().await {
+            let context = self.context(&key(object));
+            let call = self.reconciler.report_deleted(object, &context);
+            let call = reference::during(object.namespace.clone(), call);
+            if let Err(panic) = AssertUnwindSafe(call).catch_unwind().await {
                 let (controller, panic) = (self.controller(), message(panic.as_ref()));
                 let (namespace, name) = key(object);
                 let says = "cannot report a deletion";
@@ -721,7 +750,7 @@ impl Worker {
 
     /// Calls the reconciler. If the controller has a finalizer, adds the finalizer before the first reconcile, and
     /// removes it after the cleanup.
-    async fn attempt(&self, object: &dyn Object) -> Result<Action, Error> {
+    async fn attempt(&self, object: &dyn Object, context: &Context) -> Result<Action, Error> {
         let metadata = object.metadata();
         let finalizers = finalizers(metadata);
         let missing = (self.finalizer.as_ref()).filter(|name| !finalizers.contains(name));
@@ -737,27 +766,42 @@ impl Worker {
                 Ok(Action::await_change())
             }
             (None, _) if !is_deleted => {
-                let reconciled = self.reconciler.call(Call::Reconcile, object).await;
-                reconciled.map_err(Error::Reconciler)
+                self.within_limit(self.reconciler.reconcile(object, context))
+                    .await
             }
-            (None, Some(name)) => self.clean_up(object, name).await,
+            (None, Some(name)) => self.clean_up(object, name, context).await,
             _ => Ok(Action::await_change()),
         }
     }
 
+    /// Waits for a call of the reconciler, for as long as it may take.
+    async fn within_limit<T>(&self, call: Call<'_, T>) -> Result<T, Error> {
+        let called = match self.limit {
+            Some(limit) => timeout(limit, call)
+                .await
+                .map_err(|_| Error::Timeout(limit))?,
+            None => call.await,
+        };
+        called.map_err(Error::Reconciler)
+    }
+
     /// Calls the reconciler's cleanup until it has ended, then deletes the children that it needed, and then removes
     /// the finalizer.
-    async fn clean_up(&self, object: &dyn Object, finalizer: &str) -> Result<Action, Error> {
+    async fn clean_up(
+        &self,
+        object: &dyn Object,
+        finalizer: &str,
+        context: &Context,
+    ) -> Result<Action, Error> {
         let metadata = object.metadata();
         let uid = metadata.uid.clone().unwrap_or_default();
         let annotation = format!("{}/cleaned-up", self.controller());
         let annotations = metadata.annotations.as_ref();
         let is_recorded = annotations.is_some_and(|all| all.contains_key(&annotation));
         if !is_recorded && !self.cleaned_up.lock().contains(&uid) {
-            let cleaned_up = self.reconciler.call(Call::Cleanup, object).await;
-            let action = cleaned_up.map_err(Error::Reconciler)?;
-            if action != Action::await_change() {
-                return Ok(action);
+            let call = self.reconciler.clean_up(object, context);
+            if let Cleanup::AgainIn(delay) = self.within_limit(call).await? {
+                return Ok(Action::requeue(delay));
             }
             self.cleaned_up.lock().insert(uid);
         }
@@ -799,7 +843,7 @@ impl Worker {
         metadata["resourceVersion"] = json!(object.resource_version);
         let patch = Patch::Merge(json!({"metadata": metadata}));
         let params = PatchParams {
-            field_manager: Some(self.context.field_manager()),
+            field_manager: Some(self.access.field_manager()),
             ..PatchParams::default()
         };
         let api = self.api(object.namespace.as_deref());
@@ -821,10 +865,10 @@ impl Worker {
             return;
         }
         let note = failure::message(error);
-        let (context, metadata) = (&self.context, object.metadata());
+        let (access, metadata) = (&self.access, object.metadata());
         let regarding = identity(metadata).object_ref(&self.kind.resource);
         let event = (EventType::Warning, FINALIZER_FAILED, note.clone());
-        context.record(regarding, event).await;
+        access.record(regarding, event);
         let mut content = (self.write)(object);
         let Some(conditions) = content.pointer_mut("/status/conditions") else {
             return;
@@ -837,7 +881,7 @@ impl Worker {
         let api = self.api(namespace.as_deref());
         let written = match Raw::of(&content) {
             Ok(content) => {
-                let params = context.post_params();
+                let params = access.post_params();
                 api.replace_status(&name, &params, &content).await
             }
             Err(error) => Err(error),
@@ -862,22 +906,23 @@ fn not_ready(object: &ObjectMeta, conditions: &Value, note: &str) -> Option<Valu
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::HashMap, convert::Infallible, time::Duration};
+    use std::{collections::HashMap, convert::Infallible};
 
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{ResourceExt, client::Body};
-    use prometheus::Registry;
     use proptest::prelude::*;
     use tokio::sync::Notify;
 
     use super::*;
-    use crate::runtime::{operator::Operator, rbac::Rule};
+    use crate::runtime::rbac::Rule;
 
     /// Records the calls for each object: the uid of a reconciled object, a minus sign and the uid of a deleted one.
     #[derive(Default)]
     struct Recorder {
         calls: Mutex<HashMap<String, Vec<String>>>,
         called: Notify,
+        /// What the context of each reconcile says about earlier attempts.
+        attempts: Mutex<Vec<u32>>,
     }
 
     impl Recorder {
@@ -912,15 +957,23 @@ mod tests {
         const NAME: &'static str = "test";
         const RULES: &'static [Rule] = &[];
 
-        async fn reconcile(&self, object: &ConfigMap) -> Result<Action, Infallible> {
+        async fn reconcile(
+            &self,
+            object: &ConfigMap,
+            context: &Context,
+        ) -> Result<Action, Infallible> {
             let name = object.name_any();
+            self.0.attempts.lock().push(context.attempt());
             assert_ne!(name, "panics");
+            if name == "hangs" {
+                std::future::pending::<()>().await;
+            }
             tokio::task::yield_now().await;
             self.0.record(&name, object.uid().unwrap_or_default());
             Ok(Action::await_change())
         }
 
-        async fn gone(&self, object: &ObjectRef<ConfigMap>) {
+        async fn deleted(&self, object: &ObjectRef<ConfigMap>, _: &Context) {
             let uid = object.extra.uid.clone().unwrap_or_default();
             self.0.record(&object.name, format!("-{uid}"));
         }
@@ -928,11 +981,15 @@ mod tests {
 
     /// A controller without an API server, and the handler of its watch.
     fn part(concurrency: usize) -> (Part, Handler, Arc<Recorder>) {
+        limited_part(concurrency, None)
+    }
+
+    /// The same, with a limit for each call of the reconciler.
+    fn limited_part(concurrency: usize, limit: Option<Duration>) -> (Part, Handler, Arc<Recorder>) {
         let forbidden = tower::service_fn(async |_: http::Request<Body>| {
             Err::<http::Response<Body>, _>("the reconciler sends nothing")
         });
-        let operator = Operator::new("test", "example.com");
-        let metrics = Metrics::new(&operator, Registry::new()).expect("different names");
+        let metrics = Metrics::for_test();
         let client = Client::new(forbidden, "default");
         let (store, stores) = (Store::default(), Stores::default());
         stores.add(store.clone());
@@ -944,18 +1001,20 @@ mod tests {
             field_manager: "test",
             rules: &[],
             keeps_status_fields: false,
+            is_optional: false,
         };
         let worker = Arc::new(Worker {
             reconciler: Box::new(Recording(recorder.clone())),
             kind,
             write: write::<ConfigMap>,
             finalizer: None,
-            context: Context::for_test(client.clone(), watcher, written.clone()),
+            access: Access::for_test(client.clone(), watcher, written.clone()),
             client,
             queue: metrics.queue("test"),
             backoff: Backoff::new(Duration::from_millis(1)..Duration::from_secs(1)),
+            limit,
             slots: Arc::new(Semaphore::new(concurrency)),
-            gone_slots: Arc::new(Semaphore::new(concurrency)),
+            deleted_slots: Arc::new(Semaphore::new(concurrency)),
             written,
             releases: Vec::new(),
             cleaned_up: Mutex::default(),
@@ -971,7 +1030,7 @@ mod tests {
         let handler = handler(&worker, Vec::new(), changes, queue.clone());
         let part = Part {
             worker,
-            synced: all_set(Vec::new()).boxed().shared(),
+            synced: all_begun(Vec::new()).boxed().shared(),
             store,
             queue,
         };
@@ -1000,6 +1059,42 @@ mod tests {
                 .await;
             assert_eq!(part.worker.queue.retries.get(), retries, "{name}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_reconcile_that_takes_too_long_fails_with_a_reason_of_its_own() {
+        let (part, _, recorder) = limited_part(1, Some(Duration::from_millis(10)));
+        let object = object("hangs", 1, 1);
+        let action = part
+            .worker
+            .reconcile(&object, &key(object.metadata()))
+            .await;
+        assert!(action.requeue_after.is_some());
+        let errors = &part.worker.metrics.errors;
+        assert_eq!(errors.with_label_values(&["test", "timeout"]).get(), 1);
+        assert_eq!(recorder.calls("hangs"), [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn the_context_says_how_many_attempts_have_failed() {
+        let (part, _, recorder) = part(1);
+        for name in ["panics", "panics", "panics", "fine"] {
+            let object = object(name, 1, 1);
+            part.worker
+                .reconcile(&object, &key(object.metadata()))
+                .await;
+        }
+        assert_eq!(*recorder.attempts.lock(), [0, 1, 2, 0]);
+    }
+
+    #[tokio::test]
+    async fn the_context_says_that_the_operator_stops() {
+        let (part, ..) = part(1);
+        let context = part.worker.context(&(None, "a".to_owned()));
+        assert!(!context.is_stopping());
+        part.worker.stop.cancel();
+        assert!(context.is_stopping());
+        context.stopped().await;
     }
 
     #[tokio::test]

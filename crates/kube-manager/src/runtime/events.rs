@@ -1,5 +1,8 @@
-//! Records events, which `kubectl describe` shows. If an event repeats within minutes, the count of the first event
-//! increases. kube's recorder does not compare the notes, so it would also count events with other notes.
+//! Records events, which `kubectl describe` shows. A recorder adds events to a queue, and a task in the background sends
+//! them, so no reconcile waits for an event. The queue and the number of events about each object are bounded.
+//!
+//! If an event repeats within minutes, the count of the first event increases. kube's recorder does not compare the
+//! notes, so it would also count events with other notes.
 
 use std::{
     collections::HashMap,
@@ -8,8 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures::future::join_all;
 use k8s_openapi::{
-    api::{core::v1::ObjectReference, events::v1::Event},
+    api::{core::v1::ObjectReference, events::v1},
     apimachinery::pkg::apis::meta::v1::MicroTime,
     jiff::Timestamp,
 };
@@ -19,7 +23,12 @@ use kube::{
     runtime::events::EventType,
 };
 use parking_lot::Mutex;
+use prometheus::IntCounterVec;
 use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{diagnosis, failure, metrics::Metrics, rbac::Rule};
 
 /// How long after its last repetition an event is still counted instead of recorded again.
 const SERIES: Duration = Duration::from_secs(6 * 60);
@@ -28,43 +37,230 @@ const SERIES: Duration = Duration::from_secs(6 * 60);
 const NOTE: usize = 1024;
 const NAME: usize = 253;
 
+/// How many events are sent at once. The events about an object are sent one after the other.
+const LANES: u64 = 4;
+
+/// The most events that wait in a lane.
+const WAITING: usize = 1000;
+
+/// The most events about one object at once, and the time after which one more may follow, as in client-go.
+const BURST: u32 = 25;
+const REFILL: Duration = Duration::from_secs(5 * 60);
+
+/// Type, reason and note of an event.
+pub type Event = (EventType, &'static str, String);
+
+/// The events of all controllers that wait.
+#[derive(Clone)]
+pub struct EventQueue {
+    lanes: Arc<[mpsc::Sender<Waiting>]>,
+    limits: Arc<Mutex<Limits>>,
+    dropped: IntCounterVec,
+}
+
+/// Sends the events of an [`EventQueue`].
+pub struct EventSender(Vec<Lane>);
+
+/// An event that waits to be sent.
+struct Waiting {
+    controller: &'static str,
+    rules: &'static [Rule],
+    reporter: Arc<str>,
+    regarding: ObjectReference,
+    event: Event,
+    time: MicroTime,
+}
+
+/// A queue of events, and what sends them with `client`.
+pub fn queue(client: Client, metrics: &Metrics) -> (EventQueue, EventSender) {
+    let (mut senders, mut lanes) = (Vec::new(), Vec::new());
+    for _ in 0..LANES {
+        let (sender, waiting) = mpsc::channel(WAITING);
+        senders.push(sender);
+        lanes.push(Lane {
+            client: client.clone(),
+            waiting,
+            recorded: Recorded::default(),
+            dropped: metrics.events_dropped.clone(),
+        });
+    }
+    let queue = EventQueue {
+        lanes: senders.into(),
+        limits: Arc::default(),
+        dropped: metrics.events_dropped.clone(),
+    };
+    (queue, EventSender(lanes))
+}
+
 /// Records the events of one controller.
 #[derive(Clone)]
 pub struct Recorder {
-    client: Client,
-    controller: String,
-    instance: String,
-    recorded: Arc<Mutex<Recorded>>,
+    queue: EventQueue,
+    controller: &'static str,
+    rules: &'static [Rule],
+    reporter: Arc<str>,
 }
 
 impl Recorder {
-    /// The recorder of a controller.
-    pub fn new(client: Client, controller: String) -> Self {
+    /// The recorder of a controller with these rules, whose events are those of `reporter`.
+    pub fn new(
+        queue: EventQueue,
+        controller: &'static str,
+        rules: &'static [Rule],
+        reporter: String,
+    ) -> Self {
+        for reason in [LIMITED, FULL, FAILED] {
+            // Prometheus sees the first increase only if the counter was 0 before.
+            let dropped = &queue.dropped;
+            dropped.with_label_values(&[controller, reason]);
+        }
         Self {
-            client,
-            // In a Pod, this is the name of the Pod.
-            instance: std::env::var("HOSTNAME").unwrap_or_else(|_| controller.clone()),
+            queue,
             controller,
-            recorded: Arc::default(),
+            rules,
+            reporter: reporter.into(),
         }
     }
 
-    /// Records an event, or counts it if it repeats.
-    pub async fn publish(
-        &self,
-        regarding: ObjectReference,
-        type_: EventType,
-        reason: &str,
-        note: &str,
-    ) -> kube::Result<()> {
+    /// Adds an event to the queue, unless there are too many events.
+    pub fn record(&self, regarding: ObjectReference, event: Event) {
+        let ObjectReference {
+            kind,
+            namespace,
+            name,
+            uid,
+            ..
+        } = &regarding;
+        let controller = self.controller;
+        let object = hash((controller, kind, namespace, name, uid));
+        let is_allowed = self.queue.limits.lock().allow(object, Instant::now());
+        if !is_allowed {
+            self.drop_event(LIMITED, &event);
+            return;
+        }
+        let lane = usize::try_from(object % LANES).unwrap_or_default();
+        let waiting = Waiting {
+            controller,
+            rules: self.rules,
+            reporter: self.reporter.clone(),
+            regarding,
+            event,
+            time: MicroTime(Timestamp::now()),
+        };
+        if let Err(error) = self.queue.lanes[lane].try_send(waiting) {
+            self.drop_event(FULL, &error.into_inner().event);
+        }
+    }
+
+    fn drop_event(&self, why: &str, (_, reason, note): &Event) {
+        let controller = self.controller;
+        let dropped = &self.queue.dropped;
+        dropped.with_label_values(&[controller, why]).inc();
+        tracing::debug!(controller, reason, note, why, "an event is not sent");
+    }
+}
+
+/// Why an event was not sent, for the metric: there are too many events about the object, or in the queue; or a request
+/// failed.
+const LIMITED: &str = "rate_limit";
+const FULL: &str = "queue_full";
+const FAILED: &str = "request_failed";
+
+/// How many events about each object are allowed: by the hash of the object, the time at which all [`BURST`] events will
+/// be allowed again.
+#[derive(Default)]
+struct Limits {
+    full: HashMap<u64, Instant>,
+    /// When the objects without limits were last removed.
+    swept: Option<Instant>,
+}
+
+impl Limits {
+    /// Whether one more event about `object` is allowed.
+    fn allow(&mut self, object: u64, now: Instant) -> bool {
+        if is_due(&mut self.swept, now) {
+            self.full.retain(|_, full| *full > now);
+        }
+        let full = self.full.entry(object).or_insert(now);
+        let next = now.max(*full) + REFILL;
+        let is_allowed = next.saturating_duration_since(now) <= BURST * REFILL;
+        if is_allowed {
+            *full = next;
+        }
+        is_allowed
+    }
+}
+
+/// Whether expired entries should be removed now, which takes a while: once in [`SERIES`]. `last` is the last time.
+fn is_due(last: &mut Option<Instant>, now: Instant) -> bool {
+    let is_due = last.is_none_or(|last| now.saturating_duration_since(last) >= SERIES);
+    if is_due {
+        *last = Some(now);
+    }
+    is_due
+}
+
+impl EventSender {
+    /// Sends events until `end`, and then those that still wait.
+    pub async fn run(self, end: CancellationToken) {
+        let lanes = self.0.into_iter().map(|lane| lane.run(end.clone()));
+        join_all(lanes).await;
+    }
+}
+
+/// Sends the events about some of the objects.
+struct Lane {
+    client: Client,
+    waiting: mpsc::Receiver<Waiting>,
+    recorded: Recorded,
+    dropped: IntCounterVec,
+}
+
+impl Lane {
+    async fn run(mut self, end: CancellationToken) {
+        while let Some(Some(waiting)) = end.run_until_cancelled(self.waiting.recv()).await {
+            self.send(&waiting).await;
+        }
+        self.waiting.close();
+        while let Some(waiting) = self.waiting.recv().await {
+            self.send(&waiting).await;
+        }
+    }
+
+    /// Sends an event. A failure is only logged and counted.
+    async fn send(&mut self, waiting: &Waiting) {
+        if let Err(error) = self.try_send(waiting).await {
+            let (controller, rules) = (waiting.controller, waiting.rules);
+            let (_, reason, _) = waiting.event;
+            self.dropped.with_label_values(&[controller, FAILED]).inc();
+            let hint = diagnosis::hint(&error, rules);
+            let error = failure::message(&error);
+            tracing::warn!(controller, %error, reason, hint, "cannot record an event");
+        }
+    }
+
+    /// Creates an event, or counts it if it repeats.
+    async fn try_send(&mut self, waiting: &Waiting) -> kube::Result<()> {
+        let Waiting {
+            reporter,
+            regarding,
+            event: (type_, reason, note),
+            time,
+            ..
+        } = waiting;
         let note = start(note, NOTE);
-        let key = hash((&regarding.uid, &regarding.name, type_, reason, note));
-        let now = MicroTime(Timestamp::now());
+        let key = hash((
+            reporter,
+            &regarding.uid,
+            &regarding.name,
+            type_,
+            reason,
+            note,
+        ));
         let namespace = regarding.namespace.as_deref().unwrap_or("default");
-        let events = Api::<Event>::namespaced(self.client.clone(), namespace);
-        let repeats = self.recorded.lock().repeats(key, Instant::now());
-        if let Some((name, count)) = repeats {
-            let series = json!({"series": {"count": count, "lastObservedTime": now}});
+        let events = Api::<v1::Event>::namespaced(self.client.clone(), namespace);
+        if let Some((name, count)) = self.recorded.repeats(key, Instant::now()) {
+            let series = json!({"series": {"count": count, "lastObservedTime": time}});
             let patch = Patch::Merge(series);
             match events.patch(&name, &PatchParams::default(), &patch).await {
                 // The event may have expired: by default, the API server keeps events for an hour.
@@ -72,24 +268,27 @@ impl Recorder {
                 patched => return patched.map(drop),
             }
         }
-        let name = name(regarding.name.as_deref().unwrap_or_default(), &now);
-        let event = Event {
+        let name = name(regarding.name.as_deref().unwrap_or_default(), time);
+        let event = v1::Event {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
                 ..ObjectMeta::default()
             },
             action: Some("Reconcile".to_owned()),
-            event_time: Some(now),
+            event_time: Some(time.clone()),
             note: Some(note.to_owned()),
-            reason: Some(reason.to_owned()),
-            regarding: Some(regarding),
-            reporting_controller: Some(self.controller.clone()),
-            reporting_instance: Some(self.instance.clone()),
+            reason: Some((*reason).to_owned()),
+            regarding: Some(regarding.clone()),
+            reporting_controller: Some(reporter.to_string()),
+            // In a Pod, this is the name of the Pod.
+            reporting_instance: Some(
+                std::env::var("HOSTNAME").unwrap_or_else(|_| reporter.to_string()),
+            ),
             type_: Some(format!("{type_:?}")),
-            ..Event::default()
+            ..v1::Event::default()
         };
         events.create(&PostParams::default(), &event).await?;
-        self.recorded.lock().add(key, name, Instant::now());
+        self.recorded.add(key, name, Instant::now());
         Ok(())
     }
 }
@@ -129,12 +328,8 @@ impl Recorded {
     }
 
     fn add(&mut self, key: u64, name: String, now: Instant) {
-        let was_swept_recently = self
-            .swept
-            .is_some_and(|swept| now.saturating_duration_since(swept) < SERIES);
-        if !was_swept_recently {
+        if is_due(&mut self.swept, now) {
             self.series.retain(|_, series| !series.is_over(now));
-            self.swept = Some(now);
         }
         let (count, last) = (1, now);
         self.series.insert(key, Series { name, count, last });
@@ -176,7 +371,30 @@ mod tests {
 
     use super::*;
 
-    /// The requests for events about one object with these notes.
+    fn recorder(queue: &EventQueue) -> Recorder {
+        Recorder::new(queue.clone(), "test", &[], "test".to_owned())
+    }
+
+    fn record(recorder: &Recorder, name: &str, note: &str) {
+        let regarding = ObjectReference {
+            name: Some(name.to_owned()),
+            ..ObjectReference::default()
+        };
+        recorder.record(regarding, (EventType::Normal, "Tested", note.to_owned()));
+    }
+
+    /// The value of the metric for events that are dropped because of `why`.
+    fn dropped(queue: &EventQueue, why: &str) -> u64 {
+        queue.dropped.with_label_values(&["test", why]).get()
+    }
+
+    fn unused_client() -> Client {
+        let unused =
+            service_fn(async |_: Request<Body>| Err::<Response<Body>, _>("nothing is sent"));
+        Client::new(unused, "default")
+    }
+
+    /// The requests for events about one object with these notes, which are recorded before the end.
     async fn requests(notes: &[&str]) -> Vec<(String, Value)> {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let received = requests.clone();
@@ -191,17 +409,63 @@ mod tests {
                 anyhow::Ok(Response::new(Body::from(answer.into_bytes())))
             }
         });
-        let recorder = Recorder::new(Client::new(client, "default"), "test".to_owned());
+        let (queue, sender) = queue(Client::new(client, "default"), &Metrics::for_test());
         for note in notes {
-            let regarding = ObjectReference::default();
-            let published = recorder.publish(regarding, EventType::Normal, "Tested", note);
-            published.await.expect("an event");
+            record(&recorder(&queue), "a", note);
         }
+        let end = CancellationToken::new();
+        end.cancel();
+        sender.run(end).await;
         requests.lock().clone()
     }
 
     #[tokio::test]
-    async fn only_an_event_that_says_the_same_counts_as_the_same() {
+    async fn an_object_has_25_events_at_once_and_then_one_in_five_minutes() {
+        let (queue, _sender) = queue(unused_client(), &Metrics::for_test());
+        let recorder = recorder(&queue);
+        for number in 0..30 {
+            record(&recorder, "busy", &format!("number {number}"));
+        }
+        assert_eq!(dropped(&queue, LIMITED), 5);
+        record(&recorder, "other", "another object has its own limit");
+        assert_eq!(dropped(&queue, LIMITED), 5);
+
+        let (mut limits, start) = (Limits::default(), Instant::now());
+        let allowed = (0..30).filter(|_| limits.allow(1, start)).count();
+        assert_eq!(allowed, 25);
+        let later = start + REFILL;
+        assert!(limits.allow(1, later) && !limits.allow(1, later));
+        // After a long time, nothing is remembered.
+        assert!(limits.allow(2, start + 60 * REFILL));
+        assert_eq!(limits.full.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_drops_events_and_counts_them() {
+        let (queue, sender) = queue(unused_client(), &Metrics::for_test());
+        let recorder = recorder(&queue);
+        let room = u64::try_from(WAITING).expect("a number") * LANES;
+        for object in 0..2 * room {
+            record(&recorder, &format!("object-{object}"), "recorded");
+        }
+        assert_eq!(dropped(&queue, FULL), room);
+        drop(sender);
+        record(&recorder, "late", "after the end");
+        assert_eq!(dropped(&queue, FULL), room + 1);
+    }
+
+    #[tokio::test]
+    async fn an_event_that_cannot_be_sent_is_counted() {
+        let (queue, sender) = queue(unused_client(), &Metrics::for_test());
+        record(&recorder(&queue), "a", "recorded");
+        let end = CancellationToken::new();
+        end.cancel();
+        sender.run(end).await;
+        assert_eq!(dropped(&queue, FAILED), 1);
+    }
+
+    #[tokio::test]
+    async fn waiting_events_are_sent_at_the_end_and_equal_ones_are_counted() {
         let requests = requests(&["one", "one", "two", "one"]).await;
         let methods: Vec<_> = requests.iter().map(|(method, _)| &**method).collect();
         assert_eq!(methods, ["POST", "PATCH", "POST", "PATCH"]);

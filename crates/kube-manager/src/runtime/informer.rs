@@ -4,13 +4,13 @@ use std::{mem, pin::pin, sync::Arc};
 
 use futures::StreamExt;
 use kube::runtime::watcher::Event;
-use tokio::{sync::SetOnce, task::JoinSet};
+use tokio::task::JoinSet;
 
 use super::{
     object::Guarded,
     scope::Kind,
     services::Services,
-    watch::{Extent, Key, Selector, Shown, Watcher, watch},
+    watch::{Extent, Key, Selector, Shown, State, Watcher, watch},
 };
 
 /// Handles the events of a watch in their order. It must not block, because all controllers that share the watch wait
@@ -28,11 +28,19 @@ pub type Wake = Arc<dyn Fn(Key) + Send + Sync>;
 pub type Follow = Box<dyn FnOnce(&mut Informers, &[Option<String>], &Wake) -> Vec<Synced> + Send>;
 
 /// A watch for which reconciles wait.
+#[derive(Clone)]
 pub struct Synced {
     /// The namespace of the objects that wait; `None` for all objects.
     pub namespace: Option<String>,
-    /// Set once the watch has begun.
-    pub begun: Arc<SetOnce<()>>,
+    pub state: Arc<State>,
+    pub is_optional: bool,
+}
+
+impl Synced {
+    /// Waits until reconciles can begin.
+    pub async fn wait(&self) {
+        self.state.wait(self.is_optional).await;
+    }
 }
 
 /// The informers of a process. They are all registered before they start, so that each handler gets the first list.
@@ -45,19 +53,19 @@ struct Informer {
     /// Each controller is listed once.
     watchers: Vec<Watcher>,
     handlers: Vec<Handler>,
-    synced: Arc<SetOnce<()>>,
+    state: Arc<State>,
 }
 
 impl Informers {
-    /// Adds a handler for the objects in `extent`, for the controller `watcher`. The result is set once the watch has
-    /// begun and the handler has received the first list.
+    /// Adds a handler for the objects in `extent`, for the controller `watcher`. Returns the state of the watch,
+    /// which begins after the handler has received the first list.
     pub fn add(
         &mut self,
         watcher: Watcher,
         kind: &Kind,
         extent: Extent,
         handler: Handler,
-    ) -> Arc<SetOnce<()>> {
+    ) -> Arc<State> {
         let mut started = self.0.iter_mut();
         let same = started.find(|informer| informer.kind == *kind && informer.extent == extent);
         if let Some(informer) = same {
@@ -68,11 +76,11 @@ impl Informers {
             extent,
             watchers: Vec::new(),
             handlers: Vec::new(),
-            synced: Arc::default(),
+            state: Arc::default(),
         };
-        let synced = informer.add(watcher, handler);
+        let state = informer.add(watcher, handler);
         self.0.push(informer);
-        synced
+        state
     }
 
     /// Adds a handler for each of `namespaces`. It passes each event of the watch to `take`, and the returned keys to
@@ -104,7 +112,8 @@ impl Informers {
             );
             synced.push(Synced {
                 namespace: namespace.clone(),
-                begun: self.add(watcher, kind, extent, handler),
+                state: self.add(watcher, kind, extent, handler),
+                is_optional: watcher.is_optional,
             });
         }
         synced
@@ -119,14 +128,17 @@ impl Informers {
 }
 
 impl Informer {
-    fn add(&mut self, watcher: Watcher, handler: Handler) -> Arc<SetOnce<()>> {
+    fn add(&mut self, watcher: Watcher, handler: Handler) -> Arc<State> {
         let mut same = self.watchers.iter_mut();
         match same.find(|known| known.controller == watcher.controller) {
-            Some(same) => same.keeps_status_fields |= watcher.keeps_status_fields,
+            Some(same) => {
+                same.keeps_status_fields |= watcher.keeps_status_fields;
+                same.is_optional &= watcher.is_optional;
+            }
             None => self.watchers.push(watcher),
         }
         self.handlers.push(handler);
-        self.synced.clone()
+        self.state.clone()
     }
 
     fn start(self, services: &Services, tasks: &mut JoinSet<()>) {
@@ -135,9 +147,9 @@ impl Informer {
             extent,
             watchers,
             mut handlers,
-            synced,
+            state,
         } = self;
-        let events = watch(services, &kind, &extent, watchers, synced);
+        let events = watch(services, &kind, &extent, watchers, state);
         tasks.spawn(async move {
             let mut events = pin!(events);
             while let Some(event) = events.next().await {
@@ -200,6 +212,7 @@ mod tests {
             field_manager: controller,
             rules: &[],
             keeps_status_fields: false,
+            is_optional: false,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Runs controllers and the services that they share.
 
-use std::{any::TypeId, fmt::Display, path::Path, pin::pin, time::Duration};
+use std::{any::TypeId, collections::BTreeSet, fmt::Display, path::Path, pin::pin, time::Duration};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use prometheus::Registry;
 use tokio::{
@@ -16,7 +16,7 @@ use crate::schema;
 
 use super::{
     builder::Builder,
-    controller,
+    controller, events,
     extension::Extension,
     failure,
     health::Health,
@@ -25,6 +25,7 @@ use super::{
     leader::Candidate,
     manifests,
     metrics::Metrics,
+    name,
     operator::Operator,
     options::{self, Options, Versions, Webhooks},
     rbac::{Grant, Rule},
@@ -57,6 +58,8 @@ type Start = Box<dyn FnOnce(&Services, &mut Informers, &mut JoinSet<()>) -> Resu
 pub struct Manager {
     operator: Operator,
     starts: Vec<Start>,
+    /// The name of each controller.
+    names: Vec<&'static str>,
     /// The kind of each controller.
     kinds: Vec<TypeId>,
     rules: Vec<&'static [Rule]>,
@@ -73,6 +76,7 @@ impl Manager {
         Self {
             operator,
             starts: Vec::new(),
+            names: Vec::new(),
             kinds: Vec::new(),
             rules: Vec::new(),
             crds: Vec::new(),
@@ -84,10 +88,41 @@ impl Manager {
     }
 
     /// Adds a controller. `new` is called when this replica leads.
+    ///
+    /// A [name](Reconciler::NAME) that the API server would refuse does not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// # use std::convert::Infallible;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_manager::{Action, Context, Manager, Operator, Reconciler, rbac::Rule};
+    /// # struct Controller;
+    /// impl Reconciler for Controller {
+    /// #   type Object = ConfigMap;
+    /// #   type Error = Infallible;
+    ///     const NAME: &'static str = "My_Controller";
+    /// #   const RULES: &'static [Rule] = &[];
+    /// #   async fn reconcile(&self, _: &ConfigMap, _: &Context) -> Result<Action, Infallible> {
+    /// #       Ok(Action::await_change())
+    /// #   }
+    /// }
+    /// # fn main() {
+    /// # let mut manager = Manager::new(Operator::new("test", "example.com"));
+    /// manager.add(|_| Controller);
+    /// # }
+    /// ```
     pub fn add<R: Reconciler>(
         &mut self,
         new: impl FnOnce(&mut Builder<R::Object>) -> R + Send + 'static,
     ) {
+        const {
+            assert!(
+                name::is_valid(R::NAME),
+                "`const NAME` of this reconciler is part of finalizers, of labels and of the reporter of events, so it must \
+                 consist of lower-case letters, digits, `-` and `.`, such as `guestbook.example.com`, with at most 253 \
+                 characters, 63 of them before the first dot"
+            );
+        }
+        self.names.push(R::NAME);
         self.rules.push(R::RULES);
         self.kinds.push(TypeId::of::<R::Object>());
         self.starts.push(Box::new(|services, informers, tasks| {
@@ -187,6 +222,10 @@ impl Manager {
             }
         };
         options.election.validate()?;
+        let mut names = BTreeSet::new();
+        if let Some(name) = self.names.iter().find(|name| !names.insert(**name)) {
+            bail!("two controllers have the name `{name}`: change `const NAME` of one of them");
+        }
 
         // The probes start first, because a Pod that does not answer them is killed.
         let (health, metrics) = (
@@ -245,6 +284,7 @@ impl Manager {
             registry: self.registry,
             stop: CancellationToken::new(),
         };
+        let (event_queue, event_sender) = events::queue(guarded.clone(), &metrics);
         let services = Services {
             host: Host {
                 client: unguarded,
@@ -256,6 +296,7 @@ impl Manager {
             leadership: leadership.clone(),
             health: health.clone(),
             metrics: metrics.clone(),
+            events: event_queue,
         };
         // Webhooks start before the lease and the watches, because the API server may call them for these requests.
         // They have their own servers, which end by themselves.
@@ -293,6 +334,10 @@ impl Manager {
             "starting"
         );
 
+        let end_of_events = CancellationToken::new();
+        let events_sent = workers
+            .handle()
+            .spawn(event_sender.run(end_of_events.clone()));
         let mut background = JoinSet::new();
         let mut all_tasks = self.tasks;
         if options.storage_migration && !host.operator.namespaced {
@@ -367,7 +412,10 @@ impl Manager {
         if !has_lost {
             let drained = async {
                 while tasks.join_next().await.is_some() {}
-                while background.join_next().await.is_some() {}
+                // Reconciles record no more events, so those that wait are the last ones.
+                end_of_events.cancel();
+                let background_ended = async { while background.join_next().await.is_some() {} };
+                let _ = tokio::join!(events_sent, background_ended);
                 workers.end().await;
             };
             tokio::select! {
@@ -421,5 +469,52 @@ impl Manager {
             ended = ended.and(Err(anyhow!("stopped a second time")));
         }
         ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use clap::Parser;
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+    use crate::runtime::{action::Action, context::Context};
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    struct Idle;
+
+    impl Reconciler for Idle {
+        type Object = ConfigMap;
+        type Error = Infallible;
+
+        const NAME: &'static str = "idle.example.com";
+        const RULES: &'static [Rule] = &[];
+
+        async fn reconcile(
+            &self,
+            _: &ConfigMap,
+            _: &Context,
+        ) -> std::result::Result<Action, Infallible> {
+            Ok(Action::await_change())
+        }
+    }
+
+    #[tokio::test]
+    async fn two_controllers_of_one_name_are_refused() {
+        let mut manager = Manager::new(Operator::new("test", "example.com"));
+        manager.add(|_| Idle);
+        manager.add(|_| Idle);
+        let error = manager.run(Cli::parse_from(["test"]).options).await;
+        assert_eq!(
+            error.expect_err("a refusal").to_string(),
+            "two controllers have the name `idle.example.com`: change `const NAME` of one of them"
+        );
     }
 }

@@ -38,6 +38,8 @@ pub struct Metrics {
     queues: Queues,
     /// `controller`, `reason`
     pub watch_errors: IntCounterVec,
+    /// `controller`, `reason`
+    pub events_dropped: IntCounterVec,
     /// `code`, `method`
     pub requests: IntCounterVec,
     /// `method`
@@ -185,6 +187,7 @@ impl Metrics {
             limit: gauge!("controller_runtime_max_concurrent_reconciles", "How many reconciles may run at once", of, to)?,
             queues: Queues::new(buckets.clone(), &to)?,
             watch_errors: counter!("watch_errors_total", "Lists and watches that failed, by reason", &["controller", "reason"], to)?,
+            events_dropped: counter!("events_dropped_total", "Kubernetes events that were not sent, by reason", &["controller", "reason"], to)?,
             requests: counter!("rest_client_requests_total", "Requests to the API server", &["code", "method"], to)?,
             request_seconds: histogram!("rest_client_request_duration_seconds", "How long the API server takes to answer", &["method"], buckets, to)?,
             leads: gauge!("leader_election_master_status", "1 in the replica that holds the lease", &["name"], to)?,
@@ -230,15 +233,19 @@ impl Metrics {
 }
 
 #[cfg(test)]
+impl Metrics {
+    /// The metrics of an operator without a manager.
+    pub fn for_test() -> Self {
+        let operator = Operator::new("test", "example.com");
+        Self::new(&operator, Registry::new()).expect("different names")
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
-
-    fn metrics() -> Metrics {
-        let operator = Operator::new("test", "example.com");
-        Metrics::new(&operator, Registry::new()).expect("different names")
-    }
 
     /// The value of the series `metric` of the controller `a`.
     fn value(metrics: &Metrics, metric: &str) -> f64 {
@@ -251,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn tasks_are_counted_while_they_live() {
-        let metrics = metrics();
+        let metrics = Metrics::for_test();
         let tasks = || {
             let text = metrics.text().expect("text");
             text.contains("\ntokio_alive_tasks 1\n")
@@ -266,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_queue_has_all_metrics_from_the_start() {
-        let metrics = metrics();
+        let metrics = Metrics::for_test();
         metrics.queue("a");
         for metric in [
             "adds_total",
@@ -285,7 +292,7 @@ mod tests {
     /// This also holds if the controller has a queue for each namespace.
     #[test]
     fn work_is_told_while_it_runs_and_once_it_has_ended() {
-        let metrics = metrics();
+        let metrics = Metrics::for_test();
         let (here, there) = (metrics.queue("a"), metrics.queue("a"));
         metrics.queue("b");
         let works = [here.work(), there.work()];

@@ -9,6 +9,7 @@
 //! Each extension is a feature. A copy of the crate in a project lacks the files of features that the project does not
 //! use. rustfmt refuses a module without a file, so it skips these modules.
 
+mod access;
 mod action;
 mod backoff;
 mod builder;
@@ -33,6 +34,7 @@ mod leader;
 mod manager;
 mod manifests;
 mod metrics;
+mod name;
 mod object;
 mod objects;
 mod operator;
@@ -44,6 +46,7 @@ pub mod rbac;
 mod readiness;
 mod reads;
 mod reconciler;
+mod reference;
 mod requests;
 mod scope;
 mod serve;
@@ -72,7 +75,7 @@ pub mod webhook;
 mod workers;
 mod written;
 
-pub use action::Action;
+pub use action::{Action, Cleanup};
 pub use builder::Builder;
 pub use child::{Child, Recreate};
 pub use children::Children;

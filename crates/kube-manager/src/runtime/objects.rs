@@ -7,7 +7,9 @@ use parking_lot::{Mutex, RwLock};
 
 use super::{
     object::{Guarded, typed},
-    watch::{Key, key, key_of},
+    reference::key_in_call,
+    scope::Scope,
+    watch::{Key, key},
 };
 
 /// The objects that a watch has delivered.
@@ -88,10 +90,11 @@ impl<K> Objects<K> {
     }
 }
 
-impl<K: Resource<DynamicType = ()> + Send + Sync + 'static> Objects<K> {
-    /// The object of this name, if the watch has delivered it.
+impl<K: Resource<DynamicType = (), Scope: Scope> + Send + Sync + 'static> Objects<K> {
+    /// The object of this name, if the watch has delivered it. A reference without a namespace means the namespace of the
+    /// object of the current [call](crate::Reconciler); outside of a call, it is an error in the log.
     pub fn get(&self, object: &ObjectRef<K>) -> Option<Arc<K>> {
-        let key = key_of(object);
+        let key = key_in_call(object, K::Scope::NAMESPACED)?;
         let stores = self.stores.0.read();
         let found = stores.iter().find_map(|store| store.get(&key))?;
         typed(found.0.ok()?)

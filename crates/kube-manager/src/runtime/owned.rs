@@ -5,7 +5,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -13,6 +13,7 @@ use kube::{api::ApiResource, core::ObjectMeta};
 use parking_lot::Mutex;
 
 use super::{
+    closures::Filter,
     object::{AnyObject, Guarded},
     tie::controlled_by,
     watch::{Key, Shown, is_in, key},
@@ -23,6 +24,8 @@ pub struct Owned {
     index: Mutex<Index>,
     /// The kind of the owners.
     owner: ApiResource,
+    /// Tells which changes requeue the owner; if not set, all do.
+    filter: OnceLock<Filter>,
 }
 
 #[derive(Default)]
@@ -59,7 +62,13 @@ impl Owned {
         Self {
             index: Mutex::default(),
             owner,
+            filter: OnceLock::new(),
         }
+    }
+
+    /// Requeues an owner only for changes that count.
+    pub fn filter(&self, filter: Filter) {
+        self.filter.get_or_init(|| filter);
     }
 
     /// The children of the object with this uid.
@@ -119,11 +128,13 @@ impl Owned {
         match shown {
             Shown::All(children) => self.replace(children, namespace, name),
             Shown::Put(child) => {
+                let counts = self.counts(&child);
                 let mut index = self.index.lock();
                 if index.is_ahead_of(&child) {
                     return Vec::new();
                 }
-                index.put(child, &self.owner)
+                let woken = index.put(child, &self.owner);
+                if counts { woken } else { Vec::new() }
             }
             Shown::Gone(child) => {
                 let mut index = self.index.lock();
@@ -135,6 +146,19 @@ impl Owned {
         }
     }
 
+    /// Whether a changed child requeues its owner. Calls the predicate without a lock, because the predicate may read
+    /// children.
+    fn counts(&self, child: &Guarded) -> bool {
+        let (Some(filter), Ok(after)) = (self.filter.get(), &child.0) else {
+            return true;
+        };
+        let before = self.index.lock().get(&key(child.metadata())).cloned();
+        before.is_none_or(|before| {
+            controlled_by(before.metadata()) != controlled_by(after.metadata())
+                || filter.counts(&*before, &**after)
+        })
+    }
+
     /// Replaces the children that a watch selects with the children of a new list.
     fn replace(
         &self,
@@ -142,6 +166,7 @@ impl Owned {
         namespace: Option<&String>,
         name: Option<&String>,
     ) -> Vec<Owner> {
+        let counts = Vec::from_iter(list.iter().map(|child| self.counts(child)));
         let mut index = self.index.lock();
         let listed: HashSet<_> = list.iter().map(|child| key(child.metadata())).collect();
         let covered = index
@@ -153,11 +178,12 @@ impl Owned {
             .cloned()
             .collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
-        for child in list {
+        for (child, counts) in list.into_iter().zip(counts) {
             if index.has(&child) {
                 index.unshown.remove(&key(child.metadata()));
             } else if !index.is_ahead_of(&child) {
-                woken.extend(index.put(child, &self.owner));
+                let owners = index.put(child, &self.owner);
+                woken.extend(owners.into_iter().filter(|_| counts));
             }
         }
         woken
@@ -251,9 +277,12 @@ mod tests {
         },
         apimachinery::pkg::apis::meta::v1::ObjectMeta,
     };
-    use kube::{Resource, core::NamespaceResourceScope};
+    use kube::{Resource, core::NamespaceResourceScope, runtime::predicates};
 
-    use super::*;
+    use super::{
+        super::{closures::Closures, metrics::Metrics},
+        *,
+    };
 
     fn child(name: &str, version: &str, owner_name: Option<&str>) -> Guarded {
         let owner = owner_name.map(|owner| OwnerReference {
@@ -303,6 +332,24 @@ mod tests {
         ]);
         assert_eq!(names, ["a", "a", "b", "b"]);
         assert!(owned.by("uid of a").is_empty() && owned.by("uid of b").is_empty());
+    }
+
+    #[test]
+    fn a_change_that_does_not_count_wakes_no_owner_and_is_known() {
+        let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
+        let closures = Closures::new("test", &Metrics::for_test());
+        owned.filter(Filter::new(closures, predicates::labels::<ConfigMap>));
+        let list = |version| Shown::All(vec![child("one", version, Some("a"))]);
+        owned.take(list("1"), None, None);
+        assert!(owned.take(list("2"), None, None).is_empty());
+        let put = |version, owner| Shown::Put(child("one", version, Some(owner)));
+        assert!(owned.take(put("3", "a"), None, None).is_empty());
+        let known = &owned.by("uid of a")[0];
+        assert_eq!(known.metadata().resource_version.as_deref(), Some("3"));
+        // Another owner, and a deletion.
+        assert_eq!(owned.take(put("4", "b"), None, None).len(), 2);
+        let gone = Shown::Gone(child("one", "5", Some("b")));
+        assert_eq!(owned.take(gone, None, None).len(), 1);
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl<G> Queue<G> {
         self.waits.wake();
     }
 
-    /// Records that an object is deleted: `gone` is handed out once, and before a reconcile of a later object with this
+    /// Records that an object is deleted: the deletion is handed out once, and before a reconcile of a later object with this
     /// name. The object itself is no longer reconciled.
     pub fn delete(&self, key: &Key, gone: G) {
         let key = Arc::new(key.clone());

@@ -5,7 +5,12 @@ use std::fmt::Debug;
 use kube::{Resource, runtime::reflector::ObjectRef};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{action::Action, rbac::Rule, scope::Scope};
+use super::{
+    action::{Action, Cleanup},
+    context::Context,
+    rbac::Rule,
+    scope::Scope,
+};
 
 /// The implementation of a controller for the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
@@ -22,7 +27,8 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Why a reconcile failed.
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// The name of the controller in logs and events.
+    /// The name of the controller in logs, metrics and events, and in its finalizer and labels. It is unique in the
+    /// operator, and consists of lower-case letters, digits, `-` and `.`: see [`Manager::add`](crate::Manager::add).
     const NAME: &'static str;
 
     /// The field manager of the controller's server-side apply, with at most 128 characters. A controller that replaces
@@ -47,31 +53,34 @@ pub trait Reconciler: Send + Sync + 'static {
     const EVERY_CHANGE: bool = false;
 
     /// Brings the cluster to the desired state of `object`. It runs after each start and each change,
-    /// so it must be idempotent. It does not run for an object that is being deleted.
+    /// so it must be idempotent. It does not run for an object that is being deleted. After an error, it runs again with
+    /// growing delays, until it succeeds.
     fn reconcile(
         &self,
         object: &Self::Object,
+        context: &Context,
     ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
 
     /// Removes things that would remain after the deletion of `object`, such as cloud resources. It runs only with
-    /// `FINALIZER`, and is retried until it succeeds. Until then, the object stays.
-    ///
-    /// Return [`Action::requeue`] if the cleanup is not finished: it runs again after that time. For example, the
-    /// deletion of a cloud resource may take minutes, which is not an error. Return [`Action::await_change`] to let the
-    /// object be deleted.
+    /// `FINALIZER`, and is retried until it succeeds. The object stays until it returns [`Cleanup::Done`].
     fn cleanup(
         &self,
         object: &Self::Object,
-    ) -> impl Future<Output = Result<Action, Self::Error>> + Send {
-        let _ = object;
-        async { Ok(Action::await_change()) }
+        context: &Context,
+    ) -> impl Future<Output = Result<Cleanup, Self::Error>> + Send {
+        let _ = (object, context);
+        async { Ok(Cleanup::Done) }
     }
 
     /// Runs after the deletion of an object, whose uid is in `object.extra`. Another object with the same name may exist
     /// already; `reconcile` does not run for that object at the same time. This method does not run for deletions while
     /// the operator is down: cleanup that must happen needs `FINALIZER`, or an owner reference.
-    fn gone(&self, object: &ObjectRef<Self::Object>) -> impl Future<Output = ()> + Send {
-        let _ = object;
+    fn deleted(
+        &self,
+        object: &ObjectRef<Self::Object>,
+        context: &Context,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = (object, context);
         async {}
     }
 }

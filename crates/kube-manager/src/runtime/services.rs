@@ -4,7 +4,7 @@ use std::any::TypeId;
 
 use kube::Client;
 
-use super::{health::Health, host::Host, leader::Leadership, metrics::Metrics};
+use super::{events::EventQueue, health::Health, host::Host, leader::Leadership, metrics::Metrics};
 
 /// What a manager gives to each of its controllers and tasks.
 #[derive(Clone)]
@@ -18,4 +18,5 @@ pub struct Services {
     pub leadership: Leadership,
     pub health: Health,
     pub metrics: Metrics,
+    pub events: EventQueue,
 }

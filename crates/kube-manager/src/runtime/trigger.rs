@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 
 use super::{
     informer::{Follow, Wake},
-    watch::key_of,
+    reference::key_in_call,
+    scope::Scope,
 };
 
 /// Requeues objects of kind `K` from any code of the program.
@@ -21,7 +22,7 @@ use super::{
 /// # use kube::runtime::reflector::ObjectRef;
 /// # use kube_manager::{Builder, Trigger};
 /// fn declare(builder: &mut Builder<ConfigMap>, trigger: &Trigger<ConfigMap>) {
-///     builder.listens(trigger);
+///     builder.reconcile_on(trigger);
 /// }
 ///
 /// async fn every_hour(trigger: Trigger<ConfigMap>) {
@@ -61,7 +62,7 @@ use super::{
 ///     Router::new().route("/changed/{namespace}/{name}", changed).with_state(trigger)
 /// }
 ///
-/// /// The controller gets a clone of the same trigger, for [`Builder::listens`](crate::Builder::listens).
+/// /// The controller gets a clone of the same trigger, for [`Builder::reconcile_on`](crate::Builder::reconcile_on).
 /// fn serve_callbacks(manager: &mut Manager, trigger: Trigger<ConfigMap>) {
 ///     manager.add_task("callbacks", Replicas::Leader, |task| async move {
 ///         let listener = tokio::net::TcpListener::bind("[::]:9090").await?;
@@ -108,11 +109,15 @@ impl<K> Default for Trigger<K> {
     }
 }
 
-impl<K: Resource<DynamicType = ()> + 'static> Trigger<K> {
-    /// Requeues an object. An object that does not exist is ignored.
+impl<K: Resource<DynamicType = (), Scope: Scope> + 'static> Trigger<K> {
+    /// Requeues an object. An object that does not exist is ignored. A reference without a namespace means the namespace
+    /// of the object of the current [call](crate::Reconciler); outside of a call, it is an error in the log.
     pub fn reconcile(&self, object: &ObjectRef<K>) {
+        let Some(key) = key_in_call(object, K::Scope::NAMESPACED) else {
+            return;
+        };
         let controllers = self.controllers.lock();
-        controllers.iter().for_each(|wake| wake(key_of(object)));
+        controllers.iter().for_each(|wake| wake(key.clone()));
     }
 
     pub(super) fn follow(&self) -> Follow {

@@ -22,11 +22,11 @@ use kube::{
     core::ObjectMeta,
     runtime::{
         WatchStreamExt,
-        reflector::{Lookup, ObjectRef},
         utils::{Backoff, ResetTimerBackoff},
         watcher::{self, Event, ExponentialBackoff, watcher},
     },
 };
+use parking_lot::Mutex;
 use tokio::sync::SetOnce;
 
 use super::{
@@ -56,11 +56,6 @@ pub fn key(object: &ObjectMeta) -> Key {
     (object.namespace.clone(), name.cloned().unwrap_or_default())
 }
 
-/// The key of the object that `reference` names.
-pub fn key_of<K: Lookup>(reference: &ObjectRef<K>) -> Key {
-    (reference.namespace.clone(), reference.name.clone())
-}
-
 /// An event of a watch, with a whole list as one event.
 pub enum Shown {
     /// All objects: at the start, and after an interruption.
@@ -84,12 +79,66 @@ pub struct Watcher {
     pub rules: &'static [Rule],
     /// Whether the controller needs to know which status fields it owns.
     pub keeps_status_fields: bool,
+    /// Whether the controller also works without the watch.
+    pub is_optional: bool,
 }
 
 impl Watcher {
     /// The field manager of the controller's requests: at most 128 characters.
     pub fn field_manager(&self) -> String {
         self.field_manager.chars().take(128).collect()
+    }
+}
+
+/// How far a watch is.
+#[derive(Default)]
+pub struct State {
+    /// Set once the watch has begun.
+    begun: SetOnce<()>,
+    /// Set once the watch has begun, or once the API server has answered that the kind or the permission is missing.
+    answered: SetOnce<()>,
+    is_available: AtomicBool,
+    /// Called each time the watch begins after the kind or the permission was missing.
+    hooks: Mutex<Vec<Hook>>,
+}
+
+type Hook = Box<dyn Fn() + Send + Sync>;
+
+impl State {
+    /// Waits until a reconcile of a controller can begin: until the watch has begun, or, for an optional watch, until the
+    /// API server has answered.
+    pub async fn wait(&self, is_optional: bool) {
+        let step = if is_optional {
+            &self.answered
+        } else {
+            &self.begun
+        };
+        step.wait().await;
+    }
+
+    /// Whether the watch has begun, and the kind and the permission have not been missing since then.
+    pub fn is_available(&self) -> bool {
+        self.is_available.load(Ordering::Relaxed)
+    }
+
+    /// Calls `hook` each time the kind becomes available.
+    pub fn when_available(&self, hook: Hook) {
+        self.hooks.lock().push(hook);
+    }
+
+    fn begin(&self) {
+        let was_available = self.is_available.swap(true, Ordering::Relaxed);
+        let _ = self.answered.set(());
+        let _ = self.begun.set(());
+        if !was_available {
+            self.hooks.lock().iter().for_each(|hook| hook());
+        }
+    }
+
+    /// The kind or the permission is missing. Returns whether that is new.
+    fn miss(&self) -> bool {
+        let was_available = self.is_available.swap(false, Ordering::Relaxed);
+        self.answered.set(()).is_ok() || was_available
     }
 }
 
@@ -143,20 +192,20 @@ pub fn resource(kind: &ApiResource) -> String {
     resource.trim_end_matches('.').to_owned()
 }
 
-/// The events of all objects of `kind` in `extent`, until the manager stops. Sets `synced` after the first list, once
+/// The events of all objects of `kind` in `extent`, until the manager stops. Sets `state` after the first list, once
 /// the watch has begun. Errors and readiness are reported for each of `watchers`.
 pub fn watch(
     services: &Services,
     kind: &Kind,
     extent: &Extent,
     watchers: Vec<Watcher>,
-    synced: Arc<SetOnce<()>>,
+    state: Arc<State>,
 ) -> impl Stream<Item = Event<Guarded>> + use<> {
     let (resource, what) = (resource(&kind.resource), describe(kind, extent));
     let namespace = extent.namespace.clone();
     let check = move |watcher: &Watcher| format!("{} on {what}", watcher.controller);
     let (health, metrics) = (services.health.clone(), services.metrics.clone());
-    for watcher in &watchers {
+    for watcher in watchers.iter().filter(|watcher| !watcher.is_optional) {
         health.waits(&check(watcher), "waits for the list");
     }
 
@@ -165,17 +214,19 @@ pub fn watch(
     let begun = {
         let (health, check, is_in_sync) = (health.clone(), check.clone(), is_in_sync.clone());
         let (resource, namespace) = (resource.clone(), namespace.clone());
-        let watchers = watchers.clone();
+        let (watchers, state) = (watchers.clone(), state.clone());
         move || {
             let was_in_sync = is_in_sync.swap(true, Ordering::Relaxed);
             for watcher in &watchers {
-                health.ready(&check(watcher), "in sync");
+                if !watcher.is_optional {
+                    health.ready(&check(watcher), "in sync");
+                }
                 if !was_in_sync {
                     let controller = watcher.controller;
                     tracing::info!(controller, resource, namespace, "in sync");
                 }
             }
-            let _ = synced.set(());
+            state.begin();
         }
     };
     let keep: Vec<_> = watchers
@@ -208,16 +259,30 @@ pub fn watch(
             }
             is_in_sync.store(false, Ordering::Relaxed);
             let (reason, says) = (diagnosis::reason(error), failure::message(error));
+            let is_missing =
+                !is_interruption(error) && matches!(reason, "forbidden" | "not_found");
+            let is_news = is_missing && state.miss();
             for watcher in &watchers {
                 let Watcher {
-                    controller, rules, ..
+                    controller,
+                    rules,
+                    is_optional,
+                    ..
                 } = *watcher;
+                if is_optional && is_missing {
+                    if is_news {
+                        let error = &says;
+                        let says = "cannot watch this optional kind, waiting for it";
+                        tracing::info!(controller, resource, namespace, %error, "{says}");
+                    }
+                    continue;
+                }
                 let errors = metrics
                     .watch_errors
                     .with_label_values(&[controller, reason]);
                 errors.inc();
                 let hint = diagnosis::hint(error, rules);
-                if !is_interruption(error) {
+                if !is_interruption(error) && !is_optional {
                     let says = hint.as_ref().unwrap_or(&says);
                     health.waits(&check(watcher), says.as_str());
                 }
@@ -321,9 +386,11 @@ mod tests {
         io::{Read, Write},
         net::TcpListener,
         pin::pin,
+        sync::atomic::AtomicUsize,
         thread,
     };
 
+    use futures::FutureExt;
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{Api, Config, api::WatchParams};
 
@@ -410,5 +477,28 @@ mod tests {
         assert!(next() < 3 * PAUSE.start);
         let last = (0..10).map(|_| next()).last();
         assert!(last >= Some(PAUSE.end / 2), "{last:?}");
+    }
+
+    #[tokio::test]
+    async fn an_optional_watch_is_waited_for_until_the_api_server_has_answered() {
+        let (state, begun) = (State::default(), Arc::<AtomicUsize>::default());
+        let counted = begun.clone();
+        state.when_available(Box::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }));
+        assert!(state.wait(true).now_or_never().is_none());
+        assert!(state.miss() && !state.miss());
+        state.wait(true).await;
+        assert!(state.wait(false).now_or_never().is_none());
+
+        state.begin();
+        state.begin();
+        state.wait(false).await;
+        assert!(state.is_available());
+        assert_eq!(begun.load(Ordering::Relaxed), 1);
+
+        assert!(state.miss() && !state.is_available());
+        state.begin();
+        assert_eq!(begun.load(Ordering::Relaxed), 2);
     }
 }

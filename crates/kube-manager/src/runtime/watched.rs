@@ -11,18 +11,19 @@ use std::{
 use kube::{
     Resource,
     api::ApiResource,
-    runtime::{reflector::ObjectRef, watcher::Event},
+    runtime::{Predicate, reflector::ObjectRef, watcher::Event},
 };
 use parking_lot::Mutex;
 
 use super::{
-    closures::Closures,
+    closures::{Closures, Filter},
     informer::{Follow, Informers, Take, some_or_all},
     object::{AnyObject, Guarded, typed, typed_ref},
     owned::refers_to,
-    scope::{Kind, Watchable},
+    reference::{key_from, key_in_call},
+    scope::{Kind, Scope, Watchable},
     tie::controlled_by,
-    watch::{Key, Selector, Shown, Watcher, is_in, key, key_of},
+    watch::{Key, Selector, Shown, State, Watcher, is_in, key},
 };
 
 /// Starts to observe the controller's own kind in a namespace, or in all namespaces. The returned observer is called
@@ -74,28 +75,42 @@ impl Declared {
         }));
     }
 
-    /// Follows a watch of other objects, and requeues the objects that `woken` names for a changed object.
-    fn follow(&mut self, watch: Watch, cache: Cache, woken: Woken) {
+    /// Follows a watch of other objects, and requeues the objects that `woken` names for a changed object. `states`
+    /// gets the states of the watches.
+    fn follow(&mut self, watch: Watch, cache: Cache, states: States, woken: Woken) {
         let Watch {
             kind,
             watcher,
             selector,
             namespaces: own,
+            filter,
         } = watch;
+        let woken = Arc::new(woken);
+        let (kept, named) = (cache.clone(), woken.clone());
         let take: Take = Arc::new(move |shown: Shown, namespace: Option<&String>| {
-            let changed = cache.take(shown, namespace);
-            let keys: HashSet<Key> = changed.iter().flat_map(&woken).collect();
+            let changed = cache.take(shown, namespace, filter.as_ref());
+            let keys: HashSet<Key> = changed.iter().flat_map(&named.by_change).collect();
             Vec::from_iter(keys)
         });
         self.follows.push(Box::new(
             move |informers: &mut Informers, namespaces, wake| {
-                let Some(own) = own else {
-                    return informers.follow(watcher, &kind, (namespaces, &selector), &take, wake);
-                };
-                let own = some_or_all(own);
+                let of_controller = own.is_none();
+                let own = own.map_or_else(|| namespaces.to_vec(), some_or_all);
                 let mut synced = informers.follow(watcher, &kind, (&own, &selector), &take, wake);
-                // The namespaces of this watch may differ from those of the controller, so all objects wait for it.
-                synced.iter_mut().for_each(|synced| synced.namespace = None);
+                for watch in &mut synced {
+                    if !of_controller {
+                        // The namespaces of this watch may differ from those of the controller, so all objects wait for
+                        // it.
+                        watch.namespace = None;
+                    }
+                    states.lock().push(watch.state.clone());
+                    if watcher.is_optional {
+                        let (kept, woken, wake) = (kept.clone(), woken.clone(), wake.clone());
+                        watch.state.when_available(Box::new(move || {
+                            woken.all(&kept).into_iter().for_each(|key| wake(key));
+                        }));
+                    }
+                }
                 synced
             },
         ));
@@ -106,7 +121,31 @@ impl Declared {
 type Refer = Arc<dyn Fn(&Guarded) -> HashSet<Key> + Send + Sync>;
 
 /// Names the objects to requeue for a changed object.
-type Woken = Box<dyn Fn(&AnyObject) -> Vec<Key> + Send + Sync>;
+type ByChange = Box<dyn Fn(&AnyObject) -> Vec<Key> + Send + Sync>;
+
+/// The objects to requeue.
+struct Woken {
+    by_change: ByChange,
+    /// The references of the objects of the controller, if they have some.
+    references: Option<Arc<Mutex<References>>>,
+}
+
+impl Woken {
+    /// The objects to requeue for a change of any object in `cache`, and those that refer to an object that may not exist.
+    fn all(&self, cache: &Cache) -> HashSet<Key> {
+        let mut keys = HashSet::new();
+        for object in cache.all() {
+            keys.extend((self.by_change)(&object));
+        }
+        if let Some(references) = &self.references {
+            keys.extend(references.lock().from.keys().cloned());
+        }
+        keys
+    }
+}
+
+/// The states of the watches of a kind: one for each namespace.
+type States = Arc<Mutex<Vec<Arc<State>>>>;
 
 /// A watch of other objects.
 struct Watch {
@@ -115,6 +154,8 @@ struct Watch {
     selector: Selector,
     /// `None` for the namespaces of the controller.
     namespaces: Option<Vec<String>>,
+    /// Tells which changes requeue objects; without it, all do.
+    filter: Option<Filter>,
 }
 
 /// A watch of the kind `S` for a controller of `K`. One of the methods must be called to choose the objects that a
@@ -128,7 +169,7 @@ pub struct Watches<'a, K, S> {
 
 impl<'a, K, S> Watches<'a, K, S>
 where
-    K: Resource<DynamicType = ()> + Send + Sync + 'static,
+    K: Resource<DynamicType = (), Scope: Scope> + Send + Sync + 'static,
     S: Watchable,
 {
     pub(super) fn new(declared: &'a mut Declared, kind: Kind, watcher: Watcher) -> Self {
@@ -139,6 +180,7 @@ where
                 watcher,
                 selector: Selector::default(),
                 namespaces: None,
+                filter: None,
             },
             types: PhantomData,
         }
@@ -156,40 +198,74 @@ where
         self
     }
 
+    /// Requeues objects only for those changes of an object that affect the value of `predicate`, for its creation, its
+    /// deletion and the beginning of its deletion. Without a predicate, each change counts. kube has
+    /// [predicates](kube::runtime::predicates), which combine. The objects that [`Watched`] returns are the newest ones
+    /// in any case.
+    pub fn predicate(mut self, predicate: impl Predicate<S> + Send + Sync + 'static) -> Self {
+        self.watch.filter = Some(Filter::new(self.declared.closures.clone(), predicate));
+        self
+    }
+
+    /// Reconciles objects although the kind, or the permission to watch it, is missing: for example, a kind of another
+    /// project that is not always installed. [`Watched::is_available`] says whether the watch works. Once it begins, the
+    /// objects that refer to the kind are requeued. Without this setting, no object is reconciled before the watch has
+    /// begun.
+    ///
+    /// The first reconcile waits until the API server has answered, so it does not take an installed kind for missing.
+    pub fn optional(mut self) -> Self {
+        self.watch.watcher.is_optional = true;
+        self
+    }
+
     /// Requeues the objects of the controller that refer to a changed object. `references` returns the references of an
-    /// object of the controller. The other object need not exist yet: its creation and its deletion also requeue the
-    /// objects that refer to it.
+    /// object of the controller. A reference without a namespace means the namespace of that object. The other object need
+    /// not exist yet: its creation and its deletion also requeue the objects that refer to it.
     pub fn referenced_by(
         self,
         references: impl Fn(&K) -> Vec<ObjectRef<S>> + Send + Sync + 'static,
     ) -> Watched<S> {
         let index = Arc::new(Mutex::new(References::default()));
-        let closures = self.declared.closures.clone();
+        let (closures, is_namespaced) =
+            (self.declared.closures.clone(), self.watch.kind.namespaced);
         let to: Refer = Arc::new(move |object: &Guarded| {
             // An object that does not fit its type refers to nothing.
             let Some(object) = object.0.as_deref().ok().and_then(typed_ref::<K>) else {
                 return HashSet::new();
             };
             let named = closures.call("references", &key(object.meta()), || references(object));
-            named.iter().flatten().map(key_of).collect()
+            let namespace = object.meta().namespace.as_ref();
+            let named = named.iter().flatten();
+            named
+                .filter_map(|reference| key_from(namespace, reference, is_namespaced))
+                .collect()
         });
         self.declared.refer(&index, to);
-        self.follow(Box::new(move |to| index.lock().to(&key(to.metadata()))))
+        let referring = index.clone();
+        self.follow(Woken {
+            by_change: Box::new(move |to| referring.lock().to(&key(to.metadata()))),
+            references: Some(index),
+        })
     }
 
     /// Requeues the objects that `map` names for a changed object, which may have been deleted. `map` is called for the
-    /// object before and after the change, so an object that is no longer named is requeued, too.
+    /// object before and after the change, so an object that is no longer named is requeued, too. A reference without a
+    /// namespace means the namespace of the changed object.
     pub fn requeues(
         self,
         map: impl Fn(&S) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
     ) -> Watched<S> {
         let closures = self.declared.closures.clone();
-        self.follow(Box::new(move |object| {
+        self.follow_changes(Box::new(move |object| {
             let Some(object) = typed_ref::<S>(&**object) else {
                 return Vec::new();
             };
             let named = closures.call("map", &key(object.meta()), || map(object));
-            named.iter().flatten().map(key_of).collect()
+            let namespace = object.meta().namespace.as_ref();
+            let named = named.iter().flatten();
+            named
+                .filter_map(|reference| key_from(namespace, reference, K::Scope::NAMESPACED))
+                .collect()
         }))
     }
 
@@ -198,7 +274,7 @@ where
     /// program creates, or if their metadata is enough.
     pub fn requeues_owner(self) -> Watched<S> {
         let kind = ApiResource::erase::<K>(&());
-        self.follow(Box::new(move |object| {
+        self.follow_changes(Box::new(move |object| {
             let metadata = object.metadata();
             let owner = controlled_by(metadata).filter(|owner| refers_to(owner, &kind));
             Vec::from_iter(owner.map(|owner| (metadata.namespace.clone(), owner.name)))
@@ -215,44 +291,54 @@ where
 
     /// Requeues nothing. The objects are only read.
     pub fn reads(self) -> Watched<S> {
-        self.follow(Box::new(|_| Vec::new()))
+        self.follow_changes(Box::new(|_| Vec::new()))
+    }
+
+    fn follow_changes(self, by_change: ByChange) -> Watched<S> {
+        let references = None;
+        self.follow(Woken {
+            by_change,
+            references,
+        })
     }
 
     fn follow(self, woken: Woken) -> Watched<S> {
-        let watched = Watched::default();
-        self.declared
-            .follow(self.watch, watched.cache.clone(), woken);
+        let watched = Watched {
+            cache: Cache::default(),
+            states: States::default(),
+            is_namespaced: self.watch.kind.namespaced,
+            kind: PhantomData,
+        };
+        let (cache, states) = (watched.cache.clone(), watched.states.clone());
+        self.declared.follow(self.watch, cache, states, woken);
         watched
     }
 }
 
 /// The objects of a watched kind, as the watch has delivered them. Reading them sends no request.
 ///
-/// The first reconcile waits until the watch has begun.
+/// The first reconcile waits until the watch has begun, unless the watch is [optional](Watches::optional).
+///
+/// A reference without a namespace means the namespace of the object of the current [call](crate::Reconciler). Outside of
+/// a call, and for a cluster-scoped object, it is an error in the log, unless `S` is cluster-scoped.
 #[derive(Clone)]
 pub struct Watched<S> {
     cache: Cache,
+    states: States,
+    is_namespaced: bool,
     kind: PhantomData<fn() -> S>,
-}
-
-impl<S> Default for Watched<S> {
-    fn default() -> Self {
-        Self {
-            cache: Cache::default(),
-            kind: PhantomData,
-        }
-    }
 }
 
 impl<S: Watchable> Watched<S> {
     /// The object of this name, if it exists and matches the selector of the watch.
     pub fn get(&self, object: &ObjectRef<S>) -> Option<Arc<S>> {
-        let found = self.cache.0.lock().get(&key_of(object)).cloned();
+        let key = key_in_call(object, self.is_namespaced)?;
+        let found = self.cache.0.lock().get(&key).cloned();
         typed(found?)
     }
 
     /// The objects that `objects` names, as far as they exist and match the selector of the watch.
-    pub fn find(&self, objects: &[ObjectRef<S>]) -> Vec<Arc<S>> {
+    pub fn get_all(&self, objects: &[ObjectRef<S>]) -> Vec<Arc<S>> {
         objects
             .iter()
             .filter_map(|object| self.get(object))
@@ -264,6 +350,13 @@ impl<S: Watchable> Watched<S> {
         let all = self.cache.0.lock();
         all.values().cloned().filter_map(typed).collect()
     }
+
+    /// Whether the watch works: the API server has the kind, and the operator has the permission. This can be false only
+    /// for an [optional](Watches::optional) watch, and after the kind or the permission was removed.
+    pub fn is_available(&self) -> bool {
+        let states = self.states.lock();
+        !states.is_empty() && states.iter().all(|state| state.is_available())
+    }
 }
 
 /// The objects of a watch that fit their type.
@@ -271,18 +364,33 @@ impl<S: Watchable> Watched<S> {
 struct Cache(Arc<Mutex<HashMap<Key, AnyObject>>>);
 
 impl Cache {
+    /// All objects.
+    fn all(&self) -> Vec<AnyObject> {
+        self.0.lock().values().cloned().collect()
+    }
+
     /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns each object that changed, before and
-    /// after the change.
-    fn take(&self, shown: Shown, namespace: Option<&String>) -> Vec<AnyObject> {
+    /// after the change, unless the change does not count for `filter`.
+    fn take(
+        &self,
+        shown: Shown,
+        namespace: Option<&String>,
+        filter: Option<&Filter>,
+    ) -> Vec<AnyObject> {
         match shown {
-            Shown::All(objects) => self.replace(objects, namespace),
-            Shown::Put(object) => self.put(object),
+            Shown::All(objects) => self.replace(objects, namespace, filter),
+            Shown::Put(object) => self.put(object, filter),
             Shown::Gone(object) => Vec::from_iter(self.0.lock().remove(&key(object.metadata()))),
         }
     }
 
     /// Replaces the objects in `namespace`, or in all namespaces, with the objects of a new list.
-    fn replace(&self, list: Vec<Guarded>, namespace: Option<&String>) -> Vec<AnyObject> {
+    fn replace(
+        &self,
+        list: Vec<Guarded>,
+        namespace: Option<&String>,
+        filter: Option<&Filter>,
+    ) -> Vec<AnyObject> {
         let listed: HashSet<_> = list.iter().map(|object| key(object.metadata())).collect();
         let mut changed = Vec::new();
         self.0.lock().retain(|key, object| {
@@ -296,20 +404,25 @@ impl Cache {
             if known
                 .is_none_or(|known| known.metadata().resource_version != metadata.resource_version)
             {
-                changed.extend(self.put(object));
+                changed.extend(self.put(object, filter));
             }
         }
         changed
     }
 
     /// Adds a new or changed object. An object that does not fit its type counts as deleted.
-    fn put(&self, object: Guarded) -> Vec<AnyObject> {
+    fn put(&self, object: Guarded, filter: Option<&Filter>) -> Vec<AnyObject> {
         let key = key(object.metadata());
         let now = object.0.ok();
         let before = match &now {
             Some(object) => self.0.lock().insert(key, object.clone()),
             None => self.0.lock().remove(&key),
         };
+        if let (Some(filter), Some(before), Some(now)) = (filter, &before, &now)
+            && !filter.counts(&**before, &**now)
+        {
+            return Vec::new();
+        }
         before.into_iter().chain(now).collect()
     }
 }
@@ -363,8 +476,9 @@ impl References {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::Secret;
+    use kube::runtime::predicates;
 
-    use super::*;
+    use super::{super::metrics::Metrics, *};
 
     fn secret(version: &str, of: &str) -> Guarded {
         let mut secret = Secret::default();
@@ -382,8 +496,8 @@ mod tests {
         ];
         for change in changes {
             let watched = Cache::default();
-            watched.take(Shown::All(vec![secret("1", "a")]), None);
-            let changed = watched.take(change, None);
+            watched.take(Shown::All(vec![secret("1", "a")]), None, None);
+            let changed = watched.take(change, None, None);
             let named: Vec<_> = changed
                 .iter()
                 .map(|secret| secret.metadata().labels.as_ref().expect("labels")["for"].as_str())
@@ -393,15 +507,31 @@ mod tests {
     }
 
     #[test]
+    fn a_change_that_does_not_count_is_known_and_requeues_nothing() {
+        let closures = Closures::new("test", &Metrics::for_test());
+        let filter = Filter::new(closures, predicates::labels::<Secret>);
+        let watched = Cache::default();
+        watched.take(Shown::All(vec![secret("1", "a")]), None, Some(&filter));
+        for (shown, changed) in [
+            (Shown::Put(secret("2", "a")), 0),
+            (Shown::All(vec![secret("3", "a")]), 0),
+            (Shown::Put(secret("4", "b")), 2),
+            (Shown::Gone(secret("5", "b")), 1),
+        ] {
+            assert_eq!(watched.take(shown, None, Some(&filter)).len(), changed);
+        }
+    }
+
+    #[test]
     fn an_object_that_is_listed_again_has_not_changed() {
         let watched = Cache::default();
-        watched.take(Shown::All(vec![secret("1", "a")]), None);
+        watched.take(Shown::All(vec![secret("1", "a")]), None, None);
         assert!(
             watched
-                .take(Shown::All(vec![secret("1", "a")]), None)
+                .take(Shown::All(vec![secret("1", "a")]), None, None)
                 .is_empty()
         );
-        let gone = watched.take(Shown::All(Vec::new()), None);
+        let gone = watched.take(Shown::All(Vec::new()), None, None);
         assert_eq!(gone.len(), 1);
     }
 }

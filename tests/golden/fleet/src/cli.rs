@@ -32,6 +32,12 @@ pub enum Command {
         #[arg(long, default_value = ".")]
         out: PathBuf,
     },
+    /// Write the reference of the API
+    ApiDocs {
+        /// File in Markdown
+        #[arg(long, default_value = "docs/api.md")]
+        out: PathBuf,
+    },
 }
 
 /// Settings of the log.

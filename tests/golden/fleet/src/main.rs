@@ -35,6 +35,7 @@ async fn main() -> anyhow::Result<()> {
             let written = manager.write_manifests(&out);
             written.map_err(|error| anyhow!("{error:#}"))
         }
+        Some(Command::ApiDocs { out }) => manager.write_api_docs(&out),
         None => {
             cli.log.init();
             let ended = manager.run(cli.manager).await;

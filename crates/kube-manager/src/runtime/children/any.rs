@@ -15,14 +15,15 @@ use kube::{
         ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
     },
     core::ObjectMeta,
-    runtime::events::EventType,
+    runtime::{Predicate, events::EventType},
 };
 use serde_json::{Value, json};
 
 use super::error::Error;
 use crate::runtime::{
+    access::{Access, digest},
     child::{AnyChild, Desired, Recreate, Unfit},
-    context::{Context, digest},
+    closures::Filter,
     immutable,
     informer::{Follow, Take, some_or_all},
     object::{AnyObject, Object, Raw, Write, identity},
@@ -43,7 +44,7 @@ const TRIES: u8 = 5;
 /// The children of one kind that the objects of one kind own.
 #[derive(Clone)]
 pub struct AnyChildren {
-    context: Context,
+    access: Access,
     kind: Kind,
     /// The kind of the owners.
     owners: ApiResource,
@@ -70,14 +71,14 @@ enum Claim {
 impl AnyChildren {
     /// `write` writes a child as JSON. `names` is empty for all names.
     pub fn new(
-        context: Context,
+        access: Access,
         kind: Kind,
         owners: ApiResource,
         write: Write,
         names: Vec<String>,
     ) -> Self {
         Self {
-            context,
+            access,
             kind,
             owned: Arc::new(Owned::new(owners.clone())),
             owners,
@@ -93,18 +94,21 @@ impl AnyChildren {
         Self { tie, ..self }
     }
 
+    /// See [`Children::predicate`](super::Children::predicate).
+    pub fn filter<C: Object>(&self, predicate: impl Predicate<C> + Send + Sync + 'static) {
+        let closures = self.access.closures.clone();
+        self.owned.filter(Filter::new(closures, predicate));
+    }
+
     /// The watches that follow the children: one for each name, or one for all names.
     pub fn follows(&self) -> Vec<Follow> {
         let mut follows: Vec<Follow> = Vec::new();
         for name in some_or_all(self.names.to_vec()) {
-            let (kind, owned, watcher) = (
-                self.kind.clone(),
-                self.owned.clone(),
-                self.context.watcher(),
-            );
+            let (kind, owned, watcher) =
+                (self.kind.clone(), self.owned.clone(), self.access.watcher());
             let fields = name.as_ref().map(|name| format!("metadata.name={name}"));
             let selector = Selector {
-                labels: format!("{LABEL}={}", self.context.operator),
+                labels: format!("{LABEL}={}", self.access.operator),
                 fields: fields.unwrap_or_default(),
             };
             let take: Take =
@@ -157,7 +161,7 @@ impl AnyChildren {
 
     /// The label of the children that this controller has created.
     fn mark(&self) -> String {
-        format!("{}/applied", self.context.name())
+        format!("{}/applied", self.access.name())
     }
 
     /// See [`Children::apply_one`](super::Children::apply_one).
@@ -209,7 +213,7 @@ impl AnyChildren {
     /// Creates a child that is not known.
     async fn create(&self, owner: &ObjectMeta, child: &AnyChild) -> Result<AnyObject, Error> {
         let desired = self.desired(owner, child, None)?;
-        let (metadata, params) = (&desired.metadata, self.context.post_params());
+        let (metadata, params) = (&desired.metadata, self.access.post_params());
         let object = Raw::of(&desired.object);
         let object = object.map_err(|source| self.failed("create", metadata, source))?;
         for _ in 0..TRIES {
@@ -252,7 +256,7 @@ impl AnyChildren {
             let error = Error::NotOwned(self.describe(&child.metadata));
             let regarding = identity(owner).object_ref(&self.owners);
             let event = (EventType::Warning, "NotOwned", error.to_string());
-            self.context.record(regarding, event).await;
+            self.access.record(regarding, event);
             return Err(error);
         }
         let metadata = live.metadata();
@@ -287,7 +291,7 @@ impl AnyChildren {
     async fn label(&self, owner: &ObjectMeta, live: AnyObject) -> Result<Option<AnyObject>, Error> {
         let metadata = live.metadata();
         let mut change = json!({});
-        let operator = self.context.operator;
+        let operator = self.access.operator;
         if label(metadata, LABEL) != Some(operator) {
             change["labels"] = json!({LABEL: operator});
         }
@@ -303,7 +307,7 @@ impl AnyChildren {
         change["resourceVersion"] = json!(metadata.resource_version);
         let patch = json!({ "metadata": change });
         let params = PatchParams {
-            field_manager: Some(self.context.field_manager()),
+            field_manager: Some(self.access.field_manager()),
             ..PatchParams::default()
         };
         let patched = self.patch(metadata, &params, &Patch::Merge(patch)).await?;
@@ -425,7 +429,7 @@ impl AnyChildren {
         let mut applied = desired.object.clone();
         applied["metadata"]["uid"] = json!(live.uid);
         applied["metadata"]["resourceVersion"] = json!(version);
-        let params = PatchParams::apply(&self.context.field_manager()).force();
+        let params = PatchParams::apply(&self.access.field_manager()).force();
         self.kind
             .object(api.patch(&name, &params, &Patch::Apply(applied)).await)
     }
@@ -438,7 +442,7 @@ impl AnyChildren {
         api: &Api<Raw>,
         live: &ObjectMeta,
     ) -> kube::Result<Option<AnyObject>> {
-        let manager = self.context.field_manager();
+        let manager = self.access.field_manager();
         let mut fields = live.managed_fields.clone().unwrap_or_default();
         let Some(updated) = fields
             .iter()
@@ -533,7 +537,7 @@ impl AnyChildren {
         let metadata = json!({"resourceVersion": child.resource_version});
         let patch = Patch::Merge(json!({"metadata": metadata, "spec": patch}));
         let params = PatchParams {
-            field_manager: Some(patch_manager(&self.context.field_manager())),
+            field_manager: Some(patch_manager(&self.access.field_manager())),
             ..PatchParams::default()
         };
         let patched = self.patch(child, &params, &patch).await?;
@@ -598,7 +602,7 @@ impl AnyChildren {
 
     /// Whether the API server has this very `owner`, and no later object with its name.
     async fn is_current(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Result<bool, Error> {
-        let client = self.context.client.clone();
+        let client = self.access.client.clone();
         let api: Api<DynamicObject> = match &owner.namespace {
             Some(home) => Api::namespaced_with(client, home, &self.owners),
             None => Api::all_with(client, &self.owners),
@@ -636,7 +640,7 @@ impl AnyChildren {
         Ok(adorn(
             desired,
             (owner, self.tie),
-            (self.context.operator, mark),
+            (self.access.operator, mark),
         ))
     }
 
@@ -712,7 +716,7 @@ impl AnyChildren {
     }
 
     fn api(&self, child: &ObjectMeta) -> Api<Raw> {
-        let client = self.context.client.clone();
+        let client = self.access.client.clone();
         self.kind.api(client, child.namespace.as_deref())
     }
 }

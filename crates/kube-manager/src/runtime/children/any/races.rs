@@ -251,10 +251,11 @@ fn children(client: Client, index: Arc<Owned>) -> Children<Secret, ConfigMap> {
         field_manager: NAME,
         rules: &[],
         keeps_status_fields: false,
+        is_optional: false,
     };
     let written = Written::new(TypeId::of::<ConfigMap>(), Stores::default());
-    let context = Context::for_test(client, watcher, written);
-    let mut children = Children::new(context, Kind::of::<Secret>(), Vec::new());
+    let access = Access::for_test(client, watcher, written);
+    let mut children = Children::new(access, Kind::of::<Secret>(), Vec::new());
     children.any.owned = index;
     children
 }

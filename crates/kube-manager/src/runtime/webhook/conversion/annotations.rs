@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::change::{Change, Step};
-use crate::runtime::context::digest;
+use crate::runtime::access::digest;
 
 /// The annotations of an object.
 pub type Annotations = Map<String, Value>;

@@ -29,7 +29,7 @@ use super::{
     worker::{MOST_OF_VALUES, Worker},
 };
 use crate::runtime::{
-    context::digest,
+    access::digest,
     webhook::{
         endpoint::Failure,
         review,

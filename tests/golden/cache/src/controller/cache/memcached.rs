@@ -44,7 +44,6 @@ pub struct Controller {
     deployments: Children<Deployment, Memcached>,
     // End of the kinds.
     image: String,
-    context: Context,
 }
 
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
@@ -71,25 +70,23 @@ impl Reconciler for Controller {
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
-    async fn reconcile(&self, object: &Memcached) -> Result<Action, Error> {
+    async fn reconcile(&self, object: &Memcached, context: &Context) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
-        let written = self.context.write_status(object, &status).await;
+        let written = context.write_status(object, &status).await;
         let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
-        if written.map_err(Error::WriteStatus)? && ready {
+        if written.map_err(Error::WriteStatus)?.is_some() && ready {
             let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
         }
         applied?;
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<Memcached>) {
+    async fn deleted(&self, object: &ObjectRef<Memcached>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }
@@ -103,7 +100,6 @@ impl Controller {
             // End of the kinds.
             // In a cluster, the manifest of the operator sets the image.
             image: std::env::var(IMAGE_VARIABLE).unwrap_or_else(|_| IMAGE.to_owned()),
-            context: builder.context(),
         }
     }
 

@@ -14,9 +14,7 @@ use kube_manager::{
 use crate::api::air_traffic_control::v9::http_route::*;
 
 /// Brings the cluster to the desired state of each HTTPRoute.
-pub struct Controller {
-    context: Context,
-}
+pub struct Controller;
 
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
@@ -42,38 +40,36 @@ impl Reconciler for Controller {
 
     const FINALIZER: bool = true;
 
-    async fn reconcile(&self, object: &HTTPRoute) -> Result<Action, Error> {
+    async fn reconcile(&self, object: &HTTPRoute, context: &Context) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
 
         let status = observe(object);
-        let written = self.context.write_status(object, &status).await;
-        if written.map_err(Error::WriteStatus)? {
+        let written = context.write_status(object, &status).await;
+        if written.map_err(Error::WriteStatus)?.is_some() {
             let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
         }
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &HTTPRoute) -> Result<Action, Error> {
+    async fn cleanup(
+        &self,
+        object: &HTTPRoute,
+        context: &Context,
+    ) -> Result<kube_manager::Cleanup, Error> {
         // Remove here what `object` would leave behind outside of the cluster. Like the work above,
         // it may be done again.
         let note = "Nothing is left behind";
-        self.context
-            .event(object, EventType::Normal, "CleanedUp", note)
-            .await;
-        Ok(Action::await_change())
+        context.event(object, EventType::Normal, "CleanedUp", note);
+        Ok(kube_manager::Cleanup::Done)
     }
 }
 
 impl Controller {
     /// Declares the kinds that the controller uses.
-    pub fn new(builder: &mut kube_manager::Builder<HTTPRoute>) -> Self {
-        Self {
-            context: builder.context(),
-        }
+    pub fn new(_: &mut kube_manager::Builder<HTTPRoute>) -> Self {
+        Self
     }
 }
 

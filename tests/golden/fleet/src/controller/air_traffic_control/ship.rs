@@ -14,9 +14,7 @@ use kube_manager::{
 use crate::api::air_traffic_control::v1alpha1::ship::*;
 
 /// Brings the cluster to the desired state of each Ship.
-pub struct Controller {
-    context: Context,
-}
+pub struct Controller;
 
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
@@ -38,32 +36,28 @@ impl Reconciler for Controller {
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
-    async fn reconcile(&self, object: &Ship) -> Result<Action, Error> {
+    async fn reconcile(&self, object: &Ship, context: &Context) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
 
         let status = observe(object);
-        let written = self.context.write_status(object, &status).await;
-        if written.map_err(Error::WriteStatus)? {
+        let written = context.write_status(object, &status).await;
+        if written.map_err(Error::WriteStatus)?.is_some() {
             let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
         }
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<Ship>) {
+    async fn deleted(&self, object: &ObjectRef<Ship>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }
 
 impl Controller {
     /// Declares the kinds that the controller uses.
-    pub fn new(builder: &mut kube_manager::Builder<Ship>) -> Self {
-        Self {
-            context: builder.context(),
-        }
+    pub fn new(_: &mut kube_manager::Builder<Ship>) -> Self {
+        Self
     }
 }
 

@@ -6,7 +6,7 @@
 
 use kube::{ResourceExt, api::ObjectMeta, runtime::reflector::ObjectRef};
 use kube_manager::{
-    Action, Children, Reconciler, children,
+    Action, Children, Context, Reconciler, children,
     rbac::{Rule, Verb},
 };
 
@@ -44,10 +44,10 @@ impl Reconciler for Controller {
     // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
-    async fn reconcile(&self, object: &Shelf) -> Result<Action, Self::Error> {
+    async fn reconcile(&self, object: &Shelf, _context: &Context) -> Result<Action, Self::Error> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         let names = referenced_books(object);
-        let found = self.books.find(&names);
+        let found = self.books.get_all(&names);
         tracing::debug!(
             kind = "Book",
             count = found.len(),
@@ -57,7 +57,7 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<Shelf>) {
+    async fn deleted(&self, object: &ObjectRef<Shelf>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }

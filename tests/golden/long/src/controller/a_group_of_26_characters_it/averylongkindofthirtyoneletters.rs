@@ -33,7 +33,6 @@ pub struct Controller {
     // One field for each kind that its objects refer to.
     horizontal_pod_autoscalers: kube_manager::Watched<HorizontalPodAutoscaler>,
     // End of these kinds.
-    context: Context,
 }
 
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
@@ -63,11 +62,15 @@ impl Reconciler for Controller {
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
-    async fn reconcile(&self, object: &Averylongkindofthirtyoneletters) -> Result<Action, Error> {
+    async fn reconcile(
+        &self,
+        object: &Averylongkindofthirtyoneletters,
+        context: &Context,
+    ) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
         let names = referenced_horizontal_pod_autoscalers(object);
-        let found = self.horizontal_pod_autoscalers.find(&names);
+        let found = self.horizontal_pod_autoscalers.get_all(&names);
         tracing::debug!(
             kind = "HorizontalPodAutoscaler",
             count = found.len(),
@@ -76,19 +79,21 @@ impl Reconciler for Controller {
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
-        let written = self.context.write_status(object, &status).await;
+        let written = context.write_status(object, &status).await;
         let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
-        if written.map_err(Error::WriteStatus)? && ready {
+        if written.map_err(Error::WriteStatus)?.is_some() && ready {
             let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
         }
         applied?;
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<Averylongkindofthirtyoneletters>) {
+    async fn deleted(
+        &self,
+        object: &ObjectRef<Averylongkindofthirtyoneletters>,
+        _context: &Context,
+    ) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }
@@ -104,7 +109,6 @@ impl Controller {
             // One field for each kind that its objects refer to.
             horizontal_pod_autoscalers: builder.refers_to(referenced_horizontal_pod_autoscalers),
             // End of these kinds.
-            context: builder.context(),
         }
     }
 
@@ -233,9 +237,9 @@ fn referenced_horizontal_pod_autoscalers(
     object: &Averylongkindofthirtyoneletters,
 ) -> Vec<ObjectRef<HorizontalPodAutoscaler>> {
     // Replace this by the names to which `object` refers.
+    // Without `within`, a name is in the namespace of `object`.
     let horizontal_pod_autoscaler = ObjectRef::new(&object.name_any());
-    let namespace = object.namespace().unwrap_or_default();
-    vec![horizontal_pod_autoscaler.within(&namespace)]
+    vec![horizontal_pod_autoscaler]
 }
 
 /// Computes the status from the observed state. Sends no request, so that it can be tested without

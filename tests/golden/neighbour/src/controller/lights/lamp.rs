@@ -6,7 +6,7 @@
 
 use kube::{ResourceExt, api::ObjectMeta, runtime::reflector::ObjectRef};
 use kube_manager::{
-    Action, Children, Reconciler, children,
+    Action, Children, Context, Reconciler, children,
     rbac::{Rule, Verb},
 };
 
@@ -42,23 +42,27 @@ impl Reconciler for Controller {
     // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
-    async fn reconcile(&self, object: &Lamp) -> Result<Action, Self::Error> {
+    async fn reconcile(&self, object: &Lamp, _context: &Context) -> Result<Action, Self::Error> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         self.apply(object).await?;
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Lamp) -> Result<Action, Self::Error> {
+    async fn cleanup(
+        &self,
+        object: &Lamp,
+        _context: &Context,
+    ) -> Result<kube_manager::Cleanup, Self::Error> {
         // Remove here what `object` would leave behind. Like the work above, it may be done again.
         tracing::info!(
             name = object.name_any(),
             namespace = object.namespace(),
             "is being deleted"
         );
-        Ok(Action::await_change())
+        Ok(kube_manager::Cleanup::Done)
     }
 
-    async fn gone(&self, object: &ObjectRef<Lamp>) {
+    async fn deleted(&self, object: &ObjectRef<Lamp>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }

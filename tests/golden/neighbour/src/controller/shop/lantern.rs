@@ -29,7 +29,6 @@ pub struct Controller {
     // One field for each kind that its objects refer to.
     switches: kube_manager::Watched<Switch>,
     // End of these kinds.
-    context: Context,
 }
 
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
@@ -58,11 +57,11 @@ impl Reconciler for Controller {
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
-    async fn reconcile(&self, object: &Lantern) -> Result<Action, Error> {
+    async fn reconcile(&self, object: &Lantern, context: &Context) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
         let names = referenced_switches(object);
-        let found = self.switches.find(&names);
+        let found = self.switches.get_all(&names);
         tracing::debug!(
             kind = "Switch",
             count = found.len(),
@@ -71,19 +70,17 @@ impl Reconciler for Controller {
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
-        let written = self.context.write_status(object, &status).await;
+        let written = context.write_status(object, &status).await;
         let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
-        if written.map_err(Error::WriteStatus)? && ready {
+        if written.map_err(Error::WriteStatus)?.is_some() && ready {
             let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
         }
         applied?;
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<Lantern>) {
+    async fn deleted(&self, object: &ObjectRef<Lantern>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }
@@ -98,7 +95,6 @@ impl Controller {
             // One field for each kind that its objects refer to.
             switches: builder.refers_to(referenced_switches),
             // End of these kinds.
-            context: builder.context(),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use kube::{ResourceExt, api::ObjectMeta, runtime::reflector::ObjectRef};
 use kube_manager::{
-    Action, Children, Reconciler, children,
+    Action, Children, Context, Reconciler, children,
     rbac::{Rule, Verb},
 };
 
@@ -41,13 +41,13 @@ impl Reconciler for Controller {
     // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
-    async fn reconcile(&self, object: &HTTPBox) -> Result<Action, Self::Error> {
+    async fn reconcile(&self, object: &HTTPBox, _context: &Context) -> Result<Action, Self::Error> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         self.apply(object).await?;
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<HTTPBox>) {
+    async fn deleted(&self, object: &ObjectRef<HTTPBox>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use kube::{ResourceExt, api::ObjectMeta, runtime::reflector::ObjectRef};
 use kube_manager::{
-    Action, Children, Reconciler, children,
+    Action, Children, Context, Reconciler, children,
     rbac::{Rule, Verb},
 };
 
@@ -53,10 +53,14 @@ impl Reconciler for Controller {
     // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
-    async fn reconcile(&self, object: &Deployment) -> Result<Action, Self::Error> {
+    async fn reconcile(
+        &self,
+        object: &Deployment,
+        _context: &Context,
+    ) -> Result<Action, Self::Error> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         let names = referenced_storage_classes(object);
-        let found = self.storage_classes.find(&names);
+        let found = self.storage_classes.get_all(&names);
         tracing::debug!(
             kind = "StorageClass",
             count = found.len(),
@@ -66,17 +70,21 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Deployment) -> Result<Action, Self::Error> {
+    async fn cleanup(
+        &self,
+        object: &Deployment,
+        _context: &Context,
+    ) -> Result<kube_manager::Cleanup, Self::Error> {
         // Remove here what `object` would leave behind. Like the work above, it may be done again.
         tracing::info!(
             name = object.name_any(),
             namespace = object.namespace(),
             "is being deleted"
         );
-        Ok(Action::await_change())
+        Ok(kube_manager::Cleanup::Done)
     }
 
-    async fn gone(&self, object: &ObjectRef<Deployment>) {
+    async fn deleted(&self, object: &ObjectRef<Deployment>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }

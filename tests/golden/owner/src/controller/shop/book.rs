@@ -39,7 +39,6 @@ pub struct Controller {
     press_pages: kube_manager::Watched<PressPage>,
     secrets: kube_manager::Watched<Secret>,
     // End of these kinds.
-    context: Context,
 }
 
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
@@ -74,18 +73,18 @@ impl Reconciler for Controller {
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
-    async fn reconcile(&self, object: &Book) -> Result<Action, Error> {
+    async fn reconcile(&self, object: &Book, context: &Context) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
         let names = referenced_press_pages(object);
-        let found = self.press_pages.find(&names);
+        let found = self.press_pages.get_all(&names);
         tracing::debug!(
             kind = "Page",
             count = found.len(),
             "found the objects that it refers to"
         );
         let names = referenced_secrets(object);
-        let found = self.secrets.find(&names);
+        let found = self.secrets.get_all(&names);
         tracing::debug!(
             kind = "Secret",
             count = found.len(),
@@ -94,19 +93,17 @@ impl Reconciler for Controller {
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
-        let written = self.context.write_status(object, &status).await;
+        let written = context.write_status(object, &status).await;
         let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
-        if written.map_err(Error::WriteStatus)? && ready {
+        if written.map_err(Error::WriteStatus)?.is_some() && ready {
             let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
         }
         applied?;
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<Book>) {
+    async fn deleted(&self, object: &ObjectRef<Book>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }
@@ -125,7 +122,6 @@ impl Controller {
             press_pages: builder.refers_to(referenced_press_pages),
             secrets: builder.refers_to(referenced_secrets),
             // End of these kinds.
-            context: builder.context(),
         }
     }
 
@@ -282,9 +278,9 @@ fn referenced_press_pages(
     object: &Book,
 ) -> Vec<ObjectRef<PressPage>> {
     // Replace this by the names to which `object` refers.
+    // Without `within`, a name is in the namespace of `object`.
     let press_page = ObjectRef::new(&object.name_any());
-    let namespace = object.namespace().unwrap_or_default();
-    vec![press_page.within(&namespace)]
+    vec![press_page]
 }
 
 /// The secrets that `object` refers to. A change of one of them reconciles `object`.
@@ -293,9 +289,9 @@ fn referenced_secrets(
     object: &Book,
 ) -> Vec<ObjectRef<Secret>> {
     // Replace this by the names to which `object` refers.
+    // Without `within`, a name is in the namespace of `object`.
     let secret = ObjectRef::new(&object.name_any());
-    let namespace = object.namespace().unwrap_or_default();
-    vec![secret.within(&namespace)]
+    vec![secret]
 }
 
 /// Computes the status from the observed state. Sends no request, so that it can be tested without

@@ -43,7 +43,6 @@ pub struct Controller {
     pods: Children<Pod, Event>,
     service_accounts: Children<ServiceAccount, Event>,
     // End of the kinds.
-    context: Context,
 }
 
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
@@ -78,25 +77,23 @@ impl Reconciler for Controller {
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
-    async fn reconcile(&self, object: &Event) -> Result<Action, Error> {
+    async fn reconcile(&self, object: &Event, context: &Context) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
-        let written = self.context.write_status(object, &status).await;
+        let written = context.write_status(object, &status).await;
         let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
-        if written.map_err(Error::WriteStatus)? && ready {
+        if written.map_err(Error::WriteStatus)?.is_some() && ready {
             let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
         }
         applied?;
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<Event>) {
+    async fn deleted(&self, object: &ObjectRef<Event>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }
@@ -116,7 +113,6 @@ impl Controller {
             pods: builder.owns(),
             service_accounts: builder.owns(),
             // End of the kinds.
-            context: builder.context(),
         }
     }
 

@@ -27,7 +27,6 @@ pub struct Controller {
     namespaces: Children<Namespace, Shelf>,
     secrets: Children<Secret, Shelf>,
     // End of the kinds.
-    context: Context,
 }
 
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
@@ -61,32 +60,32 @@ impl Reconciler for Controller {
 
     const FINALIZER: bool = true;
 
-    async fn reconcile(&self, object: &Shelf) -> Result<Action, Error> {
+    async fn reconcile(&self, object: &Shelf, context: &Context) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
-        let written = self.context.write_status(object, &status).await;
+        let written = context.write_status(object, &status).await;
         let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
-        if written.map_err(Error::WriteStatus)? && ready {
+        if written.map_err(Error::WriteStatus)?.is_some() && ready {
             let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
+            context.event(object, EventType::Normal, "Reconciled", note);
         }
         applied?;
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Shelf) -> Result<Action, Error> {
+    async fn cleanup(
+        &self,
+        object: &Shelf,
+        context: &Context,
+    ) -> Result<kube_manager::Cleanup, Error> {
         // Remove here what `object` would leave behind outside of the cluster. Like the work above,
         // it may be done again.
         let note = "Nothing is left behind";
-        self.context
-            .event(object, EventType::Normal, "CleanedUp", note)
-            .await;
-        Ok(Action::await_change())
+        context.event(object, EventType::Normal, "CleanedUp", note);
+        Ok(kube_manager::Cleanup::Done)
     }
 }
 
@@ -100,7 +99,6 @@ impl Controller {
             namespaces: builder.owns(),
             secrets: builder.owns(),
             // End of the kinds.
-            context: builder.context(),
         }
     }
 

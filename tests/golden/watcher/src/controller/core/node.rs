@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use kube::{ResourceExt, runtime::reflector::ObjectRef};
 use kube_manager::{
-    Action, Reconciler,
+    Action, Context, Reconciler,
     rbac::{Rule, Verb},
 };
 
@@ -36,7 +36,7 @@ impl Reconciler for Controller {
     // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
-    async fn reconcile(&self, object: &Node) -> Result<Action, Infallible> {
+    async fn reconcile(&self, object: &Node, _context: &Context) -> Result<Action, Infallible> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         tracing::info!(
             name = object.name_any(),
@@ -46,24 +46,27 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Node) -> Result<Action, Infallible> {
+    async fn cleanup(
+        &self,
+        object: &Node,
+        _context: &Context,
+    ) -> Result<kube_manager::Cleanup, Infallible> {
         // Remove here what `object` would leave behind. Like the work above, it may be done again.
         tracing::info!(
             name = object.name_any(),
             namespace = object.namespace(),
             "is being deleted"
         );
-        Ok(Action::await_change())
+        Ok(kube_manager::Cleanup::Done)
     }
 
-    async fn gone(&self, object: &ObjectRef<Node>) {
+    async fn deleted(&self, object: &ObjectRef<Node>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }
 
 impl Controller {
-    /// Declares the kinds that the controller uses. Keep `builder.context()` if you send your own requests: it has the
-    /// client.
+    /// Declares the kinds that the controller uses.
     pub fn new(_: &mut kube_manager::Builder<Node>) -> Self {
         Self
     }

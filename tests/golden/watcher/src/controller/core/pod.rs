@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use kube::{ResourceExt, runtime::reflector::ObjectRef};
 use kube_manager::{
-    Action, Reconciler,
+    Action, Context, Reconciler,
     rbac::{Rule, Verb},
 };
 
@@ -42,17 +42,17 @@ impl Reconciler for Controller {
     // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
-    async fn reconcile(&self, object: &Pod) -> Result<Action, Infallible> {
+    async fn reconcile(&self, object: &Pod, _context: &Context) -> Result<Action, Infallible> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         let names = referenced_config_maps(object);
-        let found = self.config_maps.find(&names);
+        let found = self.config_maps.get_all(&names);
         tracing::debug!(
             kind = "ConfigMap",
             count = found.len(),
             "found the objects that it refers to"
         );
         let names = referenced_nodes(object);
-        let found = self.nodes.find(&names);
+        let found = self.nodes.get_all(&names);
         tracing::debug!(
             kind = "Node",
             count = found.len(),
@@ -66,14 +66,13 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<Pod>) {
+    async fn deleted(&self, object: &ObjectRef<Pod>, _context: &Context) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }
 
 impl Controller {
-    /// Declares the kinds that the controller uses. Keep `builder.context()` if you send your own requests: it has the
-    /// client.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Pod>) -> Self {
         Self {
             // One field for each kind that its objects refer to.
@@ -90,9 +89,9 @@ fn referenced_config_maps(
     object: &Pod,
 ) -> Vec<ObjectRef<ConfigMap>> {
     // Replace this by the names to which `object` refers.
+    // Without `within`, a name is in the namespace of `object`.
     let config_map = ObjectRef::new(&object.name_any());
-    let namespace = object.namespace().unwrap_or_default();
-    vec![config_map.within(&namespace)]
+    vec![config_map]
 }
 
 /// The nodes that `object` refers to. A change of one of them reconciles `object`.

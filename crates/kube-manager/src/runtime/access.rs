@@ -1,0 +1,246 @@
+//! The access of a controller to the API server: its client, and the status and events of its objects. All calls of the
+//! reconciler share it.
+
+use std::{
+    any::TypeId,
+    fmt::Debug,
+    hash::Hasher,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use fnv::FnvHasher;
+use k8s_openapi::{
+    api::core::v1::ObjectReference,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps,
+    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
+};
+use kube::{
+    Client, CustomResourceExt, Resource,
+    api::{Patch, PatchParams, PostParams},
+    core::object::HasStatus,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{
+    closures::Closures,
+    events::{Event, Recorder},
+    object::{AnyObject, Raw, typed},
+    reads,
+    scope::{Kind, Scope},
+    services::Services,
+    status,
+    watch::Watcher,
+    written::Written,
+};
+
+/// Sends the requests of a controller.
+#[derive(Clone)]
+pub struct Access {
+    /// Sends requests while this replica leads.
+    pub client: Client,
+    pub operator: &'static str,
+    watcher: Watcher,
+    written: Written,
+    status: Shared,
+    recorder: Recorder,
+    pub closures: Closures,
+}
+
+/// Whether other controllers also write the status of the controller's own kind.
+#[derive(Clone, Default)]
+struct Shared {
+    is_shared: Arc<AtomicBool>,
+    /// The schema of the status, if the CRD allows each controller to own conditions.
+    schema: Arc<OnceLock<Option<JSONSchemaProps>>>,
+}
+
+impl Access {
+    pub fn new(services: &Services, watcher: Watcher, written: Written) -> Self {
+        let name = watcher.controller;
+        // `<group>/<kind>`: a name without a prefix has at most 63 characters.
+        let reporter = match name.split_once('.') {
+            Some((kind, group)) => format!("{group}/{kind}"),
+            None => name.to_owned(),
+        };
+        Self {
+            recorder: Recorder::new(services.events.clone(), name, watcher.rules, reporter),
+            closures: Closures::new(name, &services.metrics),
+            client: services.client.clone(),
+            operator: services.host.operator.name,
+            watcher,
+            written,
+            status: Shared::default(),
+        }
+    }
+
+    /// Makes the controller apply its part of the status of its own kind from now on.
+    pub fn share_status(&self) {
+        self.status.is_shared.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the controller applies its part of the status of its own kind.
+    pub fn shares_status(&self) -> bool {
+        self.status.is_shared.load(Ordering::Relaxed)
+    }
+
+    /// The schema of the status of `K`, if the controller applies its part.
+    fn shared<K: CustomResourceExt + 'static>(&self) -> Option<&JSONSchemaProps> {
+        let is_shared = self.shares_status() && self.written.is_about(TypeId::of::<K>());
+        let schema = &self.status.schema;
+        let schema = is_shared.then(|| schema.get_or_init(|| status::schema(K::crd())));
+        schema?.as_ref()
+    }
+
+    pub fn watcher(&self) -> Watcher {
+        self.watcher
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.watcher.controller
+    }
+
+    /// The field manager of the controller's requests: at most 128 characters.
+    pub fn field_manager(&self) -> String {
+        self.watcher.field_manager()
+    }
+
+    /// The parameters of requests that create or replace an object.
+    pub fn post_params(&self) -> PostParams {
+        PostParams {
+            field_manager: Some(self.field_manager()),
+            ..PostParams::default()
+        }
+    }
+
+    /// See [`Context::write_status`](crate::Context::write_status).
+    pub async fn write_status<K>(
+        &self,
+        object: &K,
+        status: &K::Status,
+    ) -> kube::Result<Option<Arc<K>>>
+    where
+        K: Resource<DynamicType = (), Scope: Scope> + CustomResourceExt,
+        K: HasStatus<Status: PartialEq + Clone + Serialize>,
+        K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
+    {
+        let content = {
+            // The result of an earlier write, which the watch has not delivered yet.
+            let newer = self.written.newer(object);
+            let object = newer.as_deref().unwrap_or(object);
+            // A status that was computed from older children would be replaced at once.
+            if object.status() == Some(status) || reads::is_outdated() {
+                return Ok(None);
+            }
+            json!(object)
+        };
+        let schema = self.shared::<K>();
+        let written = self
+            .change_status(&Kind::of::<K>(), content, json!(status), schema)
+            .await?;
+        Ok(written.and_then(typed))
+    }
+
+    /// Writes the status of an object of `kind`, whose `content` has the status until now. Returns `None` if the object is
+    /// deleted.
+    async fn change_status(
+        &self,
+        kind: &Kind,
+        mut content: Value,
+        status: Value,
+        schema: Option<&JSONSchemaProps>,
+    ) -> kube::Result<Option<AnyObject>> {
+        let metadata = &mut content["metadata"];
+        // The watch has removed some of these entries, so they must not be sent.
+        let fields = metadata
+            .as_object_mut()
+            .and_then(|metadata| metadata.remove("managedFields"));
+        let name = metadata["name"].as_str().unwrap_or_default().to_owned();
+        let api = kind.api::<false>(self.client.clone(), metadata["namespace"].as_str());
+        let manager = self.field_manager();
+        let part = schema.and_then(|schema| {
+            let fields = fields.and_then(|fields| serde_json::from_value(fields).ok());
+            let fields: Vec<ManagedFieldsEntry> = fields.unwrap_or_default();
+            status::part(&fields, &manager, schema, (&content["status"], &status))
+        });
+        let answer = match part {
+            Some(part) => {
+                let patch = json!({
+                    "apiVersion": kind.resource.api_version,
+                    "kind": kind.resource.kind,
+                    // With the uid, the API server rejects the apply if another object has the name now.
+                    "metadata": {"name": name, "uid": content["metadata"]["uid"]},
+                    "status": part,
+                });
+                let params = PatchParams::apply(&manager).force();
+                api.patch_status(&name, &params, &Patch::Apply(patch)).await
+            }
+            // The whole status removes unset fields. With the resourceVersion, the request fails if another program has
+            // written the object since it was read.
+            None => {
+                content["status"] = status;
+                let params = self.post_params();
+                api.replace_status(&name, &params, &Raw::of(&content)?)
+                    .await
+            }
+        };
+        match kind.object(answer) {
+            Ok(written) => {
+                self.written.add(written.clone());
+                Ok(Some(written))
+            }
+            // Without the name, the status subresource would be missing, not the object.
+            Err(kube::Error::Api(error))
+                if error.is_not_found()
+                    && error
+                        .details
+                        .as_ref()
+                        .is_some_and(|details| details.name == name) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Records an event about the object that `regarding` names.
+    pub fn record(&self, regarding: ObjectReference, event: Event) {
+        self.recorder.record(regarding, event);
+    }
+}
+
+/// A hash of `text` with 16 characters, the same in each version of the program.
+pub fn digest(text: &str) -> String {
+    let mut hasher = FnvHasher::default();
+    hasher.write(text.as_bytes());
+    format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+impl Access {
+    /// The access of a controller without a manager. Its events are dropped.
+    pub fn for_test(client: Client, watcher: Watcher, written: Written) -> Self {
+        let metrics = Metrics::for_test();
+        let (queue, _) = events::queue(client.clone(), &metrics);
+        Self {
+            closures: Closures::new(watcher.controller, &metrics),
+            recorder: Recorder::new(
+                queue,
+                watcher.controller,
+                watcher.rules,
+                watcher.controller.to_owned(),
+            ),
+            client,
+            operator: "test",
+            watcher,
+            written,
+            status: Shared::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+use super::{events, metrics::Metrics};
