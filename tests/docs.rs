@@ -23,7 +23,7 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 22] = [
+const DOCUMENTS: [&str; 23] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
@@ -44,6 +44,7 @@ const DOCUMENTS: [&str; 22] = [
     "docs/runtime.md",
     "docs/troubleshooting.md",
     "docs/types.md",
+    "docs/upstream.md",
     "docs/watching.md",
     "tests/cluster/README.md",
 ];
