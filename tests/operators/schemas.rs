@@ -98,13 +98,16 @@ struct Verdict {
 
 impl Verdict {
     fn differ(&self) -> bool {
-        let is_of_server = |reason: &str| OF_SERVER.iter().any(|part| reason.contains(part));
         match (&self.of_check, &self.of_server) {
             (None, Some(reasons)) => !split(reasons).into_iter().all(is_of_server),
             (Some(_), None) => true,
             _ => false,
         }
     }
+}
+
+fn is_of_server(reason: &str) -> bool {
+    OF_SERVER.iter().any(|part| reason.contains(part))
 }
 
 /// The reasons of an API server. It puts several into a list.
@@ -117,7 +120,6 @@ fn split(reasons: &str) -> Vec<&str> {
 
 /// The smallest schema that proptest finds with a difference.
 fn smallest(tree: &mut impl ValueTree<Value = Value>) -> (Value, Verdict) {
-    let verdict = |crd: &Value| verdicts(slice::from_ref(crd)).remove(0);
     let mut found = tree.current();
     let mut moves = tree.simplify();
     for _ in 0..MOST_STEPS {
@@ -125,7 +127,7 @@ fn smallest(tree: &mut impl ValueTree<Value = Value>) -> (Value, Verdict) {
             break;
         }
         let crd = tree.current();
-        let differs = verdict(&crd).differ();
+        let differs = verdicts(slice::from_ref(&crd)).remove(0).differ();
         if differs {
             found = crd;
         }
@@ -135,7 +137,7 @@ fn smallest(tree: &mut impl ValueTree<Value = Value>) -> (Value, Verdict) {
             tree.complicate()
         };
     }
-    let verdict = verdict(&found);
+    let verdict = verdicts(slice::from_ref(&found)).remove(0);
     (found["spec"].take(), verdict)
 }
 
@@ -537,5 +539,5 @@ const PARTS: &[&str] = &[
     r#"[{"not": {"type": "string"}}]"#,
     r#"[{"uniqueItems": true}]"#,
     r#"[{"format": "odd", "maxLength": 3}]"#,
-    r#"[{}]"#,
+    "[{}]",
 ];

@@ -333,13 +333,11 @@ impl Checker<'_> {
         );
         self.check_parts(place, schema, 2);
         // A default that is null is none.
-        if let Some(value) = schema.get("default").filter(|value| !value.is_null()) {
-            if let Err(reason) = fits(value, schema) {
-                self.says(
-                    path,
-                    &format!("the default does not fit the schema: {reason}"),
-                );
-            }
+        if let Some(value) = schema.get("default").filter(|value| !value.is_null())
+            && let Err(reason) = fits(value, schema)
+        {
+            let text = format!("the default does not fit the schema: {reason}");
+            self.says(path, &text);
         }
         self.says_if(
             schema.contains_key(RULES) && !rule::has_type(schema),
@@ -581,10 +579,9 @@ impl Checker<'_> {
             return self.says(path, "a CEL rule is empty");
         }
         let has_old = rule::has_old_self(code);
-        let is_blank = |key: &str| {
-            let text = rule[key].as_str().unwrap_or_default();
-            !text.is_empty() && text.trim().is_empty()
-        };
+        let texts = ["message", "messageExpression", "fieldPath"].map(|key| rule[key].as_str());
+        let mut texts = texts.into_iter().flatten();
+        let has_blank = texts.any(|text| !text.is_empty() && text.trim().is_empty());
         let reason = rule["reason"].as_str();
         let wrong = if let Err(fault) = rule::check(code, schema, is_resource) {
             fault
@@ -592,10 +589,7 @@ impl Checker<'_> {
             "its message has several lines".to_owned()
         } else if code.trim().contains(['\n', '\r']) && message.trim().is_empty() {
             "a rule with several lines needs a message".to_owned()
-        } else if ["message", "messageExpression", "fieldPath"]
-            .into_iter()
-            .any(is_blank)
-        {
+        } else if has_blank {
             "a text beside it is blank".to_owned()
         } else if has_old && !place.has_old {
             "`oldSelf` is not known inside of a list, but for a list that is merged as a map"

@@ -66,8 +66,9 @@ fn repetition(rest: &mut Peekable<Chars>) -> Result<bool, String> {
     let ahead: String = rest.clone().take_while(|next| *next != '}').collect();
     let is_closed = rest.clone().count() > ahead.chars().count();
     let (least, most) = ahead.split_once(',').unwrap_or((&ahead, &ahead));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_closed || least.is_empty() || !is_number(least) || !is_number(most) {
+    let mut digits = least.bytes().chain(most.bytes());
+    let are_numbers = digits.all(|byte| byte.is_ascii_digit());
+    if !is_closed || least.is_empty() || !are_numbers {
         return Ok(false);
     }
     let least: u32 = least.parse().unwrap_or(u32::MAX);
@@ -102,8 +103,8 @@ fn group(rest: &mut Peekable<Chars>) -> Result<bool, String> {
         }
         None => {
             let flags = ahead.strip_suffix('-').map_or(ahead.as_str(), |_| "-");
-            let is_flag = |letter| "imsU-".contains(letter);
-            let is_plain = flags.chars().all(is_flag) && flags.matches('-').count() < 2;
+            let is_plain = flags.chars().all(|letter| "imsU-".contains(letter))
+                && flags.matches('-').count() < 2;
             is_plain && flags != "-" && matches!(end, ':' | ')')
         }
     };
