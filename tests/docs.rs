@@ -23,10 +23,11 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 24] = [
+const DOCUMENTS: [&str; 25] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
+    "crates/kube-manager/UPSTREAM.md",
     "docs/ARCHITECTURE.md",
     "docs/cleanup.md",
     "docs/coming-from-kubebuilder.md",
@@ -34,7 +35,6 @@ const DOCUMENTS: [&str; 24] = [
     "docs/crds.md",
     "docs/deployment.md",
     "docs/from-go.md",
-    "docs/invariants.md",
     "docs/layout.md",
     "docs/loop.md",
     "docs/performance.md",
@@ -48,6 +48,7 @@ const DOCUMENTS: [&str; 24] = [
     "docs/watching.md",
     "docs/webhooks.md",
     "tests/cluster/README.md",
+    "tests/invariants.md",
 ];
 
 const TUTORIALS: &str = "docs/tutorials";
@@ -818,7 +819,7 @@ fn targets_of(command: &str) -> impl Iterator<Item = &str> {
 const FOR_CONTRIBUTORS: [&str; 4] = [
     "CONTRIBUTING.md",
     "docs/ARCHITECTURE.md",
-    "docs/invariants.md",
+    "tests/invariants.md",
     "tests/mutants.md",
 ];
 
@@ -848,7 +849,7 @@ fn outdated(page: &str, text: &str, repository: &Repository) -> Vec<String> {
         let row = line.strip_prefix("| `");
         // The names of tests follow an invariant, or the first cell begins with a function.
         let functions: Vec<_> = match page {
-            "docs/invariants.md" if line.starts_with("- ") => {
+            "tests/invariants.md" if line.starts_with("- ") => {
                 let tests = line.rsplit_once(". ").map_or(line, |(_, tests)| tests);
                 code(tests).collect()
             }
@@ -917,8 +918,8 @@ fn a_name_that_is_gone_is_reported_with_its_line() {
     );
     let text = "- It holds. `second_run_changes_nothing`, `first_run_changes_nothing`\n";
     assert_eq!(
-        outdated("docs/invariants.md", text, repository),
-        ["docs/invariants.md:1: `first_run_changes_nothing`"]
+        outdated("tests/invariants.md", text, repository),
+        ["tests/invariants.md:1: `first_run_changes_nothing`"]
     );
     let text = "| `settle`, replaced | |\n| `outlive`, replaced | |\n";
     assert_eq!(

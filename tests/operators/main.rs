@@ -58,6 +58,7 @@ mod retyped;
 mod rights;
 #[path = "../scaffold.rs"]
 mod scaffold;
+mod schemas;
 mod sequences;
 mod serving;
 mod setup_envtest;

@@ -45,6 +45,9 @@ mod check;
 mod integer;
 mod keys;
 mod mark;
+mod overflow;
+mod pattern;
+mod rule;
 mod structural;
 mod union;
 
@@ -52,7 +55,7 @@ pub use check::{Faults, check, collect};
 pub use structural::structural;
 
 #[cfg(feature = "arbitrary")]
-pub(crate) use keys::{has_checked_keys, has_union, is_union};
+pub(crate) use keys::{has_union, is_union, pattern_of_keys};
 
 #[cfg(test)]
 mod tests;

@@ -156,6 +156,9 @@ pub const CORE: &[File] = &[
     schema!("schema/integer.rs"),
     schema!("schema/keys.rs"),
     schema!("schema/mark.rs"),
+    schema!("schema/overflow.rs"),
+    schema!("schema/pattern.rs"),
+    schema!("schema/rule.rs"),
     schema!("schema/structural.rs"),
     schema!("schema/union.rs"),
 ];

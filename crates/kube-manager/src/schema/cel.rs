@@ -58,6 +58,23 @@ pub fn text(value: &str) -> String {
     format!("'{escaped}'")
 }
 
+/// The value of `quoted`, which [`text`] made.
+#[cfg(any(feature = "arbitrary", test))]
+pub fn read_text(quoted: &str) -> String {
+    let mut value = String::new();
+    let mut rest = quoted.trim_matches('\'').chars();
+    while let Some(next) = rest.next() {
+        let is_escape = next == '\\';
+        value.extend(match is_escape.then(|| rest.next()).flatten() {
+            Some('n') => Some('\n'),
+            Some('r') => Some('\r'),
+            Some(escaped) => Some(escaped),
+            None => Some(next),
+        });
+    }
+    value
+}
+
 /// `values` as a list of texts in CEL.
 pub fn list(values: &[&str]) -> String {
     let texts: Vec<String> = values.iter().map(|value| text(value)).collect();

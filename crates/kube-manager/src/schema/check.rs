@@ -8,28 +8,31 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     keys::{INT_OR_STRING, OPEN, Object, RULES, fields, list, name_of_type, texts},
-    mark,
+    mark, overflow, pattern,
+    rule::{self, OF_RESOURCES},
 };
 
 /// The CustomResourceDefinitions that `make` returns.
 ///
 /// # Errors
 ///
-/// When `make` fails, or when kube panics because it cannot make a schema of a Rust type.
+/// When `make` fails, or when kube cannot make a schema of a Rust type: it panics, or a debug build has seen that the type
+/// overflows the stack.
 pub fn collect<T, E: Display>(make: impl FnOnce() -> Result<T, E>) -> Result<T, Faults> {
     let hook = panic::take_hook();
     // kube's message shows its own types.
     panic::set_hook(Box::new(|_| {}));
-    let made = panic::catch_unwind(AssertUnwindSafe(make));
+    let made = overflow::look(|| panic::catch_unwind(AssertUnwindSafe(make)));
     panic::set_hook(hook);
     let reason = match made {
-        Ok(Ok(crds)) => return Ok(crds),
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => WITHOUT_TRANSFORM.to_owned(),
+        Some(Ok(Ok(crds))) => return Ok(crds),
+        Some(Ok(Err(error))) => error.to_string(),
+        Some(Err(_)) => WITHOUT_TRANSFORM.to_owned(),
+        None => RECURSION.to_owned(),
     };
     Err(Faults {
         summary: reason,
@@ -41,10 +44,15 @@ pub fn collect<T, E: Display>(make: impl FnOnce() -> Result<T, E>) -> Result<T, 
 const WITHOUT_TRANSFORM: &str = "kube cannot make a schema of a Rust type: put \
     `#[schemars(transform = kube_manager::schema::structural)]` above the spec and the status of each kind";
 
+/// What is said when schemars overflows the stack.
+const RECURSION: &str = "a type that derives `KubeSchema` contains itself: derive `JsonSchema` for the type instead, \
+    and `make manifests` names its field";
+
 /// Checks CustomResourceDefinitions as an API server does when it gets them. Returns a warning for each place that it
 /// takes, but that users do not expect.
 ///
-/// Not checked are the types in CEL rules and their cost, and patterns.
+/// Not checked are the types in CEL rules and their cost, and whether a default matches a pattern,
+/// a rule or a union.
 ///
 /// # Errors
 ///
@@ -91,7 +99,29 @@ impl Debug for Faults {
 impl Error for Faults {}
 
 fn check_crd(crd: &Value, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
-    let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
+    let names = &crd["spec"]["names"];
+    let kind = names["kind"].as_str().unwrap_or_default();
+    let size = crd.to_string().len();
+    if size > MOST_IN_ETCD {
+        faults.push(format!(
+            "{kind}: the CRD has {size} bytes, and etcd takes {MOST_IN_ETCD}: use fewer types of others, such as PodSpec"
+        ));
+    } else if size > MOST_IN_ANNOTATION {
+        warnings.push(format!(
+            "{kind}: the CRD has {size} bytes: only `kubectl apply --server-side` takes more than {MOST_IN_ANNOTATION}"
+        ));
+    }
+    let several = ["shortNames", "categories"].map(|key| names[key].as_array());
+    let single = ["plural", "singular"].map(|key| &names[key]);
+    let names = several.into_iter().flatten().flatten().chain(single);
+    let names = names.filter_map(Value::as_str).map(str::to_owned);
+    for name in names.chain([kind.to_lowercase()]) {
+        if !is_label(&name) {
+            faults.push(format!(
+                "{kind}: the name `{name}` must have at most 63 small letters, digits and `-`, and begin with a letter"
+            ));
+        }
+    }
     for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
         let name = version["name"].as_str().unwrap_or_default();
         let mut checker = Checker {
@@ -102,19 +132,30 @@ fn check_crd(crd: &Value, faults: &mut Vec<String>, warnings: &mut Vec<String>) 
         let Some(root) = version["schema"]["openAPIV3Schema"].as_object() else {
             continue;
         };
-        if root.get("type").is_none_or(|name| *name != "object") {
-            checker.says(
-                "",
-                "a kind is an object: derive `CustomResource` for a struct",
-            );
-        }
-        checker.check_type("", root, true);
+        checker.check_root(root);
         let columns = version["additionalPrinterColumns"].as_array();
         for column in columns.into_iter().flatten() {
-            checker.check_column(column);
+            checker.check_column(column, root);
         }
     }
 }
+
+/// The size of a request that etcd takes.
+const MOST_IN_ETCD: usize = 1_572_864;
+
+/// The size of all annotations: `kubectl apply` keeps the manifest in one.
+const MOST_IN_ANNOTATION: usize = 262_144;
+
+/// The keys that Kubernetes does not take.
+const UNKNOWN: [&str; 7] = [
+    "$ref",
+    "additionalItems",
+    "definitions",
+    "dependencies",
+    "id",
+    "patternProperties",
+    "uniqueItems",
+];
 
 /// The keys that a schema inside of `allOf`, `anyOf`, `oneOf` or `not` must not have.
 const NOT_IN_UNIONS: [&str; 6] = [
@@ -126,6 +167,64 @@ const NOT_IN_UNIONS: [&str; 6] = [
     "type",
 ];
 
+/// The types of a schema.
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+
+/// The reasons that a rule may give.
+const REASONS: [&str; 4] = [
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+];
+
+/// The key of an object that is a resource of its own.
+const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+
+/// A place in an object.
+struct Place {
+    /// As in YAML: `spec.steps[].from`.
+    path: String,
+    is_root: bool,
+    /// Whether this is the metadata, the kind or the version of a resource.
+    is_meta: bool,
+    /// Whether the API server finds the value before an update, so that a rule can name it.
+    has_old: bool,
+    /// Whether the place exists as often as a list or map has items, without a limit.
+    is_repeated: bool,
+}
+
+impl Place {
+    fn field(&self, name: &str, schema: &Object) -> Self {
+        let path = if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        };
+        let is_resource = self.is_root || is_true(schema, EMBEDDED);
+        Self {
+            path,
+            is_root: false,
+            is_meta: self.is_meta || is_resource && OF_RESOURCES.contains(&name),
+            has_old: self.has_old && text(schema, "x-kubernetes-map-type") != "atomic",
+            ..*self
+        }
+    }
+
+    /// The place of the items of a list or map that `schema` describes.
+    fn items(&self, brackets: &str, schema: &Object) -> Self {
+        let is_list = brackets == "[]";
+        let most = if is_list { "maxItems" } else { "maxProperties" };
+        Self {
+            path: format!("{}{brackets}", self.path),
+            is_root: false,
+            has_old: self.has_old && (!is_list || text(schema, "x-kubernetes-list-type") == "map"),
+            is_repeated: self.is_repeated || !schema.contains_key(most),
+            ..*self
+        }
+    }
+}
+
 struct Checker<'a> {
     /// Kind and version.
     subject: String,
@@ -134,287 +233,442 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn says(&mut self, path: &str, fault: &str) {
-        let at = if path.is_empty() { "" } else { ": " };
-        let line = format!("{}{at}{path}: {fault}", self.subject);
-        // Several variants of an enum can have the same fault.
+    fn says(&mut self, path: &str, text: &str) {
+        let line = if path.is_empty() {
+            format!("{}: {text}", self.subject)
+        } else {
+            format!("{}: {path}: {text}", self.subject)
+        };
+        // A KubeSchema type checks a field with a rule twice, with the same fault.
         if !self.faults.contains(&line) {
             self.faults.push(line);
         }
     }
 
-    /// Checks the schema of a value at `path`: `spec.steps[].from`.
-    fn check_type(&mut self, path: &str, schema: &Object, is_root: bool) {
+    fn says_if(&mut self, is_wrong: bool, path: &str, text: &str) {
+        if is_wrong {
+            self.says(path, text);
+        }
+    }
+
+    fn warns(&mut self, path: &str, text: &str) {
+        let line = format!("{}: {path}: {text}", self.subject);
+        if !self.warnings.contains(&line) {
+            self.warnings.push(line);
+        }
+    }
+
+    /// Checks the schema of a kind.
+    fn check_root(&mut self, root: &Object) {
+        let is_object = name_of_type(root) == "object";
+        let text = "a kind is an object: derive `CustomResource` for a struct";
+        self.says_if(!is_object, "", text);
+        let metadata = fields(root).and_then(|fields| fields.get("metadata"));
+        for key in metadata
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::keys)
+        {
+            let is_wrong = !matches!(key.as_str(), "type" | "properties");
+            let text = format!("the API server alone checks `metadata`: `{key}` cannot be set");
+            self.says_if(is_wrong, "metadata", &text);
+        }
+        let names = metadata.and_then(|metadata| metadata["properties"].as_object());
+        for name in names.into_iter().flat_map(Map::keys) {
+            let is_wrong = !matches!(name.as_str(), "name" | "generateName");
+            let text = format!("the API server alone checks `metadata`: `{name}` cannot be set");
+            self.says_if(is_wrong, "metadata", &text);
+        }
+        let place = Place {
+            path: String::new(),
+            is_root: true,
+            is_meta: false,
+            has_old: true,
+            is_repeated: false,
+        };
+        self.check_type(&place, root);
+    }
+
+    /// Checks the schema of a value.
+    fn check_type(&mut self, place: &Place, schema: &Object) {
+        let path = place.path.as_str();
         if let Some(reason) = mark::reason(schema) {
             return self.says(path, reason);
         }
         let type_name = name_of_type(schema);
+        let is_open = is_true(schema, OPEN);
         let is_int_or_string = is_true(schema, INT_OR_STRING);
-        match type_name {
-            "" if is_true(schema, OPEN) || is_int_or_string => {}
-            "" => self.says(path, "the schema has no type"),
-            "array" | "boolean" | "integer" | "number" | "object" | "string" => {}
-            _ => self.says(path, &format!("`{type_name}` is no type of a schema")),
-        }
-        if is_true(schema, OPEN) && !matches!(type_name, "" | "object") {
-            self.says(
-                path,
-                "only an object, or a place without a type, is open for unknown fields",
-            );
-        }
-        for key in [
-            "$ref",
-            "definitions",
-            "dependencies",
-            "patternProperties",
-            "additionalItems",
-        ] {
-            if schema.contains_key(key) {
-                self.says(path, &format!("Kubernetes has no `{key}` in schemas"));
-            }
-        }
-        if is_true(schema, "uniqueItems") {
-            self.says(
-                path,
-                "Kubernetes has no `uniqueItems`: use `#[x_kube(merge_strategy = ListMerge::Set)]`",
-            );
-        }
+        let has_no_type = type_name.is_empty() && !is_open && !is_int_or_string;
+        self.says_if(has_no_type, path, "the schema has no type");
+        self.says_if(
+            schema.get(OPEN) == Some(&json!(false)),
+            path,
+            &format!("`{OPEN}` is either true or left out"),
+        );
+        self.says_if(
+            is_open && is_int_or_string,
+            path,
+            "an integer or a text is not open for unknown fields",
+        );
+        self.check_value(path, schema);
         if is_std_duration(schema) {
-            self.warnings.push(format!(
-                "{}: {path}: users write `std::time::Duration` as seconds and nanoseconds; `kube::core::Duration` is a \
-                 text such as `30s`",
-                self.subject
-            ));
+            self.warns(
+                path,
+                "users write `std::time::Duration` as seconds and nanoseconds; `kube::core::Duration` is a text such as \
+                 `30s`",
+            );
         }
-        self.check_fields(path, schema, is_root);
-        self.check_list(path, schema, type_name);
-        self.check_map_type(path, schema, type_name);
-        for key in ["allOf", "anyOf", "oneOf"] {
-            for part in list(schema, key) {
-                self.check_part(path, part, schema, is_int_or_string);
-            }
-        }
-        if let Some(part) = schema.get("not") {
-            self.check_part(path, part, schema, is_int_or_string);
-        }
+        self.check_fields(place, schema);
+        self.check_list(place, schema);
+        let map_type = text(schema, "x-kubernetes-map-type");
+        self.says_if(
+            !map_type.is_empty() && type_name != "object",
+            path,
+            "a merge strategy of objects is set for a value that is no object",
+        );
+        self.says_if(
+            !matches!(map_type, "" | "atomic" | "granular"),
+            path,
+            &format!("`{map_type}` is no merge strategy of an object"),
+        );
+        self.check_parts(place, schema, 2);
         // A default that is null is none.
         if let Some(value) = schema.get("default").filter(|value| !value.is_null())
             && let Err(reason) = fits(value, schema)
         {
-            self.says(
-                path,
-                &format!("the default does not fit the schema: {reason}"),
-            );
+            let text = format!("the default does not fit the schema: {reason}");
+            self.says(path, &text);
         }
-        let values: Vec<&Value> = list(schema, "enum").collect();
-        for (index, value) in values.iter().enumerate() {
-            if values[..index].contains(value) {
-                self.says(path, &format!("the enum has {value} twice"));
-            }
-        }
+        self.says_if(
+            schema.contains_key(RULES) && !rule::has_type(schema),
+            path,
+            "a place for any value has no CEL rules",
+        );
         for rule in list(schema, RULES) {
-            if rule["rule"]
-                .as_str()
-                .is_none_or(|rule| rule.trim().is_empty())
-            {
-                self.says(path, "a CEL rule is empty");
-            }
+            self.check_rule(place, rule, schema);
         }
     }
 
-    fn check_fields(&mut self, path: &str, schema: &Object, is_root: bool) {
+    /// Checks what the schema of a value, or a part of it, says about single values.
+    fn check_value(&mut self, path: &str, schema: &Object) {
+        let type_name = name_of_type(schema);
+        self.says_if(
+            !type_name.is_empty() && !TYPES.contains(&type_name),
+            path,
+            &format!("`{type_name}` is no type of a schema"),
+        );
+        for key in UNKNOWN {
+            let is_wrong = schema.get(key).is_some_and(is_set);
+            self.says_if(
+                is_wrong,
+                path,
+                &format!("Kubernetes has no `{key}` in schemas"),
+            );
+        }
+        if let Err(reason) = pattern::check(text(schema, "pattern")) {
+            let pattern = text(schema, "pattern");
+            self.says(
+                path,
+                &format!("the pattern `{pattern}` does not compile: {reason}"),
+            );
+        }
+    }
+
+    fn check_fields(&mut self, place: &Place, schema: &Object) {
+        let path = place.path.as_str();
         let known = fields(schema);
-        if is_root {
-            let metadata = known.and_then(|known| known.get("metadata"));
-            let keys = metadata
-                .and_then(Value::as_object)
-                .into_iter()
-                .flat_map(Map::keys);
-            if let Some(key) = keys
-                .into_iter()
-                .find(|key| !matches!(key.as_str(), "type" | "properties" | "description"))
-            {
-                self.says(
-                    "metadata",
-                    &format!("the API server alone checks `metadata`: `{key}` cannot be set"),
-                );
-            }
+        let has_fields = known.is_some_and(|known| !known.is_empty());
+        let is_embedded = is_true(schema, EMBEDDED);
+        if is_embedded {
+            self.says_if(
+                name_of_type(schema) != "object" || schema.contains_key("additionalProperties"),
+                path,
+                "an embedded resource is an object that is no map",
+            );
+            self.says_if(
+                !has_fields && !is_true(schema, OPEN),
+                path,
+                "an embedded resource needs fields, or is open for unknown fields",
+            );
+            self.says_if(place.is_meta, path, "metadata has no embedded resource");
         }
         for (name, field) in known.into_iter().flatten() {
-            let path = if path.is_empty() {
-                name.clone()
-            } else {
-                format!("{path}.{name}")
+            let inner = place.field(name, schema);
+            let Some(field) = field.as_object() else {
+                self.says(&inner.path, "the schema has no type");
+                continue;
             };
-            match field.as_object() {
-                Some(field) => self.check_type(&path, field, false),
-                None => self.says(&path, "the schema has no type"),
+            if (place.is_root || is_embedded) && OF_RESOURCES.contains(&name.as_str()) {
+                let expected = if name == "metadata" {
+                    "object"
+                } else {
+                    "string"
+                };
+                let is_wrong = name_of_type(field) != expected;
+                self.says_if(
+                    is_wrong,
+                    &inner.path,
+                    &format!("the type must be {expected}"),
+                );
             }
+            self.check_type(&inner, field);
         }
         match schema.get("additionalProperties") {
             Some(Value::Object(values)) => {
-                if known.is_some_and(|known| !known.is_empty()) {
-                    self.says(
-                        path,
-                        "an object has either fields or the keys of a map: make the map a field",
-                    );
-                }
-                self.check_type(&format!("{path}{{}}"), values, false);
-            }
-            Some(Value::Bool(false)) => {
-                self.says(
+                self.says_if(
+                    has_fields,
                     path,
-                    "the API server drops unknown fields: it has no `additionalProperties: false`",
+                    "an object has either fields or the keys of a map: make the map a field",
                 );
+                self.check_type(&place.items("{}", schema), values);
             }
+            Some(Value::Bool(false)) => self.says_if(
+                has_fields,
+                path,
+                "the API server drops unknown fields: it has no `additionalProperties: false`",
+            ),
             _ => {}
         }
     }
 
-    fn check_list(&mut self, path: &str, schema: &Object, type_name: &str) {
-        let list_type = schema.get("x-kubernetes-list-type").and_then(Value::as_str);
-        if type_name != "array" {
-            if list_type.is_some() {
-                self.says(
+    fn check_list(&mut self, place: &Place, schema: &Object) {
+        let path = place.path.as_str();
+        let list_type = text(schema, "x-kubernetes-list-type");
+        let is_list = name_of_type(schema) == "array";
+        self.says_if(
+            !is_list && !list_type.is_empty(),
+            path,
+            "a merge strategy of lists is set for a value that is no list",
+        );
+        let keys: Vec<&str> = texts(schema, "x-kubernetes-list-map-keys").collect();
+        self.says_if(
+            list_type != "map" && !keys.is_empty(),
+            path,
+            "only a list that is merged as a map has keys",
+        );
+        let Some(items) = schema.get("items").and_then(Value::as_object) else {
+            let has_none = is_list || schema.contains_key("items");
+            return self.says_if(has_none, path, "the items of the list have no schema");
+        };
+        self.check_type(&place.items("[]", schema), items);
+        self.says_if(
+            matches!(list_type, "set" | "map") && is_true(items, "nullable"),
+            path,
+            "an item of the list may be null: remove the `Option`",
+        );
+        match list_type {
+            "" | "atomic" => {}
+            "set" => {
+                let is_wrong = match name_of_type(items) {
+                    "array" => !matches!(text(items, "x-kubernetes-list-type"), "" | "atomic"),
+                    "object" => text(items, "x-kubernetes-map-type") != "atomic",
+                    _ => false,
+                };
+                self.says_if(
+                    is_wrong,
                     path,
-                    "a merge strategy of lists is set for a value that is no list",
+                    "the items of a set are texts, numbers or bools, not objects",
                 );
             }
-            return;
-        }
-        let Some(items) = schema.get("items").and_then(Value::as_object) else {
-            return self.says(path, "the items of the list have no schema");
-        };
-        self.check_type(&format!("{path}[]"), items, false);
-        let keys: Vec<&str> = texts(schema, "x-kubernetes-list-map-keys").collect();
-        match list_type {
-            None | Some("atomic") => {}
-            Some("set") => {
-                let is_atomic = items.get("x-kubernetes-list-type") == Some(&"atomic".into())
-                    || items.get("x-kubernetes-map-type") == Some(&"atomic".into());
-                if matches!(name_of_type(items), "object" | "array") && !is_atomic {
-                    self.says(
-                        path,
-                        "the items of a set are texts, numbers or bools, not objects",
-                    );
-                }
-            }
-            Some("map") => self.check_keys(path, items, &keys),
-            Some(other) => self.says(path, &format!("`{other}` is no merge strategy of a list")),
-        }
-        if list_type != Some("map") && !keys.is_empty() {
-            self.says(path, "only a list that is merged as a map has keys");
+            "map" => self.check_keys(path, items, &keys),
+            _ => self.says(
+                path,
+                &format!("`{list_type}` is no merge strategy of a list"),
+            ),
         }
     }
 
     /// Checks the keys of a list that is merged as a map.
     fn check_keys(&mut self, path: &str, items: &Object, keys: &[&str]) {
-        if keys.is_empty() {
-            self.says(
-                path,
-                "a list that is merged as a map needs the names of its keys",
-            );
-        }
+        self.says_if(
+            keys.is_empty(),
+            path,
+            "a list that is merged as a map needs the names of its keys",
+        );
+        let is_wrong = name_of_type(items) != "object";
+        self.says_if(
+            is_wrong,
+            path,
+            "the items of a list that is merged as a map are objects",
+        );
         let unique: BTreeSet<&&str> = keys.iter().collect();
-        if unique.len() < keys.len() {
-            self.says(path, "a key of the list is named twice");
-        }
+        self.says_if(
+            unique.len() < keys.len(),
+            path,
+            "a key of the list is named twice",
+        );
         for key in keys {
             let field = fields(items).and_then(|fields| fields.get(*key));
             let Some(field) = field.and_then(Value::as_object) else {
-                self.says(
-                    path,
-                    &format!("the items have no field `{key}`, which is a key of the list"),
-                );
+                let text = format!("the items have no field `{key}`, which is a key of the list");
+                self.says(path, &text);
                 continue;
             };
-            if matches!(name_of_type(field), "array" | "object") {
-                self.says(
+            let is_value = !matches!(name_of_type(field), "array" | "object");
+            let is_present = texts(items, "required").any(|name| name == *key)
+                || field.get("default").is_some_and(is_set);
+            for (is_right, text) in [
+                (is_value, "is no text, number or bool"),
+                (is_present, "is neither required nor has a default"),
+                (
+                    !is_true(field, "nullable"),
+                    "may be null: remove the `Option`",
+                ),
+            ] {
+                self.says_if(
+                    !is_right,
                     path,
-                    &format!("the key `{key}` of the list is no text, number or bool"),
-                );
-            }
-            let is_required = texts(items, "required").any(|name| name == *key);
-            if !is_required && !field.contains_key("default") {
-                self.says(
-                    path,
-                    &format!("the key `{key}` of the list is neither required nor has a default"),
-                );
-            }
-            if is_true(field, "nullable") {
-                self.says(
-                    path,
-                    &format!("the key `{key}` of the list may be null: remove the `Option`"),
+                    &format!("the key `{key}` of the list {text}"),
                 );
             }
         }
     }
 
-    fn check_map_type(&mut self, path: &str, schema: &Object, type_name: &str) {
-        let map_type = schema.get("x-kubernetes-map-type").and_then(Value::as_str);
-        if map_type.is_some() && type_name != "object" {
-            self.says(
-                path,
-                "a merge strategy of objects is set for a value that is no object",
+    /// Checks the schemas in `allOf`, `anyOf`, `oneOf` and `not` of `schema`, which may only limit values. An `anyOf` may
+    /// say that a value is an integer or a text, so many levels deep.
+    fn check_parts(&mut self, place: &Place, schema: &Object, levels: u8) {
+        let either = json!([{"type": "integer"}, {"type": "string"}]);
+        if levels == 0 || schema.get("anyOf") != Some(&either) {
+            for part in list(schema, "anyOf") {
+                self.check_part(place, part, 0);
+            }
+        }
+        for (index, part) in list(schema, "allOf").enumerate() {
+            let inner = if index == 0 {
+                levels.saturating_sub(1)
+            } else {
+                0
+            };
+            self.check_part(place, part, inner);
+        }
+        for part in list(schema, "oneOf").chain(schema.get("not")) {
+            self.check_part(place, part, 0);
+        }
+    }
+
+    fn check_part(&mut self, place: &Place, part: &Value, levels: u8) {
+        let Some(part) = part.as_object() else { return };
+        for (key, value) in part {
+            let is_known =
+                !NOT_IN_UNIONS.contains(&key.as_str()) && !key.starts_with("x-kubernetes-");
+            self.says_if(
+                !is_known && is_set(value),
+                &place.path,
+                &format!(
+                    "a variant of the enum sets `{key}`, which Kubernetes takes only outside of variants: put \
+                     `#[schemars(transform = kube_manager::schema::structural)]` above the spec and the status"
+                ),
             );
         }
+        self.check_value(&place.path, part);
+        self.check_parts(place, part, levels);
+        let inner = fields(part).into_iter().flat_map(Map::values);
+        for part in inner.chain(part.get("items")) {
+            self.check_part(place, part, 0);
+        }
+        let has_metadata = fields(part).is_some_and(|fields| fields.contains_key("metadata"));
+        self.says_if(has_metadata, &place.path, "a variant checks `metadata`");
     }
 
-    /// Checks a schema inside of `allOf`, `anyOf`, `oneOf` or `not`, which may only limit the values of `whole`.
-    fn check_part(&mut self, path: &str, part: &Value, whole: &Object, is_int_or_string: bool) {
-        let Some(part) = part.as_object() else { return };
-        for key in part.keys() {
-            let is_idiom = is_int_or_string && key == "type";
-            let is_extension = key.starts_with("x-kubernetes-");
-            if (NOT_IN_UNIONS.contains(&key.as_str()) && !is_idiom) || is_extension {
-                self.says(
+    fn check_rule(&mut self, place: &Place, rule: &Value, schema: &Object) {
+        let path = place.path.as_str();
+        let code = rule["rule"].as_str().unwrap_or_default();
+        let message = rule["message"].as_str().unwrap_or_default();
+        let is_resource = place.is_root || is_true(schema, EMBEDDED);
+        if code.trim().is_empty() {
+            return self.says(path, "a CEL rule is empty");
+        }
+        let has_old = rule::has_old_self(code);
+        let texts = ["message", "messageExpression", "fieldPath"].map(|key| rule[key].as_str());
+        let mut texts = texts.into_iter().flatten();
+        let has_blank = texts.any(|text| !text.is_empty() && text.trim().is_empty());
+        let reason = rule["reason"].as_str();
+        let wrong = if let Err(fault) = rule::check(code, schema, is_resource) {
+            fault
+        } else if message.trim().contains(['\n', '\r']) {
+            "its message has several lines".to_owned()
+        } else if code.trim().contains(['\n', '\r']) && message.trim().is_empty() {
+            "a rule with several lines needs a message".to_owned()
+        } else if has_blank {
+            "a text beside it is blank".to_owned()
+        } else if has_old && !place.has_old {
+            "`oldSelf` is not known inside of a list, but for a list that is merged as a map"
+                .to_owned()
+        } else if !has_old && !rule["optionalOldSelf"].is_null() {
+            "`optionalOldSelf` is set for a rule without `oldSelf`".to_owned()
+        } else if reason.is_some_and(|reason| !REASONS.contains(&reason)) {
+            format!("the reason must be one of {}", REASONS.join(", "))
+        } else {
+            if place.is_repeated && rule::has_loop(code) {
+                self.warns(
                     path,
-                    &format!(
-                        "a variant of the enum sets `{key}`, which Kubernetes takes only outside of variants: put \
-                         `#[schemars(transform = kube_manager::schema::structural)]` above the spec and the status"
-                    ),
+                    "a CEL rule with a loop is inside of a list or map without `maxItems`: an API server may refuse its \
+                     cost",
                 );
             }
-        }
-        let known = fields(whole);
-        for (name, field) in fields(part).into_iter().flatten() {
-            match known
-                .and_then(|known| known.get(name))
-                .and_then(Value::as_object)
-            {
-                Some(whole) => self.check_part(path, field, whole, is_true(whole, INT_OR_STRING)),
-                None => self.says(
-                    path,
-                    &format!("a variant checks the field `{name}`, which the object lacks"),
-                ),
-            }
-        }
-        for key in ["allOf", "anyOf", "oneOf"] {
-            for inner in list(part, key) {
-                self.check_part(path, inner, whole, is_int_or_string);
-            }
-        }
+            return;
+        };
+        self.says(
+            path,
+            &format!("the CEL rule `{code}` does not compile: {wrong}"),
+        );
     }
 
-    fn check_column(&mut self, column: &Value) {
+    fn check_column(&mut self, column: &Value, root: &Object) {
         let name = column["name"].as_str().unwrap_or_default();
         let path = column["jsonPath"].as_str().unwrap_or_default();
-        if !path.starts_with('.') {
-            self.says(
-                "",
-                &format!("the path `{path}` of the column {name} must begin with a dot"),
-            );
-        }
+        self.says_if(
+            !path.starts_with('.'),
+            "",
+            &format!("the path `{path}` of the column {name} must begin with a dot"),
+        );
         let type_name = column["type"].as_str().unwrap_or_default();
-        if !["boolean", "date", "integer", "number", "string"].contains(&type_name) {
-            self.says(
-                "",
-                &format!(
-                    "the column {name} has the type `{type_name}`: it must be boolean, date, integer, number or string"
-                ),
-            );
+        self.says_if(
+            !["boolean", "date", "integer", "number", "string"].contains(&type_name),
+            "",
+            &format!("the column {name} has the type `{type_name}`: it must be boolean, date, integer, number or string"),
+        );
+        let mut known = root;
+        for part in path
+            .split('.')
+            .skip(1)
+            .take_while(|part| !part.contains(['[', '\\']))
+        {
+            let field = fields(known).and_then(|fields| fields.get(part));
+            match field.and_then(Value::as_object) {
+                Some(field) => known = field,
+                None if fields(known).is_none() || part == "metadata" => return,
+                None => {
+                    let text = format!("the path `{path}` leads to no field");
+                    return self.warns(&format!("column {name}"), &text);
+                }
+            }
         }
     }
+}
+
+/// Whether a key with this value is not as if the key was missing.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
+}
+
+/// Whether `name` can be a name in a CRD.
+fn is_label(name: &str) -> bool {
+    let mut letters = name.bytes();
+    letters.all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-')
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && name.len() <= 63
+}
+
+/// The text `key`; empty if there is none.
+fn text<'a>(schema: &'a Object, key: &str) -> &'a str {
+    schema.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Whether `schema` is that of `std::time::Duration`.
@@ -428,13 +682,10 @@ fn is_true(schema: &Object, key: &str) -> bool {
 
 /// Whether `value` fits `schema`; the error says why not. Patterns and formats are not checked.
 fn fits(value: &Value, schema: &Object) -> Result<(), String> {
-    if value.is_null() {
-        if is_true(schema, "nullable") {
-            return Ok(());
-        }
-        return Err("it is null".to_owned());
-    }
     let type_name = name_of_type(schema);
+    if value.is_null() && (type_name.is_empty() || is_true(schema, "nullable")) {
+        return Ok(());
+    }
     let has_type = match type_name {
         "array" => value.is_array(),
         "boolean" => value.is_boolean(),
@@ -442,7 +693,7 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
         "number" => value.is_number(),
         "object" => value.is_object(),
         "string" => value.is_string(),
-        _ => !is_true(schema, INT_OR_STRING) || value.is_string() || value.is_i64(),
+        _ => true,
     };
     if !has_type {
         return Err(format!("{value} is no {type_name}"));

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+#[cfg(feature = "arbitrary")]
+use super::cel;
+
 /// A schema, or a part of one, as JSON.
 pub type Object = Map<String, Value>;
 
@@ -64,10 +67,12 @@ pub fn is_union(schema: &Value) -> bool {
     texts_of_rules(schema, "message").any(|text| text.contains(ALLOWED))
 }
 
-/// Whether a rule checks the keys of the map that `schema` describes.
+/// The pattern of the keys of the map that `schema` describes, if a rule checks them.
 #[cfg(feature = "arbitrary")]
-pub fn has_checked_keys(schema: &Value) -> bool {
-    texts_of_rules(schema, "rule").any(|text| text.starts_with(KEYS_MATCH))
+pub fn pattern_of_keys(schema: &Value) -> Option<String> {
+    let mut rules = texts_of_rules(schema, "rule");
+    let pattern = rules.find_map(|rule| rule.strip_prefix(KEYS_MATCH)?.strip_suffix("))"))?;
+    Some(cel::read_text(pattern))
 }
 
 /// Whether `schema`, or a schema in it, has the fields of all variants of an enum.

@@ -1,4 +1,7 @@
-use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
+use kube::{
+    KubeSchema,
+    core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter},
+};
 use schemars::{JsonSchema, generate::SchemaSettings, transform::AddNullable};
 use serde::{Deserialize, Serialize};
 
@@ -331,6 +334,7 @@ fn names_and_values_in_rules_are_escaped() {
         assert_eq!(cel::field(name).as_deref(), escaped, "{name}");
     }
     assert_eq!(cel::text(r"it's a \"), r"'it\'s a \\'");
+    assert_eq!(cel::read_text(&cel::text("it's\n\\d")), "it's\n\\d");
 }
 
 #[test]
@@ -389,4 +393,147 @@ fn the_check_says_what_an_api_server_refuses() {
             "{expected}: {faults}"
         );
     }
+}
+
+#[test]
+fn a_type_that_overflows_the_stack_is_told_with_the_way_out() {
+    #[derive(KubeSchema, Serialize)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Node {
+        children: Vec<Node>,
+    }
+
+    let faults = collect(|| Ok::<_, String>(of_kube::<Spec<Node>>())).unwrap_err();
+    assert!(
+        faults.to_string().contains("derive `JsonSchema`"),
+        "{faults}"
+    );
+}
+
+#[test]
+fn crds_are_collected() {
+    assert!(collect(|| Ok::<_, String>(of_kube::<Spec<Shapes>>())).is_ok());
+}
+
+#[test]
+fn a_rule_that_does_not_compile_is_refused() {
+    let cases = [
+        ("self.size >= 1", ""),
+        (
+            "has(self.size) && self.tags.all(tag, tag.startsWith('a'))",
+            "",
+        ),
+        ("self.__in__ == oldSelf.__in__", ""),
+        ("self.siz >= 1", "`self` has no field `siz`"),
+        ("self.in == 'a'", "`in` is not expected there"),
+        ("size >= 1", "`size` is no variable: the value is `self`"),
+        ("self.size >= ", "it is not complete"),
+        ("(self.size >= 1", "it is not complete"),
+        ("self.size = 1", "`=` is not expected there"),
+        ("self.__in__ == 'a", "a text has no end"),
+        (
+            r"self.__in__.matches('\d')",
+            r"`\d` is no escape in a text: write `\\d`",
+        ),
+    ];
+    for (rule, expected) in cases {
+        let told = faults(json!({
+            "type": "object",
+            "properties": {
+                "in": {"type": "string"},
+                "size": {"type": "integer"},
+                "tags": {"type": "array", "items": {"type": "string"}},
+            },
+            "x-kubernetes-validations": [{"rule": rule}],
+        }));
+        assert_eq!(told.is_empty(), expected.is_empty(), "{rule}: {told}");
+        assert!(told.contains(expected), "{rule}: {told}");
+    }
+}
+
+#[test]
+fn a_rule_cannot_compare_items_of_a_list_with_those_before_an_update() {
+    let list = |list_type: &str| {
+        json!({"type": "object", "properties": {"list": {
+            "type": "array",
+            "x-kubernetes-list-type": list_type,
+            "x-kubernetes-list-map-keys": if list_type == "map" { json!(["name"]) } else { json!([]) },
+            "items": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}},
+                "required": ["name"],
+                "x-kubernetes-validations": [{"rule": "self == oldSelf"}],
+            },
+        }}})
+    };
+    assert_eq!(faults(list("map")), "");
+    assert!(faults(list("atomic")).contains("`oldSelf` is not known inside of a list"));
+}
+
+#[test]
+fn a_pattern_that_does_not_compile_is_refused() {
+    let cases = [
+        ("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", ""),
+        ("^(?!a)b", "the API server has no look-around"),
+        (r"(a)\1", "the API server has no backreferences"),
+        ("(a", "`(` is not closed"),
+        ("[a", "`[` is not closed"),
+        ("a**", "`*` has nothing to repeat"),
+    ];
+    for (pattern, expected) in cases {
+        let told = faults(json!({"type": "string", "pattern": pattern}));
+        assert_eq!(told.is_empty(), expected.is_empty(), "{pattern}: {told}");
+        assert!(told.contains(expected), "{pattern}: {told}");
+    }
+}
+
+#[test]
+fn what_users_may_not_expect_is_a_warning() {
+    let crd = |spec: Value, path: &str| {
+        json!({"spec": {
+            "names": {"kind": "Site"},
+            "versions": [{
+                "name": "v1",
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+                "additionalPrinterColumns": [{"name": "Size", "type": "string", "jsonPath": path}],
+            }],
+        }})
+    };
+    let size = json!({"type": "object", "properties": {"size": {"type": "string"}}});
+    let text = "a".repeat(300_000);
+    let list = json!({"type": "array", "items": {
+        "type": "array",
+        "items": {"type": "string"},
+        "x-kubernetes-validations": [{"rule": "self.all(item, item != '')"}],
+    }});
+    let cases = [
+        (crd(size.clone(), ".spec.size"), ""),
+        (
+            crd(size.clone(), ".spec.sizes"),
+            "column Size: the path `.spec.sizes` leads to no field",
+        ),
+        (crd(size, ".metadata.labels.size"), ""),
+        (
+            crd(json!({"type": "string", "description": text}), ".spec"),
+            "only `kubectl apply --server-side` takes more than 262144",
+        ),
+        (
+            crd(list, ".spec"),
+            "spec[]: a CEL rule with a loop is inside of a list or map",
+        ),
+    ];
+    for (crd, expected) in cases {
+        let warnings = check(&[crd]).expect("no fault");
+        assert_eq!(
+            warnings.is_empty(),
+            expected.is_empty(),
+            "{expected}: {warnings:?}"
+        );
+        assert!(
+            warnings.concat().contains(expected),
+            "{expected}: {warnings:?}"
+        );
+    }
+    let text = "a".repeat(2_000_000);
+    assert!(faults(json!({"type": "string", "description": text})).contains("etcd takes 1572864"));
 }

@@ -1,13 +1,13 @@
 //! Arbitrary values that fit a schema, for property tests.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use proptest::{
     collection, option, prelude::*, sample::select, strategy::Union, string::string_regex,
 };
 use serde_json::{Map, Value, json};
 
-use crate::schema::{has_checked_keys, is_union};
+use crate::schema::{is_union, pattern_of_keys};
 
 use super::version::TYPE_AND_METADATA;
 
@@ -120,17 +120,16 @@ fn object(whole: &Value) -> BoxedStrategy<Value> {
     let others = match &whole["additionalProperties"] {
         Value::Object(schema) => {
             let schema = Value::Object(schema.clone());
-            let keys = if has_checked_keys(whole) {
-                "[0-9]{1,2}"
-            } else {
-                "[a-z./-]{1,3}"
-            };
-            collection::btree_map(keys, values(&schema), 0..4).boxed()
+            let pattern = pattern_of_keys(whole);
+            match matching(pattern.as_deref().unwrap_or("[a-z./-]{1,3}")) {
+                Some(keys) => collection::btree_map(keys, values(&schema), 0..4).boxed(),
+                None => Just(BTreeMap::new()).boxed(),
+            }
         }
         _ if whole["x-kubernetes-preserve-unknown-fields"] == true => {
             collection::btree_map("[a-z]{1,3}", anything(), 0..3).boxed()
         }
-        _ => Just(std::collections::BTreeMap::new()).boxed(),
+        _ => Just(BTreeMap::new()).boxed(),
     };
     let object = (fields, others).prop_map(|(fields, others)| {
         let present = fields
@@ -188,8 +187,7 @@ fn string(schema: &Value) -> BoxedStrategy<Value> {
         return seconds.boxed();
     }
     if let Some(pattern) = schema["pattern"].as_str() {
-        let inner = pattern.trim_start_matches('^').trim_end_matches('$');
-        if let Ok(texts) = string_regex(inner) {
+        if let Some(texts) = matching(pattern) {
             return texts.prop_map(Value::from).boxed();
         }
     }
@@ -203,6 +201,16 @@ fn string(schema: &Value) -> BoxedStrategy<Value> {
         1 => text(&format!("\\PC{{{least},{most}}}")),
     ]
     .boxed()
+}
+
+/// Texts that match `pattern`; `None` if no generator knows it. A number is a short one, so that it fits its type.
+fn matching(pattern: &str) -> Option<impl Strategy<Value = String> + use<>> {
+    let inner = pattern.trim_start_matches('^').trim_end_matches('$');
+    let short = inner
+        .replace("$|^", "|")
+        .replace(r"\d+", "[1-9][0-9]?")
+        .replace(r"\d", "[0-9]");
+    string_regex(&short).ok()
 }
 
 fn text(pattern: &str) -> BoxedStrategy<Value> {
@@ -223,4 +231,37 @@ fn anything() -> BoxedStrategy<Value> {
         collection::vec(small().prop_map(Value::from), 0..3).prop_map(Value::Array),
     ]
     .boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(pattern: &str) -> BoxedStrategy<Value> {
+        values(&json!({
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "x-kubernetes-validations": [{"rule": format!("self.all(key, key.matches('{pattern}'))")}],
+        }))
+    }
+
+    fn keys(map: &Value) -> Vec<String> {
+        map.as_object().expect("a map").keys().cloned().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_keys_of_a_map_match_its_pattern(
+            words in map("^[a-z]{2}$|^x-[a-z]$"),
+            numbers in map(r"^-?\\d+$"),
+        ) {
+            for word in keys(&words) {
+                let letters = word.strip_prefix("x-").unwrap_or(&word);
+                prop_assert!(letters.bytes().all(|letter| letter.is_ascii_lowercase()), "{word}");
+            }
+            for number in keys(&numbers) {
+                prop_assert!(number.parse::<i8>().is_ok(), "{number}");
+            }
+        }
+    }
 }

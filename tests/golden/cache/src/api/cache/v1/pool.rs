@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The cache authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Pool. Edit them: `make manifests` turns them into the
-//! manifest of its CustomResourceDefinition.
+//! The types of Pool. Edit them: `make manifests` writes their CRD. What becomes of Rust's types:
+//! <https://github.com/rscaffold/rscaffold/blob/main/docs/types.md>
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};

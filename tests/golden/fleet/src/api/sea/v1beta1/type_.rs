@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! The types of Type. Edit them: `make manifests` turns them into the
-//! manifest of its CustomResourceDefinition.
+//! The types of Type. Edit them: `make manifests` writes their CRD. What becomes of Rust's types:
+//! <https://github.com/rscaffold/rscaffold/blob/main/docs/types.md>
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};

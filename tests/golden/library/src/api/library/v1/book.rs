@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The library authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Book. Edit them: `make manifests` turns them into the
-//! manifest of its CustomResourceDefinition.
+//! The types of Book. Edit them: `make manifests` writes their CRD. What becomes of Rust's types:
+//! <https://github.com/rscaffold/rscaffold/blob/main/docs/types.md>
 
 // Descriptions, names and numbers are copied from the CustomResourceDefinition.
 #![allow(

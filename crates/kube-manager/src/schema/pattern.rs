@@ -1,0 +1,177 @@
+//! Faults of patterns: those of the API server have no look-around and no backreferences.
+
+use std::{iter::Peekable, str::Chars};
+
+/// The most repetitions that a pattern can ask for.
+const MOST_REPETITIONS: u32 = 1000;
+
+/// The classes of characters that have a name.
+const CLASSES: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
+    "space", "upper", "word", "xdigit",
+];
+
+/// What is wrong with a pattern.
+pub fn check(pattern: &str) -> Result<(), String> {
+    let mut rest = pattern.chars().peekable();
+    let mut depth = 0;
+    let (mut can_repeat, mut is_repeated) = (false, false);
+    while let Some(next) = rest.next() {
+        let is_quantifier = match next {
+            '*' | '+' | '?' => true,
+            '{' => repetition(&mut rest)?,
+            _ => false,
+        };
+        if is_quantifier {
+            if !can_repeat || is_repeated {
+                return Err(format!("`{next}` has nothing to repeat"));
+            }
+            rest.next_if_eq(&'?');
+            is_repeated = true;
+            continue;
+        }
+        (can_repeat, is_repeated) = (true, false);
+        match next {
+            '(' => {
+                depth += 1;
+                can_repeat = false;
+                if rest.next_if_eq(&'?').is_some() {
+                    depth -= i32::from(group(&mut rest)?);
+                }
+            }
+            ')' => depth -= 1,
+            '|' => can_repeat = false,
+            '[' => class(&mut rest)?,
+            '\\' if rest.peek() == Some(&'Q') => {
+                // A literal text, until `\E`.
+                let quoted: String = rest.clone().collect();
+                let length = quoted.find(r"\E").map_or(quoted.len(), |end| end + 2);
+                rest.nth(quoted[..length].chars().count() - 1);
+            }
+            '\\' => escape(&mut rest, "0AabBdDfnpPQrsStvwWxz")?,
+            _ => {}
+        }
+        if depth < 0 {
+            return Err("`)` closes no group".to_owned());
+        }
+    }
+    if depth > 0 {
+        return Err("`(` is not closed".to_owned());
+    }
+    Ok(())
+}
+
+/// Reads `{2,3}` behind the `{`. Other text in braces is no repetition.
+fn repetition(rest: &mut Peekable<Chars>) -> Result<bool, String> {
+    let ahead: String = rest.clone().take_while(|next| *next != '}').collect();
+    let is_closed = rest.clone().count() > ahead.chars().count();
+    let (least, most) = ahead.split_once(',').unwrap_or((&ahead, &ahead));
+    let mut digits = least.bytes().chain(most.bytes());
+    let are_numbers = digits.all(|byte| byte.is_ascii_digit());
+    if !is_closed || least.is_empty() || !are_numbers {
+        return Ok(false);
+    }
+    let least: u32 = least.parse().unwrap_or(u32::MAX);
+    let most = if most.is_empty() {
+        least
+    } else {
+        most.parse().unwrap_or(u32::MAX)
+    };
+    if least > most || most > MOST_REPETITIONS {
+        return Err(format!(
+            "`{{{ahead}}}` must ask for at most {MOST_REPETITIONS} repetitions"
+        ));
+    }
+    rest.nth(ahead.chars().count());
+    Ok(true)
+}
+
+/// Reads what follows `(?`. Returns whether the group ends there, as in `(?i)`.
+fn group(rest: &mut Peekable<Chars>) -> Result<bool, String> {
+    let ahead: String = rest
+        .clone()
+        .take_while(|next| !":)>".contains(*next))
+        .collect();
+    let length = ahead.chars().count();
+    let end = rest.nth(length).unwrap_or_default();
+    let name = ahead.strip_prefix("P<").or(ahead.strip_prefix('<'));
+    let is_right = match name {
+        Some(name) => {
+            let mut letters = name.chars();
+            let is_word = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+            end == '>' && is_word && !name.is_empty()
+        }
+        None => {
+            let flags = ahead.strip_suffix('-').map_or(ahead.as_str(), |_| "-");
+            let is_plain = flags.chars().all(|letter| "imsU-".contains(letter))
+                && flags.matches('-').count() < 2;
+            is_plain && flags != "-" && matches!(end, ':' | ')')
+        }
+    };
+    if is_right {
+        return Ok(end == ')');
+    }
+    Err(format!(
+        "`(?{ahead}` is unknown: the API server has no look-around"
+    ))
+}
+
+/// Reads `[a-z]` behind the `[`.
+fn class(rest: &mut Peekable<Chars>) -> Result<(), String> {
+    rest.next_if_eq(&'^');
+    let mut is_first = true;
+    while let Some(next) = rest.next() {
+        match next {
+            ']' if !is_first => return Ok(()),
+            '\\' => escape(rest, "0adDfnpPrsStvwWx")?,
+            '[' if rest.peek() == Some(&':') => {
+                let ahead: String = rest.clone().take_while(|next| *next != ']').collect();
+                let name = ahead[1..].strip_suffix(':');
+                if let Some(name) = name {
+                    if !CLASSES.contains(&name.trim_start_matches('^')) {
+                        return Err(format!("`[:{name}:]` is unknown"));
+                    }
+                    rest.nth(ahead.chars().count());
+                }
+            }
+            least => {
+                let mut ahead = rest.clone();
+                let is_range = ahead.next() == Some('-');
+                match ahead.next().filter(|most| is_range && *most != ']') {
+                    Some('\\') => {
+                        rest.nth(1);
+                        escape(rest, "0afnrtvx")?;
+                    }
+                    Some(most) if most < least => {
+                        return Err(format!("the range `{least}-{most}` is empty"));
+                    }
+                    Some(_) => _ = rest.nth(1),
+                    None => {}
+                }
+            }
+        }
+        is_first = false;
+    }
+    Err("`[` is not closed".to_owned())
+}
+
+/// Reads what follows a backslash: one of `letters`, or what is no letter.
+fn escape(rest: &mut Peekable<Chars>, letters: &str) -> Result<(), String> {
+    let Some(next) = rest.next() else {
+        return Err("it ends in a backslash".to_owned());
+    };
+    let is_known = match next {
+        '1'..='7' => rest.peek().is_some_and(|digit| ('0'..'8').contains(digit)),
+        'x' => {
+            let digits: String = rest.clone().take(2).collect();
+            digits.starts_with('{') || digits.len() == 2 && u8::from_str_radix(&digits, 16).is_ok()
+        }
+        _ => next.is_ascii() && !next.is_ascii_alphanumeric() || letters.contains(next),
+    };
+    if is_known {
+        return Ok(());
+    }
+    Err(format!(
+        "`\\{next}` is unknown: the API server has no backreferences"
+    ))
+}

@@ -1,0 +1,543 @@
+//! Tests that the check of `make manifests` and a real API server give the same verdicts on random schemas, most of which
+//! have a fault.
+//!
+//! `SCHEMAS=5000` draws more of them, and `SEED=7` others.
+
+use std::{collections::BTreeMap, env, fs, slice};
+
+use kube_manager::schema;
+use proptest::{
+    collection::vec,
+    prelude::*,
+    sample::{Index, select},
+    strategy::ValueTree,
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::operator::kubectl;
+
+/// The number of schemas in `make test`.
+const USUAL: u64 = 1000;
+
+/// The most requests that look for a smaller schema with the same difference.
+const MOST_STEPS: usize = 200;
+
+const GROUP: &str = "schemas.example.com";
+
+/// What a message of the API server has when only an API server finds the fault: types in rules, and defaults that break
+/// a pattern, a rule or a union.
+const OF_SERVER: [&str; 10] = [
+    "undeclared reference to 'unknown'",
+    "found no matching overload",
+    "does not support field selection",
+    "must evaluate to a bool",
+    "cost",
+    "expression of type",
+    "failed rule",
+    "in body should match",
+    "must not validate the schema",
+    "must validate",
+];
+
+/// The keys that kube writes at the root of a kind.
+const AT_ROOT: [&str; 5] = [
+    "description",
+    "properties",
+    "required",
+    "type",
+    "x-kubernetes-validations",
+];
+
+#[test]
+fn the_check_and_an_api_server_give_the_same_verdicts() {
+    let [seed, count] = [("SEED", 0), ("SCHEMAS", USUAL)].map(|(name, usual)| {
+        let text = env::var(name).unwrap_or_default();
+        text.parse().unwrap_or(usual)
+    });
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config::default(), random);
+    let strategy = crds();
+    let mut trees: Vec<_> = (0..count)
+        .map(|_| strategy.new_tree(&mut runner).expect("a CRD"))
+        .collect();
+    let crds: Vec<Value> = trees.iter().map(ValueTree::current).collect();
+    let verdicts = verdicts(&crds);
+    let refused = verdicts
+        .iter()
+        .filter(|verdict| verdict.of_server.is_some());
+    let refused = refused.count();
+    assert!(
+        refused > crds.len() / 10 && refused < crds.len() * 9 / 10,
+        "{refused} of {} are refused",
+        crds.len()
+    );
+    let mut differences = BTreeMap::new();
+    for (tree, verdict) in trees.iter_mut().zip(&verdicts) {
+        if verdict.differ() && differences.len() < 8 {
+            let (crd, verdict) = smallest(tree);
+            let text = format!(
+                "{crd}\n  check: {:?}\n  server: {:?}",
+                verdict.of_check, verdict.of_server
+            );
+            differences.insert(text.len(), text);
+        }
+    }
+    let texts: Vec<String> = differences.into_values().collect();
+    assert!(texts.is_empty(), "{}", texts.join("\n\n"));
+}
+
+/// Why a CRD is refused; `None` if it is taken.
+struct Verdict {
+    of_check: Option<String>,
+    of_server: Option<String>,
+}
+
+impl Verdict {
+    fn differ(&self) -> bool {
+        match (&self.of_check, &self.of_server) {
+            (None, Some(reasons)) => !split(reasons).into_iter().all(is_of_server),
+            (Some(_), None) => true,
+            _ => false,
+        }
+    }
+}
+
+fn is_of_server(reason: &str) -> bool {
+    OF_SERVER.iter().any(|part| reason.contains(part))
+}
+
+/// The reasons of an API server. It puts several into a list.
+fn split(reasons: &str) -> Vec<&str> {
+    reasons
+        .split("\n* ")
+        .flat_map(|part| part.split(", spec."))
+        .collect()
+}
+
+/// The smallest schema that proptest finds with a difference.
+fn smallest(tree: &mut impl ValueTree<Value = Value>) -> (Value, Verdict) {
+    let mut found = tree.current();
+    let mut moves = tree.simplify();
+    for _ in 0..MOST_STEPS {
+        if !moves {
+            break;
+        }
+        let crd = tree.current();
+        let differs = verdicts(slice::from_ref(&crd)).remove(0).differ();
+        if differs {
+            found = crd;
+        }
+        moves = if differs {
+            tree.simplify()
+        } else {
+            tree.complicate()
+        };
+    }
+    let verdict = verdicts(slice::from_ref(&found)).remove(0);
+    (found["spec"].take(), verdict)
+}
+
+fn verdicts(crds: &[Value]) -> Vec<Verdict> {
+    let items: Vec<Value> = crds
+        .iter()
+        .enumerate()
+        .map(|(index, crd)| {
+            let mut named = crd.clone();
+            let plural = format!("schemas{index}");
+            named["metadata"] = json!({"name": format!("{plural}.{GROUP}")});
+            named["spec"]["names"]["plural"] = json!(plural);
+            named
+        })
+        .collect();
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("list.json");
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    fs::write(&file, list.to_string()).expect("a writable file");
+    let output = kubectl("create --dry-run=server --validate=false --output=name -f")
+        .arg(&file)
+        .output()
+        .expect("kubectl runs");
+    let [taken, refused] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let mut verdicts = Vec::new();
+    for (crd, item) in crds.iter().zip(&items) {
+        let name = item["metadata"]["name"].as_str().expect("a name");
+        let parts = ["\nThe CustomResourceDefinition ", "\nError from server"];
+        let text = format!("\n{refused}").replace(parts[1], parts[0]);
+        let of_server = text
+            .split(parts[0])
+            .find(|part| part.contains(&format!("\"{name}\"")));
+        let is_taken = taken
+            .lines()
+            .any(|line| line.ends_with(&format!("/{name}")));
+        let reasons = match of_server {
+            Some(text) => {
+                let (_, reasons) = text.split_once("is invalid: ").unwrap_or(("", text));
+                Some(reasons.trim_start_matches("\n* ").trim().to_owned())
+            }
+            None => (!is_taken).then(|| "no answer".to_owned()),
+        };
+        verdicts.push(Verdict {
+            of_check: schema::check(slice::from_ref(crd))
+                .err()
+                .map(|faults| faults.to_string()),
+            of_server: reasons,
+        });
+    }
+    verdicts
+}
+
+/// CRDs whose schemas are structural, but for up to three changes.
+fn crds() -> BoxedStrategy<Value> {
+    let changes = vec((any::<Index>(), select(changes())), 0..4);
+    let short_names = select(vec![
+        json!([]),
+        json!(["sc"]),
+        json!(["Sc"]),
+        json!(["s_c"]),
+    ]);
+    let names = prop_oneof![9 => Just(json!([])), 1 => short_names];
+    (types(), changes, any::<bool>(), names)
+        .prop_map(|(spec, changes, has_status, short_names)| {
+            let mut root = json!({"type": "object", "properties": {"spec": spec}});
+            for (index, (key, value)) in changes {
+                let mut places: Vec<String> = Vec::new();
+                collect("", &root, &mut places);
+                let path = &places[index.index(places.len())];
+                // The API server does not check the defaults of a map's values.
+                let is_in_map = key == "default" && path.contains("additionalProperties");
+                if is_in_map || path.is_empty() && !AT_ROOT.contains(&key) {
+                    continue;
+                }
+                let place = root.pointer_mut(path).expect("a schema");
+                place[key] = value;
+            }
+            let subresources = if has_status {
+                json!({"status": {}})
+            } else {
+                json!({})
+            };
+            json!({
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "spec": {
+                    "group": GROUP,
+                    "scope": "Namespaced",
+                    "names": {"kind": "Schema", "shortNames": short_names},
+                    "versions": [{
+                        "name": "v1",
+                        "served": true,
+                        "storage": true,
+                        "subresources": subresources,
+                        "schema": {"openAPIV3Schema": root},
+                    }],
+                },
+            })
+        })
+        .boxed()
+}
+
+/// The JSON pointers of a schema and of all schemas in it.
+fn collect(path: &str, schema: &Value, places: &mut Vec<String>) {
+    places.push(path.to_owned());
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let name = name.replace('~', "~0").replace('/', "~1");
+        collect(&format!("{path}/properties/{name}"), field, places);
+    }
+    for key in ["items", "additionalProperties"] {
+        if schema[key].is_object() {
+            collect(&format!("{path}/{key}"), &schema[key], places);
+        }
+    }
+}
+
+/// Structural schemas.
+fn types() -> BoxedStrategy<Value> {
+    let leaf = select(vec![
+        json!({"type": "string"}),
+        json!({"type": "integer", "format": "int32"}),
+        json!({"type": "boolean"}),
+        json!({"type": "number"}),
+        json!({"x-kubernetes-int-or-string": true}),
+        json!({"x-kubernetes-preserve-unknown-fields": true}),
+    ]);
+    let names = select(vec![
+        "a", "name", "metadata", "kind", "in", "a-b", "$x", "a__b",
+    ]);
+    leaf.prop_recursive(3, 10, 3, move |inner| {
+        let fields = proptest::collection::btree_map(names.clone(), inner.clone(), 0..4);
+        prop_oneof![
+            3 => fields.prop_map(|fields| json!({"type": "object", "properties": fields})),
+            1 => inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+            1 => inner.prop_map(|values| json!({"type": "object", "additionalProperties": values})),
+        ]
+    })
+    .boxed()
+}
+
+/// A key of a schema, and a value for it: some are right only in some schemas, others nowhere.
+fn changes() -> Vec<(&'static str, Value)> {
+    let mut changes = Vec::new();
+    for (key, values) in CHANGES {
+        let values: Vec<Value> = serde_json::from_str(values).expect("a list");
+        changes.extend(values.into_iter().map(|value| (*key, value)));
+    }
+    for rule in RULES {
+        let rules = json!([{"rule": rule}]);
+        changes.push(("x-kubernetes-validations", rules));
+    }
+    for pattern in PATTERNS {
+        changes.push(("pattern", json!(pattern)));
+    }
+    for parts in PARTS {
+        let parts: Value = serde_json::from_str(parts).expect("a list");
+        for key in ["allOf", "anyOf", "oneOf"] {
+            changes.push((key, parts.clone()));
+        }
+        changes.push(("not", parts[0].clone()));
+    }
+    changes
+}
+
+const CHANGES: &[(&str, &str)] = &[
+    (
+        "type",
+        r#"["", "null", "object", "array", "string", "integer", "text"]"#,
+    ),
+    (
+        "items",
+        r#"[{}, {"type": "string"}, {"type": "string", "nullable": true}, {"type": "array", "items": {"type": "string"}},
+            {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+            {"type": "object", "properties": {"name": {"type": "string", "default": "a"}}},
+            {"type": "object", "properties": {"name": {"type": "object"}}, "x-kubernetes-map-type": "atomic"}]"#,
+    ),
+    (
+        "properties",
+        r#"[{}, {"a": {}}, {"metadata": {"type": "object"}}, {"kind": {"type": "integer"}},
+            {"metadata": {"type": "object", "description": "a"}},
+            {"metadata": {"type": "object", "properties": {"name": {"type": "string", "pattern": "a"}}}},
+            {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}}]"#,
+    ),
+    (
+        "additionalProperties",
+        r#"[true, false, {"type": "string"}, {}]"#,
+    ),
+    ("nullable", "[true]"),
+    (
+        "default",
+        r#"[null, 1, 1.5, -1, "a", "", true, [], ["a"], ["a", "a"], [1], [null], {}, {"a": "x"}, {"a": 1}, {"name": null}]"#,
+    ),
+    ("enum", r#"[["a"], ["a", "a"], [1, 2], [], [null]]"#),
+    ("minimum", "[0, 3]"),
+    ("maximum", "[2, 2.5]"),
+    ("exclusiveMinimum", "[true]"),
+    ("exclusiveMaximum", "[true]"),
+    ("multipleOf", "[2, 0]"),
+    ("minLength", "[1]"),
+    ("maxLength", "[0]"),
+    ("minItems", "[1]"),
+    ("maxItems", "[0]"),
+    ("minProperties", "[1]"),
+    ("maxProperties", "[0]"),
+    ("required", r#"[["a"], ["missing"], ["a", "a"], []]"#),
+    ("format", r#"["date-time", "odd", "int32", "byte"]"#),
+    ("title", r#"["a"]"#),
+    ("description", r#"["a"]"#),
+    ("example", r#"["a"]"#),
+    ("uniqueItems", "[true, false]"),
+    ("$ref", r##"["#/a"]"##),
+    ("id", r#"["a"]"#),
+    ("definitions", r#"[{"a": {"type": "string"}}]"#),
+    ("dependencies", r#"[{"a": ["b"]}]"#),
+    ("patternProperties", r#"[{"a": {"type": "string"}}]"#),
+    ("additionalItems", "[true]"),
+    ("x-kubernetes-preserve-unknown-fields", "[true, false]"),
+    ("x-kubernetes-int-or-string", "[true, false]"),
+    ("x-kubernetes-embedded-resource", "[true, false]"),
+    (
+        "x-kubernetes-list-type",
+        r#"["atomic", "set", "map", "map", "odd"]"#,
+    ),
+    (
+        "x-kubernetes-list-map-keys",
+        r#"[["name"], ["name"], ["name", "name"], ["missing"], []]"#,
+    ),
+    ("x-kubernetes-map-type", r#"["atomic", "granular", "odd"]"#),
+    (
+        "x-kubernetes-validations",
+        r#"[[{"rule": ""}], [{"rule": "true", "message": " "}], [{"rule": "true", "message": "a\nb"}],
+            [{"rule": "true\n&& true"}], [{"rule": "true", "reason": "odd"}], [{"rule": "true", "reason": "FieldValueInvalid"}],
+            [{"rule": "true", "optionalOldSelf": true}], [{"rule": "self == oldSelf", "message": "a"}],
+            [{"rule": "true", "messageExpression": " "}], [{"rule": "true", "messageExpression": "'a'"}]]"#,
+    ),
+];
+
+const RULES: &[&str] = &[
+    "true",
+    "self == self",
+    "self == oldSelf",
+    "!has(self.a) || self.a == self.a",
+    "has(self.name)",
+    "has(self.missing)",
+    "self.all(item, item == item)",
+    "self.exists(item, self.size() > 1 && item in ['a', \"b\", r'\\d'])",
+    "self.a.all(a, a.matches('^\\\\d+$'))",
+    "has(self.__in__) ? self.__in__ == self.__in__ : true",
+    "has(self.in)",
+    "has(self.a__dash__b) && has(self.a__underscores__b)",
+    "self.metadata.name.startsWith('a')",
+    "self[0] == 'a' && [1, 2, -3,].size() == 3 && {'a': 1}.a == 1",
+    "self.?a.orValue('b') == 'b' || optional.none().hasValue()",
+    "size(self) > 1 && self.size() < 5u && 1.5 >= -1e3",
+    "self.a == 'b' // a comment",
+    "cel.bind(x, self, x == x)",
+    "sets.contains([1], [1])",
+    "format.dns1123Label().validate('a').hasValue()",
+    "type(self) == string",
+    "self",
+    "self ==",
+    "== self",
+    "self self",
+    "(self == self",
+    "self == self)",
+    "[1, 2",
+    "self.",
+    "self.a.(b)",
+    "self = self",
+    "self & self",
+    "self == 'a",
+    "self == 'a\\d'",
+    "self == \"a\nb\"",
+    "request.a == 1",
+    "a == 1",
+    "oldself == self",
+    "unknown(self)",
+    "true ? true",
+    "true : true",
+    "size(,)",
+    "size(self,) > 0",
+    "()",
+    "[] == []",
+    "{} == {}",
+    "self in [self]",
+    "in self",
+    "#",
+    "1 + 'a' == 2",
+    "!true || !!true",
+    "--1 == 1",
+    "true || false && !(1 < 2)",
+];
+
+const PATTERNS: &[&str] = &[
+    "",
+    "a",
+    "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    "(",
+    ")",
+    "a)",
+    "[a",
+    "[]a]",
+    "[^]a]",
+    "[z-a]",
+    "[a-]",
+    "[a-z-9]",
+    "[[:alpha:]]",
+    "[[:odd:]]",
+    "[[]",
+    "*",
+    "a**",
+    "a*?",
+    "a*??",
+    "a+?",
+    "a++",
+    "(*)",
+    "a|*",
+    "^*",
+    "a{2}",
+    "a{2,1}",
+    "a{,2}",
+    "{",
+    "a{",
+    "a{x}",
+    "a{1001}",
+    "a{2}{3}",
+    "(?=a)",
+    "(?!a)",
+    "(?<=a)",
+    "(?<!a)",
+    "(?i)a",
+    "(?i:a)",
+    "(?-i)a",
+    "(?P<n>a)",
+    "(?<n>a)",
+    "(?P=n)",
+    "(?P<n",
+    "(?P<n-m>a)",
+    "(?x)a",
+    "(?",
+    "(?:a)",
+    "(?)",
+    r"(a)\1",
+    r"\d\w\s\b",
+    r"\h",
+    r"\Z",
+    r"\z",
+    r"\p{Greek}",
+    r"\pL",
+    r"\x41",
+    r"\x{41}",
+    r"\Qa(\E",
+    r"\-\.\/\_",
+    r"\",
+    r"[\d]",
+    r"[\1]",
+    r"[\",
+    r"[a-\d]",
+    r"\u0041",
+    r"\e",
+    r"\C",
+    r"\0",
+    r"\123",
+    "a|",
+    "|",
+    "()",
+    "ä{2}",
+    r"\ä",
+    "[ä-ü]",
+    "x{0}",
+];
+
+const PARTS: &[&str] = &[
+    r#"[{"required": ["a"]}]"#,
+    r#"[{"required": ["a"]}, {"required": ["name"]}]"#,
+    r#"[{"type": "integer"}, {"type": "string"}]"#,
+    r#"[{"anyOf": [{"type": "integer"}, {"type": "string"}]}]"#,
+    r#"[{"type": "string"}]"#,
+    r#"[{"properties": {"a": {"minimum": 1}}}]"#,
+    r#"[{"properties": {"a": {"type": "string"}}}]"#,
+    r#"[{"properties": {"missing": {}}}]"#,
+    r#"[{"properties": {"metadata": {}}}]"#,
+    r#"[{"items": {"minLength": 1}}]"#,
+    r#"[{"additionalProperties": {"minLength": 1}}]"#,
+    r#"[{"pattern": "("}]"#,
+    r#"[{"enum": ["a", "a"]}]"#,
+    r#"[{"nullable": true}]"#,
+    r#"[{"nullable": false}]"#,
+    r#"[{"default": "a"}]"#,
+    r#"[{"description": "a"}]"#,
+    r#"[{"description": ""}]"#,
+    r#"[{"title": "a"}]"#,
+    r#"[{"x-kubernetes-validations": [{"rule": "true"}]}]"#,
+    r#"[{"x-kubernetes-list-type": "set"}]"#,
+    r#"[{"x-kubernetes-preserve-unknown-fields": true}]"#,
+    r#"[{"x-kubernetes-int-or-string": true}]"#,
+    r#"[{"oneOf": [{"required": ["a"]}, {"not": {"maximum": 3}}]}]"#,
+    r#"[{"not": {"type": "string"}}]"#,
+    r#"[{"uniqueItems": true}]"#,
+    r#"[{"format": "odd", "maxLength": 3}]"#,
+    "[{}]",
+];
