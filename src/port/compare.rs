@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    config::Deployed,
+    config::{Deployed, is_user_role},
     kustomize,
     rules::{bound, roles},
     source::{Object, Source},
@@ -61,14 +61,15 @@ pub(super) fn left(source: &Source, deployed: &Deployed, rendered: &Texts) -> Ve
         if ELSEWHERE.contains(&kind) && !is_other_deployment(deployed, object) {
             continue;
         }
-        let is_usual = USUAL
-            .iter()
-            .any(|(of, end)| *of == kind && name.ends_with(end))
+        let is_usual = (USUAL.iter()).any(|(of, end)| *of == kind && name.ends_with(end))
+            || is_user_role(object)
             || kind == "ServiceMonitor" && here.iter().any(|other| other.is_a(kind));
+        if is_usual || taken.contains(&(kind.to_owned(), name.to_owned())) {
+            continue;
+        }
         let mut same = here.iter().filter(|other| other.is_a(kind));
         match same.find(|other| other.name() == name) {
             Some(other) => differences(source, object, other, &mut lines),
-            None if is_usual || taken.contains(&(kind.to_owned(), name.to_owned())) => {}
             None => lines.push(format!(
                 "{}: the {} `{}`: copy it to `config/default`, and add the file to `config/default/kustomization.yaml`",
                 source.place(object, &["kind"]),

@@ -307,10 +307,21 @@ fn features(source: &Source, go: &GoProject, built: &Built) -> BTreeSet<Feature>
         (Feature::Helm, has_chart || go.has_plugin("helm")),
         (Feature::NetworkPolicy, folders.contains("network-policy")),
         (Feature::Prometheus, folders.contains("prometheus")),
+        (
+            Feature::UserRoles,
+            !folders.is_empty() && built.objects.iter().any(is_user_role),
+        ),
     ] {
         features.extend(is_there.then_some(feature));
     }
     features
+}
+
+/// Whether an object is a role for users of a kind, which the feature `user-roles` adds here.
+pub(super) fn is_user_role(object: &Object) -> bool {
+    let ends = ["-admin-role", "-editor-role", "-viewer-role"];
+    (object.is_a("ClusterRole") || object.is_a("Role"))
+        && ends.iter().any(|end| object.name().ends_with(end))
 }
 
 fn is_chart(path: &str) -> bool {

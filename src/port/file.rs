@@ -129,22 +129,23 @@ fn deployed_image(resource: &Value) -> String {
     let text = |field: &str| resource[field].as_str().unwrap_or("?").to_owned();
     let options = &resource["options"];
     let image = options["image"].as_str().unwrap_or("<IMAGE>");
-    let mut flags = format!("--image {image}");
+    let mut flags = vec![format!("--image {image}")];
     for (option, flag) in [
         ("containerPort", "--image-container-port"),
         ("runAsUser", "--run-as-user"),
         ("containerCommand", "--image-container-command"),
     ] {
         if let Some(value) = options[option].as_str() {
-            flags += &format!(" {flag} {value}");
+            flags.push(format!("{flag} {value}"));
         }
     }
     let kind = text("kind");
     format!(
         "the controller of {kind} that the plugin deploy-image wrote: `rscaffold create api --group {} --version {} \
-         --kind {kind} {flags} --force` makes one that runs the same image",
+         --kind {kind} {} --force` makes one that runs the same image",
         text("group"),
         text("version"),
+        flags.join(" "),
     )
 }
 

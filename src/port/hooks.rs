@@ -31,122 +31,53 @@ impl Settings {
     }
 }
 
-/// What `Hook` has by default.
-const OPERATIONS: [&str; 2] = ["CREATE", "UPDATE"];
+/// The policies of a webhook: the field, the method of `Hook`, the type of its value, the values, the default first.
+const POLICIES: [(&str, &str, &str, [&str; 2]); 4] = [
+    (
+        "failurePolicy",
+        "failure_policy",
+        "FailurePolicy",
+        ["Fail", "Ignore"],
+    ),
+    (
+        "matchPolicy",
+        "match_policy",
+        "MatchPolicy",
+        ["Equivalent", "Exact"],
+    ),
+    (
+        "sideEffects",
+        "side_effects",
+        "SideEffects",
+        ["None", "NoneOnDryRun"],
+    ),
+    (
+        "reinvocationPolicy",
+        "reinvocation",
+        "Reinvocation",
+        ["Never", "IfNeeded"],
+    ),
+];
+
+/// A field of a webhook that `Hook` does not have, and its value.
+type Left<'a> = (Vec<&'a str>, String);
 
 /// The settings of a webhook. Adds what `Hook` cannot say to `lines`.
 pub(super) fn settings(source: &Source, webhook: &GoWebhook, lines: &mut Vec<String>) -> Settings {
     let (index, number) = (webhook.index.to_string(), webhook.rule.to_string());
     let value = &webhook.configuration.value["webhooks"][webhook.index];
     let rule = &value["rules"][webhook.rule];
-    let mut settings = Settings::default();
-    let mut left = Vec::new();
-
-    let operations = texts(rule.get("operations"));
-    let mut names = Vec::new();
-    for operation in &operations {
-        match operation.as_str() {
-            "CREATE" => names.push("Create"),
-            "UPDATE" => names.push("Update"),
-            "DELETE" => names.push("Delete"),
-            "CONNECT" => names.push("Connect"),
-            "*" => names.extend(["Create", "Update", "Delete"]),
-            _ => left.push((vec!["rules", &number, "operations"], operation.clone())),
-        }
-    }
-    let is_usual = operations.len() == 2
-        && OPERATIONS
-            .iter()
-            .all(|name| operations.contains(&(*name).to_owned()));
-    if !is_usual {
-        let lines = names
-            .iter()
-            .map(|name| format!("            webhook::Operation::{name},\n"));
-        settings.operations = match names.as_slice() {
-            [name] => format!(".operations(&[webhook::Operation::{name}])"),
-            [one, two] => {
-                format!(".operations(&[webhook::Operation::{one}, webhook::Operation::{two}])")
-            }
-            _ => format!(".operations(&[\n{}        ])", lines.collect::<String>()),
-        };
-    }
-
-    for (field, call, variants, usual) in [
-        (
-            "failurePolicy",
-            "failure_policy(webhook::FailurePolicy",
-            &["Fail", "Ignore"],
-            "Fail",
-        ),
-        (
-            "matchPolicy",
-            "match_policy(webhook::MatchPolicy",
-            &["Equivalent", "Exact"],
-            "Equivalent",
-        ),
-        (
-            "sideEffects",
-            "side_effects(webhook::SideEffects",
-            &["None", "NoneOnDryRun"],
-            "None",
-        ),
-        (
-            "reinvocationPolicy",
-            "reinvocation(webhook::Reinvocation",
-            &["Never", "IfNeeded"],
-            "Never",
-        ),
-    ] {
-        match value[field].as_str() {
-            None => {}
-            Some(text) if text == usual => {}
-            Some(text) if variants.contains(&text) => {
-                settings.calls.push(format!(".{call}::{text})"))
-            }
-            Some(text) => left.push((vec![field], text.to_owned())),
-        }
-    }
-    match value["timeoutSeconds"].as_u64() {
-        None | Some(10) => {}
-        Some(seconds) => settings.calls.push(format!(".timeout_seconds({seconds})")),
-    }
-    let subresources = subresources(rule);
-    if !subresources.is_empty() {
-        let names: Vec<_> = subresources
-            .iter()
-            .map(|name| literal::text(name))
-            .collect();
-        settings
-            .calls
-            .push(format!(".subresources(&[{}])", names.join(", ")));
-    }
-    for (field, call) in [
-        ("namespaceSelector", "namespaces"),
-        ("objectSelector", "objects"),
-    ] {
-        let labels = labels(&value[field]);
-        if !labels.is_empty() {
-            settings.calls.push(with_list(call, &labels));
-        }
-    }
-    for condition in list(value.get("matchConditions")) {
-        let (Some(name), Some(expression)) =
-            (condition["name"].as_str(), condition["expression"].as_str())
-        else {
-            continue;
-        };
-        let arguments = vec![literal::text(name), literal::text(expression)];
-        settings
-            .calls
-            .push(Call::new(".condition", arguments).laid_out(INDENT));
-    }
+    let mut left: Vec<Left> = Vec::new();
+    let settings = Settings {
+        operations: operations(rule, &number, &mut left),
+        calls: calls(value, rule, &mut left),
+    };
     if let Some(scope) = rule["scope"].as_str()
         && scope != "*"
     {
         left.push((vec!["rules", &number, "scope"], scope.to_owned()));
     }
-    if at(value, "clientConfig.url").is_some() {
-        let url = value["clientConfig"]["url"].as_str().unwrap_or("");
+    if let Some(url) = at(value, "clientConfig.url").and_then(Value::as_str) {
         left.push((vec!["clientConfig", "url"], url.to_owned()));
     }
     for (path, text) in left {
@@ -161,12 +92,79 @@ pub(super) fn settings(source: &Source, webhook: &GoWebhook, lines: &mut Vec<Str
     settings
 }
 
-/// The subresources in a rule: `status` of `books/status`.
+/// The call with the operations of a rule; empty for the operations that `Hook` has by default.
+fn operations<'a>(rule: &Value, number: &'a str, left: &mut Vec<Left<'a>>) -> String {
+    let mut names = Vec::new();
+    for operation in texts(rule.get("operations")) {
+        match operation.as_str() {
+            "CREATE" => names.push("Create"),
+            "UPDATE" => names.push("Update"),
+            "DELETE" => names.push("Delete"),
+            "CONNECT" => names.push("Connect"),
+            "*" => names.extend(["Create", "Update", "Delete"]),
+            _ => left.push((vec!["rules", number, "operations"], operation)),
+        }
+    }
+    if names.len() == 2 && names.contains(&"Create") && names.contains(&"Update") {
+        return String::new();
+    }
+    let operations: Vec<_> = names
+        .iter()
+        .map(|name| format!("webhook::Operation::{name}"))
+        .collect();
+    if operations.len() < 3 {
+        return format!(".operations(&[{}])", operations.join(", "));
+    }
+    let pad = " ".repeat(INDENT);
+    let lines = operations.join(&format!(",\n{pad}    "));
+    format!(".operations(&[\n{pad}    {lines},\n{pad}])")
+}
+
+/// The other calls.
+fn calls(webhook: &Value, rule: &Value, left: &mut Vec<Left>) -> Vec<String> {
+    let mut calls = Vec::new();
+    for (field, method, type_name, values) in POLICIES {
+        match webhook[field].as_str() {
+            Some(text) if text == values[1] => {
+                calls.push(format!(".{method}(webhook::{type_name}::{text})"));
+            }
+            Some(text) if text != values[0] => left.push((vec![field], text.to_owned())),
+            _ => {}
+        }
+    }
+    match webhook["timeoutSeconds"].as_u64() {
+        None | Some(10) => {}
+        Some(seconds) => calls.push(format!(".timeout_seconds({seconds})")),
+    }
+    let subresources = subresources(rule);
+    if !subresources.is_empty() {
+        calls.push(format!(".subresources(&[{}])", subresources.join(", ")));
+    }
+    for (field, method) in [
+        ("namespaceSelector", "namespaces"),
+        ("objectSelector", "objects"),
+    ] {
+        let labels = labels(&webhook[field]);
+        if !labels.is_empty() {
+            calls.push(with_list(method, &labels));
+        }
+    }
+    for condition in list(webhook.get("matchConditions")) {
+        let (name, expression) = (&condition["name"], &condition["expression"]);
+        if let (Some(name), Some(expression)) = (name.as_str(), expression.as_str()) {
+            let arguments = vec![literal::text(name), literal::text(expression)];
+            calls.push(Call::new(".condition", arguments).laid_out(INDENT));
+        }
+    }
+    calls
+}
+
+/// The subresources in a rule, as literals: `"status"` of `books/status`.
 fn subresources(rule: &Value) -> Vec<String> {
     let mut names = Vec::new();
     for resource in texts(rule.get("resources")) {
         if let Some((_, subresource)) = resource.split_once('/') {
-            names.push(subresource.to_owned());
+            names.push(literal::text(subresource));
         }
     }
     names
@@ -200,11 +198,8 @@ impl Call {
 
     fn on_lines(&self, indent: usize) -> String {
         let pad = " ".repeat(indent);
-        let mut lines = String::new();
-        for argument in &self.arguments {
-            lines += &format!("{pad}    {argument},\n");
-        }
-        format!("{}(\n{lines}{pad})", self.name)
+        let lines = self.arguments.join(&format!(",\n{pad}    "));
+        format!("{}(\n{pad}    {lines},\n{pad})", self.name)
     }
 }
 

@@ -329,31 +329,28 @@ impl Builder<'_> {
 
     /// Applies a patch that the kustomization in `file` names or contains.
     fn patch(&mut self, file: &str, patch: &PatchFile, resources: &mut Vec<Resource>) {
-        let (path, documents) = match &patch.path {
-            Some(entry) => match self.path(file, entry) {
-                Some(path) => {
-                    let read = self.documents(&path);
-                    (path, read)
-                }
-                None => {
-                    self.leave_outside(file, entry);
-                    return;
-                }
-            },
-            None => match documents(&patch.patch) {
-                Ok(documents) => (file.to_owned(), documents),
-                Err(error) => {
-                    self.leave(file, &format!("a patch: {error}"));
-                    return;
-                }
-            },
+        let source = match &patch.path {
+            None => Some(file.to_owned()),
+            Some(entry) => self.path(file, entry),
         };
-        for (number, document) in documents.into_iter().enumerate() {
-            let place = (path.clone(), number);
-            let result = Patch::new(document)
+        let Some(source) = source else {
+            self.leave_outside(file, patch.path.as_deref().unwrap_or(""));
+            return;
+        };
+        let read = match &patch.path {
+            None => documents(&patch.patch),
+            Some(_) => Ok(self.documents(&source)),
+        };
+        let changes = read.unwrap_or_else(|error| {
+            self.leave(file, &format!("a patch: {error}"));
+            Vec::new()
+        });
+        for (number, change) in changes.into_iter().enumerate() {
+            let place = (source.clone(), number);
+            let applied = Patch::new(change)
                 .and_then(|content| content.apply(&place, patch.target.as_ref(), resources));
-            if let Err(error) = result {
-                self.leave(&path, &format!("a patch: {error:#}"));
+            if let Err(error) = applied {
+                self.leave(&source, &format!("a patch: {error:#}"));
             }
         }
     }

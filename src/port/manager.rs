@@ -99,7 +99,7 @@ impl Reader<'_> {
         let annotations = at(object, "spec.template.metadata.annotations");
         let of_pods =
             annotations.map(|own| without(own, &["kubectl.kubernetes.io/default-container"]));
-        let volumes = self.volumes(pod);
+        let volumes = volumes(pod);
         let names: Vec<_> = volumes
             .iter()
             .map(|volume| volume["name"].clone())
@@ -158,8 +158,7 @@ impl Reader<'_> {
     /// The name of the operator's image, unless it is the one that kubebuilder writes.
     fn image(&mut self, container: &Value) -> String {
         let name = image_name(container["image"].as_str().unwrap_or(""));
-        let is_usual = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
-        if name.chars().all(is_usual) {
+        if name.chars().all(is_of_image) {
             return if name == "controller" { "" } else { name }.to_owned();
         }
         let what = format!("the image `{name}`: set `IMG` in the Makefile");
@@ -184,19 +183,6 @@ impl Reader<'_> {
             return Ok(String::new());
         }
         Ok(text.trim_end().to_owned())
-    }
-
-    /// The volumes, without those of certificates.
-    fn volumes(&self, pod: &Value) -> Vec<Value> {
-        let mut volumes: Vec<_> = list(pod.get("volumes")).cloned().collect();
-        volumes.retain(|volume| {
-            let secret = volume["secret"]["secretName"].as_str().unwrap_or("");
-            !CERTIFICATES.iter().any(|name| secret.ends_with(name))
-                && !["metrics-certs", "webhook-certs"]
-                    .iter()
-                    .any(|name| volume["name"] == *name)
-        });
-        volumes
     }
 
     /// Adds a line about a field of the Pods.
@@ -288,6 +274,7 @@ impl Reader<'_> {
             "metrics-bind-address" if is_secure => ":8443",
             "metrics-bind-address" => ":8080",
             "health-probe-bind-address" => ":8081",
+            "webhook-port" if value == "9443" => return None,
             "metrics-secure" if is_secure => "true",
             "metrics-secure" => "false",
             "metrics-cert-path" | "webhook-cert-path" => return None,
@@ -312,9 +299,27 @@ impl Reader<'_> {
     }
 }
 
+/// Whether the name of an image can have this character, none of which means something to make.
+fn is_of_image(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-/:".contains(c)
+}
+
 /// The fields of an object without some of them.
 fn without(value: &Value, names: &[&str]) -> Map<String, Value> {
     let mut fields = value.as_object().cloned().unwrap_or_default();
     fields.retain(|name, _| !names.contains(&name.as_str()));
     fields
+}
+
+/// The volumes, without those of certificates.
+fn volumes(pod: &Value) -> Vec<Value> {
+    let mut volumes: Vec<_> = list(pod.get("volumes")).cloned().collect();
+    volumes.retain(|volume| {
+        let secret = volume["secret"]["secretName"].as_str().unwrap_or("");
+        !CERTIFICATES.iter().any(|name| secret.ends_with(name))
+            && !["metrics-certs", "webhook-certs"]
+                .iter()
+                .any(|name| volume["name"] == *name)
+    });
+    volumes
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use rscaffold::render::CONVENTIONS;
+use serde_json::Value;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
@@ -70,6 +71,46 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
     for project in projects() {
         writes_its_manifests(&project, &target_folder(golden));
     }
+    writes_its_reference(&golden.join("fleet"), &target_folder(golden));
+}
+
+/// Checks that the reference of the API has a section for each version of each CRD in `folder`, and a line for each field
+/// of its spec.
+fn writes_its_reference(folder: &Path, target: &Path) {
+    let out = TempDir::new().expect("a temporary folder");
+    let file = out.path().join("docs/api.md");
+    run(Command::new(compiled(folder, target))
+        .args(["api-docs", "--out"])
+        .arg(&file));
+    let reference = fs::read_to_string(file).expect("a text");
+    let mut versions = 0;
+    for path in derived(folder) {
+        let text = fs::read_to_string(folder.join(&path)).expect("a text");
+        for crd in serde_yaml::from_multiple::<Value>(&text).unwrap_or_default() {
+            if crd["kind"] != "CustomResourceDefinition" {
+                continue;
+            }
+            let spec = &crd["spec"];
+            for version in spec["versions"].as_array().expect("versions") {
+                let [kind, group, name] =
+                    [&spec["names"]["kind"], &spec["group"], &version["name"]]
+                        .map(|value| value.as_str().expect("a text"));
+                assert!(
+                    reference.contains(&format!("## {kind} ({group}/{name})\n")),
+                    "{reference}"
+                );
+                let schema = &version["schema"]["openAPIV3Schema"]["properties"]["spec"];
+                for field in schema["properties"].as_object().expect("fields").keys() {
+                    assert!(
+                        reference.contains(&format!("| `{field}` |")),
+                        "{field}: {reference}"
+                    );
+                }
+                versions += 1;
+            }
+        }
+    }
+    assert!(versions > 10, "{versions}");
 }
 
 /// A copy of the runtime has only those parts that its project uses. Without the others, nothing in it is unused.

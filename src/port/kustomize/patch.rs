@@ -53,9 +53,8 @@ impl Patch {
         Ok(match document {
             Value::Array(operations) => {
                 // Several copies of copies would need too much memory.
-                let is_copy = |operation: &Value| operation["op"] == "copy";
                 ensure!(
-                    !operations.iter().any(is_copy),
+                    operations.iter().all(|operation| operation["op"] != "copy"),
                     "it has the operation `copy`"
                 );
                 Self::Operations(serde_json::from_value(operations.into())?)
@@ -244,10 +243,10 @@ fn merge(target: &mut Value, patch: &Value, is_known: bool) {
         match (fields.get_mut(name), change) {
             _ if name.starts_with('$') => {}
             _ if is_deleted => _ = fields.remove(name),
-            (Some(Value::Array(items)), Value::Array(changed)) if is_known => {
-                match merge_key(name, changed) {
-                    Some(key) => merge_lists(items, changed, key),
-                    None => *items = changed.clone(),
+            (Some(Value::Array(items)), Value::Array(new)) if is_known => {
+                match merge_key(name, new) {
+                    Some(key) => merge_lists(items, new, key),
+                    None => items.clone_from(new),
                 }
             }
             (Some(field), change) => merge(field, change, is_known),
@@ -269,12 +268,9 @@ fn merge_lists(items: &mut Vec<Value>, changed: &[Value], key: &str) {
     for change in changed {
         let before = items.iter().position(|item| item[key] == change[key]);
         let mut item = before.map_or(Value::Null, |index| items.remove(index));
-        match change["$patch"].as_str() {
-            Some("delete" | "replace") => {}
-            _ => {
-                merge(&mut item, change, true);
-                merged.push(item);
-            }
+        if !matches!(change["$patch"].as_str(), Some("delete" | "replace")) {
+            merge(&mut item, change, true);
+            merged.push(item);
         }
     }
     merged.append(items);

@@ -185,7 +185,7 @@ pub(super) fn resolve(resources: &mut [Resource], references: &[Reference]) {
                 && (*from == kind || from.is_empty())
             {
                 visit(value, path, false, &mut |field| {
-                    point(field, to, &referrer, &targets)
+                    point(field, to, &referrer, &targets);
                 });
             }
         }
@@ -197,7 +197,7 @@ fn point(field: &mut Value, to: &str, referrer: &Referrer, targets: &[Target]) {
     let is_role = matches!(field["kind"].as_str(), Some("ClusterRole" | "Role"));
     if is_role && field["kind"] == to {
         visit(field, "name", false, &mut |name| {
-            point(name, to, referrer, targets)
+            point(name, to, referrer, targets);
         });
     }
     if is_role {

@@ -68,7 +68,7 @@ pub(super) fn namespace(resources: &mut [Resource], namespace: &str, references:
             "CustomResourceDefinition" => {
                 let service = "spec/conversion/webhook/clientConfig/service/namespace";
                 visit(value, service, false, &mut |field| {
-                    *field = namespace.into()
+                    *field = namespace.into();
                 });
             }
             "APIService" => {
@@ -92,7 +92,7 @@ pub(super) fn namespace(resources: &mut [Resource], namespace: &str, references:
         if resource.is_namespaced() {
             let value = &mut resource.object.value;
             visit(value, "metadata/namespace", true, &mut |field| {
-                *field = namespace.into()
+                *field = namespace.into();
             });
             resource.remember();
         }

@@ -1,7 +1,7 @@
 //! What a Go project deploys: it is taken over, or named in the report.
 
 use super::{lost, lost_about, mini, read, texts};
-use crate::{crd::tests::is_formatted, port::REPORT, visible::is_hidden};
+use crate::{crd::tests::is_formatted, port::REPORT, project::Feature, visible::is_hidden};
 
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
@@ -411,6 +411,39 @@ metadata: {name: settings, namespace: system}
     ] {
         assert!(lost.contains(expected), "{expected}: {lost}");
     }
+}
+
+#[test]
+fn what_each_project_of_kubebuilder_has_is_not_named() {
+    let objects = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: foo-viewer-role}
+rules: [{apiGroups: [g.x.io], resources: [foos], verbs: [get]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: webhook-service, namespace: system}
+spec: {ports: [{port: 443, protocol: TCP, targetPort: 9443}], selector: {control-plane: controller-manager}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: leader-election-role, namespace: system}
+";
+    let default = mini_with(DEFAULT, "- policy.yaml", "- objects.yaml");
+    let manager = mini_with(
+        MANAGER,
+        "--metrics-bind-address=:8080",
+        "--webhook-port=9443",
+    );
+    let port = mini(&[
+        (DEFAULT, &default),
+        ("config/default/objects.yaml", objects),
+        (MANAGER, &manager),
+    ]);
+    assert!(port.project.features.contains(&Feature::UserRoles));
+    assert_eq!(lost_about(&port, "objects.yaml"), [""; 0]);
+    assert_eq!(lost_about(&port, "the argument"), [""; 0]);
 }
 
 #[test]
