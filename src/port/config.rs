@@ -53,7 +53,6 @@ pub(super) struct Deployment {
 /// A webhook of the Go operator, for one kind.
 #[derive(Debug, Clone)]
 pub(super) struct GoWebhook {
-    pub file: String,
     /// Whether it sets defaults; otherwise it validates.
     pub is_defaulting: bool,
     pub path: Option<String>,
@@ -347,7 +346,6 @@ pub(super) fn webhooks(source: &Source, deployed: &Deployed) -> Vec<GoWebhook> {
                     for resource in texts(rule.get("resources")) {
                         let plural = resource.split('/').next().unwrap_or_default();
                         found.push(GoWebhook {
-                            file: configuration.file().to_owned(),
                             is_defaulting: configuration.is_a("MutatingWebhookConfiguration"),
                             path: path.map(str::to_owned),
                             group: group.clone(),

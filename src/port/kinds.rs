@@ -124,7 +124,7 @@ pub(super) fn take(
         taker.lost.add(format!(
             "`{}`: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
              Kubernetes, add the webhook with `rscaffold create webhook`",
-            webhook.file,
+            webhook.configuration.file(),
             visible(&webhook.plural),
             visible(&webhook.group),
         ));

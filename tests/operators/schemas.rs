@@ -312,7 +312,7 @@ const CHANGES: &[(&str, &str)] = &[
         "items",
         r#"[{}, {"type": "string"}, {"type": "string", "nullable": true}, {"type": "array", "items": {"type": "string"}},
             {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
-            {"type": "object", "properties": {"name": {"type": "string", "default": "a"}}},
+            {"type": "object", "properties": {"name": {"type": "string", "default": ""}}},
             {"type": "object", "properties": {"name": {"type": "object"}}, "x-kubernetes-map-type": "atomic"}]"#,
     ),
     (

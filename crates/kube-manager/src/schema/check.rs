@@ -506,7 +506,7 @@ impl Checker<'_> {
             };
             let is_value = !matches!(name_of_type(field), "array" | "object");
             let is_present = texts(items, "required").any(|name| name == *key)
-                || field.get("default").is_some_and(is_set);
+                || field.get("default").is_some_and(|value| !value.is_null());
             for (is_right, text) in [
                 (is_value, "is no text, number or bool"),
                 (is_present, "is neither required nor has a default"),

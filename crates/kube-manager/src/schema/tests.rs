@@ -396,6 +396,21 @@ fn the_check_says_what_an_api_server_refuses() {
 }
 
 #[test]
+fn a_key_of_a_list_may_have_an_empty_default() {
+    let name = json!({"type": "string", "default": ""});
+    let list = json!({
+        "type": "array",
+        "items": {"type": "object", "properties": {"name": name}},
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+    });
+    assert_eq!(
+        faults(json!({"type": "object", "properties": {"list": list}})),
+        ""
+    );
+}
+
+#[test]
 fn a_type_that_overflows_the_stack_is_told_with_the_way_out() {
     #[derive(KubeSchema, Serialize)]
     #[allow(dead_code, reason = "its schema is tested")]

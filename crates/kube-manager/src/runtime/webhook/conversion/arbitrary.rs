@@ -186,10 +186,10 @@ fn string(schema: &Value) -> BoxedStrategy<Value> {
         let seconds = (0..60u8).prop_map(|second| json!(format!("2024-02-03T04:05:{second:02}Z")));
         return seconds.boxed();
     }
-    if let Some(pattern) = schema["pattern"].as_str() {
-        if let Some(texts) = matching(pattern) {
-            return texts.prop_map(Value::from).boxed();
-        }
+    if let Some(pattern) = schema["pattern"].as_str()
+        && let Some(texts) = matching(pattern)
+    {
+        return texts.prop_map(Value::from).boxed();
     }
     let least = schema["minLength"].as_u64().unwrap_or(0);
     let most = schema["maxLength"]
