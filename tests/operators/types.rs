@@ -88,11 +88,11 @@ fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
     );
     for (index, value) in stored {
         let sent = &changed[index];
-        assert!(read(&without_checks_of_serde(sent)).is_some(), "{sent}");
-        assert!(
-            read(&without_checks_of_serde(&value)).is_some(),
-            "{sent}: {value}"
-        );
+        // An API server replaces the null of a field that has a default.
+        for taken in [without_nulls(sent), value] {
+            let read: Result<Shapes, _> = serde_json::from_value(without_checks_of_serde(&taken));
+            assert!(read.is_ok(), "{read:?}: {sent}: {taken}");
+        }
     }
 
     for (shapes, reason) in REFUSED {
@@ -215,6 +215,15 @@ fn without_checks_of_serde(shapes: &Value) -> Value {
     rest
 }
 
+/// `shapes` without the fields that are null.
+fn without_nulls(shapes: &Value) -> Value {
+    let mut rest = shapes.clone();
+    if let Some(fields) = rest.as_object_mut() {
+        fields.retain(|_, field| !field.is_null());
+    }
+    rest
+}
+
 /// What serde reads.
 fn read(value: &Value) -> Option<Shapes> {
     serde_json::from_value(value.clone()).ok()
@@ -231,7 +240,8 @@ fn change(value: &mut Value, random: &mut Random) {
         json!("text"),
         json!(-1),
         json!(300),
-        json!(1e10),
+        // A number without a fraction would be an integer to an API server, however it is written.
+        json!(2.5),
         json!(true),
         json!([]),
         json!({}),

@@ -12,7 +12,8 @@ use k8s_openapi::api::{
 };
 use kube::{ResourceExt, api::ObjectMeta, runtime::events::EventType};
 use kube_manager::{
-    Action, Child, Children, Cleanup, Context, Readiness, Reconciler, Recreate, children, condition,
+    Action, Child, Children, Cleanup, Context, Readiness, Reconciler, Recreate, children,
+    condition,
     rbac::{Rule, Verb},
 };
 use tokio::{
