@@ -568,11 +568,13 @@ fn is_described(schema: &Value, path: &str) -> bool {
 fn each_value_is_written_to_its_place() {
     let project = with_webhooks(EVERYTHING);
     // What `make manifests` writes if `RULES` name a namespace.
-    let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
-    let roles = json!([{"namespace": "shop", "rules": rules}]);
+    let granted = json!([{
+        "namespace": "shop",
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+    }]);
     project.write(
         &format!("{CHART}/files/namespaced_roles.yaml"),
-        &roles.to_string(),
+        &granted.to_string(),
     );
     let usual = installs(&project, "");
     let mut tried = BTreeSet::new();

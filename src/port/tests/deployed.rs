@@ -243,9 +243,8 @@ fn a_kustomization_that_grows_without_end_is_cut_off() {
     );
 }
 
-#[test]
-fn the_settings_of_the_deployment_are_taken_over() {
-    let manager = "\
+/// A Deployment with many settings.
+const BUSY: &str = "\
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: controller-manager, namespace: system}
@@ -294,7 +293,10 @@ spec:
         - {name: settings, mountPath: /etc/mini}
         - {name: cert, mountPath: /tmp/k8s-webhook-server/serving-certs, readOnly: true}
 ";
-    let port = mini(&[(MANAGER, manager)]);
+
+#[test]
+fn the_settings_of_the_deployment_are_taken_over() {
+    let port = mini(&[(MANAGER, BUSY)]);
     let texts = texts(&port);
     let here = &texts[MANAGER];
     let documents = crate::yaml::documents(here.content()).unwrap();
