@@ -8,7 +8,7 @@ use super::{
     file::GoProject,
     kustomize::{self, Built},
     lost::Lost,
-    path::file_name,
+    path::{file_name, join},
     source::{Object, Source, at, list, texts},
 };
 use crate::{
@@ -142,15 +142,21 @@ fn deployed_folder(source: &Source) -> Option<String> {
         if !is_recipe || !line.starts_with('\t') {
             continue;
         }
+        // The folder that an earlier command of the line has entered.
+        let mut entered = String::new();
         let mut words = line.split_whitespace();
         while let Some(word) = words.next() {
-            let named = match word {
-                "build" | "-k" | "--kustomize" | "kustomize" => {
-                    words.clone().find(|word| !word.starts_with('-'))
+            let named = match word.trim_start_matches(['@', '-']) {
+                "cd" => {
+                    entered += words.next().unwrap_or(".");
+                    entered.push('/');
+                    None
                 }
-                _ => word.strip_prefix("--kustomize="),
+                "build" | "k" | "kustomize" => words.clone().find(|word| !word.starts_with('-')),
+                flag => flag.strip_prefix("kustomize="),
             };
-            if let Some(folder) = named.and_then(|path| resolve(path, &variables))
+            let path = named.map(|path| format!("{entered}{path}"));
+            if let Some(folder) = path.and_then(|path| resolve(&path, &variables))
                 && source.has_below(&format!("{folder}/"))
             {
                 return Some(folder);
@@ -163,14 +169,10 @@ fn deployed_folder(source: &Source) -> Option<String> {
 /// The path of a folder in which variables of make may occur.
 fn resolve(path: &str, variables: &BTreeMap<String, String>) -> Option<String> {
     const MAX_VARIABLES: usize = 5;
-    let mut resolved = path.trim_matches(['"', '\'']).to_owned();
+    let mut resolved = path.replace(['"', '\''], "");
     for _ in 0..MAX_VARIABLES {
         let Some(start) = resolved.find("$(").or_else(|| resolved.find("${")) else {
-            let parts = resolved
-                .split('/')
-                .filter(|part| !matches!(*part, "" | "."));
-            let parts: Vec<_> = parts.collect();
-            return Some(parts.join("/"));
+            return join("", &resolved);
         };
         let end = start + resolved[start..].find([')', '}'])?;
         let name = &resolved[start + 2..end];

@@ -21,7 +21,7 @@ use self::{
     transform::{Image, LabelPairs, Replicas},
 };
 use super::{
-    path::folder,
+    path::{folder, join},
     source::{Object, at},
 };
 use crate::yaml::documents;
@@ -354,19 +354,6 @@ impl Builder<'_> {
             }
         }
     }
-}
-
-/// The path of `entry` as seen from `folder`, unless it leaves the project.
-fn join(folder: &str, entry: &str) -> Option<String> {
-    let mut parts: Vec<_> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in entry.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => _ = parts.pop()?,
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 /// An object without the fields that are null: kustomize reads `resources:` without a value as an empty list.

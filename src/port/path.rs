@@ -16,6 +16,19 @@ pub(super) fn file_name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
+/// The path of `entry` as seen from `folder`, unless it leaves the project.
+pub(super) fn join(folder: &str, entry: &str) -> Option<String> {
+    let mut parts: Vec<_> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in entry.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => _ = parts.pop()?,
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
 /// Returns whether a file is in a folder that usually has tests.
 pub(super) fn is_in_test_folder(path: &str) -> bool {
     let mut folders = folder(path).split('/');

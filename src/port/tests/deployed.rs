@@ -183,6 +183,26 @@ resources: [../../crd, ../../rbac, ../../manager, ../../webhook]
 }
 
 #[test]
+fn the_folder_that_make_deploy_builds_is_found_in_each_form_of_its_recipe() {
+    for command in [
+        "kustomize build config/other | kubectl apply -f -",
+        "$(KUSTOMIZE) build ./config/other/ | $(KUBECTL) apply -f -",
+        "@cd config/manager && kustomize edit set image a=b && cd ../.. && kubectl apply -k config/other",
+        "cd config/other && $(KUSTOMIZE) build . | kubectl apply -f -",
+        "kubectl apply --kustomize=$(CURDIR)/config/other",
+        "kubectl kustomize --enable-helm \"$(OVERLAY)\" | kubectl apply -f -",
+    ] {
+        let makefile = format!("OVERLAY := config/other\ndeploy:\n\t{command}\n");
+        let other = "namespace: elsewhere\nresources: [../manager]\n";
+        let port = mini(&[
+            ("Makefile", &makefile),
+            ("config/other/kustomization.yaml", other),
+        ]);
+        assert_eq!(port.project.namespace_name(), "elsewhere", "{command}");
+    }
+}
+
+#[test]
 fn what_the_reader_of_kustomizations_does_not_know_is_named() {
     let default = mini_with(
         DEFAULT,
