@@ -368,9 +368,7 @@ fn common_domain(crds: &[(String, Crd)]) -> Option<&str> {
 
 /// The Go module, without its major version.
 fn module<'a>(source: &'a Source, go: &'a GoProject) -> Option<&'a str> {
-    let mut lines = source.text("go.mod").unwrap_or("").lines();
-    let in_file = lines.find_map(|line| line.trim().strip_prefix("module "));
-    let module = go.repo.as_deref().or(in_file)?;
+    let module = go.repo.as_deref().or_else(|| source.module())?;
     let path = module.trim().trim_matches('"');
     if let Some((short, last)) = path.rsplit_once('/')
         && let Some(number) = last.strip_prefix('v')

@@ -92,12 +92,9 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
         open: Vec::new(),
         visited: 0,
     };
-    let mut resources = builder.folder(folder);
+    let mut resources = Vec::new();
+    builder.add_folder(folder, &mut resources);
     references::resolve(&mut resources, &builder.references);
-    if let Some(top) = builder.kustomization(folder) {
-        builder.built.prefix = top.name_prefix;
-        builder.built.namespace = Some(top.namespace).filter(|name| !name.is_empty());
-    }
     let objects = resources.into_iter().map(|resource| resource.object);
     builder.built.objects = objects.collect();
     builder.built
@@ -149,13 +146,6 @@ impl Builder<'_> {
                 Vec::new()
             }
         }
-    }
-
-    /// The objects of the kustomization in `folder`.
-    fn folder(&mut self, folder: &str) -> Vec<Resource> {
-        let mut resources = Vec::new();
-        self.add_folder(folder, &mut resources);
-        resources
     }
 
     /// Adds the objects of the kustomization in `folder` to `resources`, and changes all of them.
@@ -214,6 +204,11 @@ impl Builder<'_> {
         }
         self.change(&file, &kustomization, resources);
         self.open.pop();
+        if self.open.is_empty() {
+            self.built.prefix = kustomization.name_prefix;
+            self.built.namespace =
+                Some(kustomization.namespace).filter(|namespace| !namespace.is_empty());
+        }
     }
 
     /// Adds the objects of a file or a folder that the kustomization in `file` names.

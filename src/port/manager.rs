@@ -18,7 +18,7 @@ use crate::{
 
 /// What the templates of the Deployment and the Makefile take from the Go operator. Texts are YAML without indentation,
 /// empty if there is nothing to take.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct Taken {
     /// The name of the image, without a tag.
     image: String,
@@ -129,15 +129,16 @@ impl Reader<'_> {
             resources: self.block(&container["resources"])?,
         };
         self.leave(pod, &container);
-        let empty = serde_json::to_value(Taken::default())?;
-        Ok((serde_json::to_value(&taken)? != empty).then_some(taken))
+        Ok((taken != Taken::default()).then_some(taken))
     }
 
     /// The container of the operator, and the others.
     fn containers(&mut self, pod: &Value) -> (Value, Vec<Value>) {
         let mut all: Vec<_> = list(pod.get("containers")).cloned().collect();
-        let is_manager = |container: &Value| container["name"] == "manager";
-        let index = all.iter().position(is_manager).unwrap_or_default();
+        let index = all
+            .iter()
+            .position(|container| container["name"] == "manager")
+            .unwrap_or_default();
         if all.is_empty() {
             return (Value::Null, all);
         }

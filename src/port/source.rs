@@ -87,15 +87,25 @@ pub fn is_wanted(path: &str) -> bool {
         || file_name(path) == "Kustomization"
 }
 
+/// The path of the module in a go.mod file.
+fn module(go_mod: &str) -> Option<&str> {
+    let mut lines = go_mod.lines();
+    let path = lines.find_map(|line| line.trim().strip_prefix("module "))?;
+    Some(path.trim().trim_matches('"'))
+}
+
 impl Source {
     pub fn new(files: Snapshot) -> Self {
         let text = |path: &str| files.texts.get(path).map_or("", String::as_str);
-        let go_mod = text("go.mod").lines();
-        let module = go_mod.filter_map(|line| line.trim().strip_prefix("module "));
-        let module = module.map(|name| name.trim().trim_matches('"')).next();
+        let module = module(text("go.mod")).unwrap_or("");
         let builds = [text("Dockerfile"), text("Makefile"), text("GNUmakefile")];
-        let go = Go::new(&files.texts, module.unwrap_or(""), &builds);
+        let go = Go::new(&files.texts, module, &builds);
         Self { files, go }
+    }
+
+    /// The path of the Go module.
+    pub fn module(&self) -> Option<&str> {
+        module(self.text("go.mod")?)
     }
 
     /// The text of a file.
