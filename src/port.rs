@@ -126,28 +126,21 @@ impl Port {
             (project.deployment, _) = deployment.settings(&project);
         }
         let begun = (project.clone(), lost.clone());
-        let check = kinds::Check::None;
-        let mut kinds = kinds::take(
-            &mut project,
-            (&source, &deployed),
-            &go,
-            crds,
-            check,
-            &mut lost,
-        );
-        // The kinds do not fit together: start again, and check each kind.
-        if project.validate().is_err() {
-            (project, lost) = begun;
-            let crds = kinds::crds(&source, &deployed, &mut lost);
-            let check = kinds::Check::Each;
+        let mut kinds = Vec::new();
+        for check in [kinds::Check::None, kinds::Check::Each] {
+            (project, lost) = begun.clone();
             kinds = kinds::take(
                 &mut project,
                 (&source, &deployed),
                 &go,
-                crds,
+                crds.clone(),
                 check,
                 &mut lost,
             );
+            // If the kinds do not fit together: start again, and check each kind.
+            if project.validate().is_ok() {
+                break;
+            }
         }
         for line in go.plugins_left() {
             lost.add(line);

@@ -105,8 +105,9 @@ impl Deployed {
 
     /// The objects of these kinds that are deployed. If there is none, those of the manifests in `config/`.
     pub fn of_kinds(&self, source: &Source, kinds: &[&str]) -> Vec<Object> {
-        let mut objects = self.objects.clone();
-        objects.retain(|object| kinds.iter().any(|kind| object.is_a(kind)));
+        let deployed = self.objects.iter();
+        let deployed = deployed.filter(|object| kinds.iter().any(|kind| object.is_a(kind)));
+        let mut objects: Vec<_> = deployed.cloned().collect();
         if objects.is_empty() && self.is_built {
             objects = source.objects("config/");
             objects.retain(|object| kinds.iter().any(|kind| object.is_a(kind)));
