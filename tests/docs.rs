@@ -23,7 +23,7 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 25] = [
+const DOCUMENTS: [&str; 26] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
@@ -34,6 +34,7 @@ const DOCUMENTS: [&str; 25] = [
     "docs/commands.md",
     "docs/crds.md",
     "docs/deployment.md",
+    "docs/faults.md",
     "docs/from-go.md",
     "docs/layout.md",
     "docs/loop.md",

@@ -506,7 +506,7 @@ fn make_help_lists_what_a_user_needs() {
         let targets = lines.filter_map(|line| line.split_whitespace().next());
         targets.collect::<Vec<_>>().join(" ")
     };
-    let usual = "help manifests fmt lint test setup-envtest test-e2e setup-test-e2e cleanup-test-e2e \
+    let usual = "help manifests fmt lint test test-faults setup-envtest test-e2e setup-test-e2e cleanup-test-e2e \
                  build run docker-build docker-push docker-buildx build-installer install uninstall deploy undeploy";
     assert_eq!(targets("guestbook"), usual);
     let chart =

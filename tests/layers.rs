@@ -34,6 +34,8 @@ enum Layer {
     /// What only some operators use: webhooks, and several versions of a kind.
     Extensions,
     Top,
+    /// What tests of operators use.
+    Testing,
 }
 
 impl Layer {
@@ -41,6 +43,7 @@ impl Layer {
         let layer = match path {
             "src/lib.rs" | "src/runtime/mod.rs" | "src/runtime/options.rs" => Self::Top,
             _ if path.starts_with("src/runtime/manager") => Self::Top,
+            _ if path.starts_with("src/runtime/testing/") => Self::Testing,
             "src/runtime/storage.rs" | "src/runtime/versions.rs" => Self::Extensions,
             _ if path.starts_with("src/runtime/webhook/") => Self::Extensions,
             _ => Self::Core,

@@ -5,8 +5,8 @@
 //! - `schema`: schemas of CustomResourceDefinitions, made from Rust types, in the module `schema`. `runtime` has it, too.
 //! - `versions`: several versions of a kind, with a check of their schemas and the migration of stored objects.
 //! - `webhook`: admission and conversion, in the module `webhook`.
-//! - `testing`: an API server for the tests of users' controllers, in the module `testing`.
-//! - `arbitrary`: arbitrary objects for the tests of users' conversions: `Hub::assert_lossless`.
+//! - `testing`: an API server and faults for the tests of users' controllers, in the module `testing`; and arbitrary
+//!   objects for the tests of users' conversions: `Hub::assert_lossless`.
 //! - `source`: the text of the crate's own files, for tools that write them into projects.
 #![cfg_attr(
     not(feature = "runtime"),
@@ -26,11 +26,8 @@ pub use runtime::*;
 // The modules that rustfmt skips where they are declared, because a copy of the crate may lack them. Here, rustfmt finds
 // them, and rustc does not.
 #[cfg(any())]
-#[path = "runtime/webhook/conversion/arbitrary.rs"]
+#[path = "runtime/arbitrary.rs"]
 mod arbitrary;
-#[cfg(any())]
-#[path = "runtime/webhook/conversion/check.rs"]
-mod check;
 #[cfg(any())]
 #[path = "runtime/manager/webhooks.rs"]
 mod manager_webhooks;
@@ -38,7 +35,7 @@ mod manager_webhooks;
 #[path = "runtime/storage.rs"]
 mod storage;
 #[cfg(any())]
-#[path = "runtime/testing.rs"]
+#[path = "runtime/testing/mod.rs"]
 mod testing;
 #[cfg(any())]
 #[path = "runtime/versions.rs"]

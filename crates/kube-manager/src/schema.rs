@@ -54,8 +54,11 @@ mod union;
 pub use check::{Faults, check, collect};
 pub use structural::structural;
 
-#[cfg(feature = "arbitrary")]
-pub(crate) use keys::{has_union, is_union, pattern_of_keys};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use keys::{is_union, pattern_of_keys};
+
+#[cfg(all(feature = "testing", feature = "webhook"))]
+pub(crate) use keys::has_union;
 
 #[cfg(test)]
 mod tests;

@@ -11,9 +11,7 @@ pub type File = (&'static str, &'static str);
 pub enum Part {
     /// The reference of the API in Markdown.
     ApiDocs,
-    /// Arbitrary objects for tests of conversions.
-    Arbitrary,
-    /// An API server for tests of controllers.
+    /// For tests: an API server, faults for controllers, arbitrary objects for conversions.
     Testing,
     /// Several versions of a kind: checks of their schemas, and the storage migration.
     Versions,
@@ -23,19 +21,12 @@ pub enum Part {
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 5] = [
-        Self::ApiDocs,
-        Self::Arbitrary,
-        Self::Testing,
-        Self::Versions,
-        Self::Webhook,
-    ];
+    pub const ALL: [Self; 4] = [Self::ApiDocs, Self::Testing, Self::Versions, Self::Webhook];
 
     /// The feature of the crate that compiles the part.
     pub const fn feature(self) -> &'static str {
         match self {
             Self::ApiDocs => "api-docs",
-            Self::Arbitrary => "arbitrary",
             Self::Testing => "testing",
             Self::Versions => "versions",
             Self::Webhook => "webhook",
@@ -44,14 +35,13 @@ impl Part {
 
     /// Whether only tests use the part, so that the feature belongs to the dependencies of tests.
     pub const fn is_for_tests(self) -> bool {
-        matches!(self, Self::Arbitrary | Self::Testing)
+        matches!(self, Self::Testing)
     }
 
     /// The files of the part.
     pub const fn files(self) -> &'static [File] {
         match self {
             Self::ApiDocs => API_DOCS,
-            Self::Arbitrary => ARBITRARY,
             Self::Testing => TESTING,
             Self::Versions => VERSIONS,
             Self::Webhook => WEBHOOK,
@@ -165,12 +155,23 @@ pub const CORE: &[File] = &[
 
 const API_DOCS: &[File] = &[runtime!("manager/api_docs.rs")];
 
-const ARBITRARY: &[File] = &[
-    runtime!("webhook/conversion/arbitrary.rs"),
-    runtime!("webhook/conversion/check.rs"),
+const TESTING: &[File] = &[
+    runtime!("arbitrary.rs"),
+    runtime!("testing/faults.rs"),
+    runtime!("testing/faults/call.rs"),
+    runtime!("testing/faults/client.rs"),
+    runtime!("testing/faults/fault.rs"),
+    runtime!("testing/faults/feed.rs"),
+    runtime!("testing/faults/histories.rs"),
+    runtime!("testing/faults/journal.rs"),
+    runtime!("testing/faults/network.rs"),
+    runtime!("testing/faults/plan.rs"),
+    runtime!("testing/faults/run.rs"),
+    runtime!("testing/faults/scenario.rs"),
+    runtime!("testing/faults/state.rs"),
+    runtime!("testing/faults/test.rs"),
+    runtime!("testing/mod.rs"),
 ];
-
-const TESTING: &[File] = &[runtime!("testing.rs")];
 
 const VERSIONS: &[File] = &[runtime!("storage.rs"), runtime!("versions.rs")];
 
@@ -184,6 +185,7 @@ const WEBHOOK: &[File] = &[
     runtime!("webhook/conversion/annotations.rs"),
     runtime!("webhook/conversion/bound.rs"),
     runtime!("webhook/conversion/change.rs"),
+    runtime!("webhook/conversion/check.rs"),
     runtime!("webhook/conversion/conversions.rs"),
     runtime!("webhook/conversion/header.rs"),
     runtime!("webhook/conversion/hop.rs"),

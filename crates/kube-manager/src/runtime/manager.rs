@@ -4,6 +4,7 @@ use std::{any::TypeId, collections::BTreeSet, fmt::Display, path::Path, pin::pin
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Client, Config};
 use prometheus::Registry;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -211,16 +212,26 @@ impl Manager {
     /// if the caller continues, unless all work has ended. If all controllers and tasks have ended, webhooks are served
     /// a little longer, so that no call of a webhook fails.
     pub async fn run(self, options: Options) -> Result<()> {
-        // If another crate enables more features, rustls may have several providers and choose none of them.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut stopped = async || {
+        let stopped = async || {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
         };
+        self.run_until(stopped, options, requests::connect).await
+    }
+
+    /// Runs the controllers until `stopped` returns, with clients that `connect` makes.
+    pub(super) async fn run_until(
+        self,
+        mut stopped: impl AsyncFnMut(),
+        options: Options,
+        connect: impl Fn(&Config) -> Result<Client>,
+    ) -> Result<()> {
+        // If another crate enables more features, rustls may have several providers and choose none of them.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         options.election.validate()?;
         let mut names = BTreeSet::new();
         if let Some(name) = self.names.iter().find(|name| !names.insert(**name)) {
@@ -253,7 +264,7 @@ impl Manager {
         let leadership = options.election.leadership();
         let config = options.cluster().await?;
         let manager_client = Requests {
-            connections: requests::connect(&config)?,
+            connections: connect(&config)?,
             metrics: metrics.clone(),
             leadership: None,
         }
@@ -262,7 +273,7 @@ impl Manager {
         let (guarded, unguarded) = {
             let _workers = workers.enter();
             let unguarded = Requests {
-                connections: requests::connect(&config)?,
+                connections: connect(&config)?,
                 metrics: metrics.clone(),
                 leadership: None,
             };

@@ -1,16 +1,20 @@
 //! Runs controllers and the services that they share.
 //!
-//! The files form three layers, and a file imports nothing from a layer above its own:
+//! The files form four layers, and a file imports nothing from a layer above its own:
 //!
+//! - testing: `testing/`, which tests of controllers use
 //! - top: this file, `manager.rs`, `manager/` and `options.rs`
 //! - extensions: `webhook/`, and `storage.rs` and `versions.rs` for several versions of a kind
-//! - core: all other files, and `testing.rs`, which tests of controllers use
+//! - core: all other files
 //!
 //! Each extension is a feature. A copy of the crate in a project lacks the files of features that the project does not
 //! use. rustfmt refuses a module without a file, so it skips these modules.
 
 mod access;
 mod action;
+#[cfg(any(test, feature = "testing"))]
+#[rustfmt::skip]
+mod arbitrary;
 mod backoff;
 mod builder;
 mod changes;
@@ -57,7 +61,7 @@ mod status;
 #[rustfmt::skip]
 mod storage;
 mod task;
-#[cfg(feature = "testing")]
+#[cfg(any(test, feature = "testing"))]
 #[rustfmt::skip]
 pub mod testing;
 mod tie;

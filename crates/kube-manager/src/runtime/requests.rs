@@ -300,7 +300,7 @@ fn asked_pause(headers: &HeaderMap) -> Duration {
     Duration::from_secs(asked.unwrap_or(0)).min(LONGEST_PAUSE)
 }
 
-fn is_watch(request: &Request<Body>) -> bool {
+pub(super) fn is_watch(request: &Request<Body>) -> bool {
     let query = request.uri().query();
     query.is_some_and(|query| query.contains("watch=true"))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-#[cfg(feature = "arbitrary")]
+#[cfg(any(test, feature = "testing"))]
 use super::cel;
 
 /// A schema, or a part of one, as JSON.
@@ -62,13 +62,13 @@ pub const ALLOWED: &str = "is allowed only when";
 pub const KEYS_MATCH: &str = "self.all(key, key.matches(";
 
 /// Whether `schema` has the fields of all variants of an enum.
-#[cfg(feature = "arbitrary")]
+#[cfg(any(test, feature = "testing"))]
 pub fn is_union(schema: &Value) -> bool {
     texts_of_rules(schema, "message").any(|text| text.contains(ALLOWED))
 }
 
 /// The pattern of the keys of the map that `schema` describes, if a rule checks them.
-#[cfg(feature = "arbitrary")]
+#[cfg(any(test, feature = "testing"))]
 pub fn pattern_of_keys(schema: &Value) -> Option<String> {
     let mut rules = texts_of_rules(schema, "rule");
     let pattern = rules.find_map(|rule| rule.strip_prefix(KEYS_MATCH)?.strip_suffix("))"))?;
@@ -76,7 +76,7 @@ pub fn pattern_of_keys(schema: &Value) -> Option<String> {
 }
 
 /// Whether `schema`, or a schema in it, has the fields of all variants of an enum.
-#[cfg(feature = "arbitrary")]
+#[cfg(all(feature = "testing", feature = "webhook"))]
 pub fn has_union(schema: &Value) -> bool {
     let is_within = match schema {
         Value::Object(fields) => fields.values().any(has_union),
@@ -87,7 +87,7 @@ pub fn has_union(schema: &Value) -> bool {
 }
 
 /// What `key` says in each rule.
-#[cfg(feature = "arbitrary")]
+#[cfg(any(test, feature = "testing"))]
 fn texts_of_rules<'a>(schema: &'a Value, key: &'a str) -> impl Iterator<Item = &'a str> {
     let rules = schema[RULES].as_array().into_iter().flatten();
     rules.filter_map(move |rule| rule[key].as_str())

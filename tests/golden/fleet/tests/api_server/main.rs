@@ -42,3 +42,11 @@ static CONTROL_PLANE: LazyLock<ControlPlane> = LazyLock::new(|| {
             &["--webhooks=false"],
         )
 });
+
+/// An API server without the operator: the tests of faults run the controllers in this program.
+static API_SERVER: LazyLock<ControlPlane> = LazyLock::new(|| {
+    ControlPlane::start(env!("CARGO_TARGET_TMPDIR")).deploy(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/config/default"),
+        "fleet-system",
+    )
+});

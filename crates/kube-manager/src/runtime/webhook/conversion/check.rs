@@ -8,10 +8,9 @@ use proptest::{
 };
 use serde_json::Value;
 
-use crate::schema::has_union;
+use crate::{runtime::arbitrary::objects, schema::has_union};
 
 use super::{
-    arbitrary::objects,
     hub::{Hub, Versioned},
     kind::Conversion,
     version::Part,

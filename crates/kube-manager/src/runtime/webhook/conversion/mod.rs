@@ -3,13 +3,9 @@
 //! hold.
 
 mod annotations;
-#[cfg(any(test, feature = "arbitrary"))]
-#[rustfmt::skip]
-mod arbitrary;
 mod bound;
 mod change;
-#[cfg(any(test, feature = "arbitrary"))]
-#[rustfmt::skip]
+#[cfg(any(test, feature = "testing"))]
 mod check;
 pub(super) mod conversions;
 mod header;

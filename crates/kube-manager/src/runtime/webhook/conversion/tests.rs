@@ -20,7 +20,6 @@ use tower::ServiceExt;
 
 use super::{
     annotations::{self, MOST},
-    arbitrary::objects,
     bound::Bound,
     conversions::{Conversions, PATH, SMALL},
     hub::Hub,
@@ -30,6 +29,7 @@ use super::{
 };
 use crate::runtime::{
     access::digest,
+    arbitrary::objects,
     webhook::{
         endpoint::Failure,
         review,

@@ -16,7 +16,7 @@ pub struct Version {
     pub name: String,
     /// Reads a spec and writes it again, as the Rust type does.
     #[cfg_attr(
-        not(feature = "arbitrary"),
+        not(feature = "testing"),
         allow(dead_code, reason = "only tests need it")
     )]
     pub rewrite_spec: Part,

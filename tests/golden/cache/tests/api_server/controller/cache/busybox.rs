@@ -4,17 +4,19 @@
 //! The controller of Busybox, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
+use kube_manager::testing::{self, faults::Faults};
 
 use cache::api::cache::v1::Busybox;
+use cache::controller::cache::busybox::Controller;
 
-use crate::CONTROL_PLANE;
+use crate::{API_SERVER, CONTROL_PLANE};
 
 fn sample() -> Busybox {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/cache_v1_busybox.yaml"
     );
-    kube_manager::testing::sample(text)
+    testing::sample(text)
 }
 
 /// Whether the controller has created what the sample asks for. The sample does not become ready, because an API server
@@ -24,7 +26,7 @@ fn is_reconciled(object: Option<&Busybox>) -> bool {
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
     let ready = "Ready";
-    conditions.any(|it| it.type_ == ready && it.reason == "Progressing")
+    conditions.any(|condition| condition.type_ == ready && condition.reason == "Progressing")
 }
 
 #[tokio::test]
@@ -47,5 +49,14 @@ async fn a_sample_is_reconciled() {
     deleted.expect("an API server that deletes it");
     CONTROL_PLANE
         .wait(&objects, name, "is deleted", is_deleted(&uid))
+        .await;
+}
+
+/// Runs the controller with a fault in each run: `make test-faults` tries all of them.
+#[tokio::test]
+#[ignore = "needs an API server: `make setup-envtest` fetches one"]
+async fn faults_do_not_change_the_result() {
+    Faults::new(sample(), |manager| manager.add(Controller::new))
+        .run(&API_SERVER)
         .await;
 }

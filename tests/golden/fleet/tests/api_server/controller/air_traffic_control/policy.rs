@@ -4,17 +4,19 @@
 //! The controller of Policy, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
+use kube_manager::testing::{self, faults::Faults};
 
 use fleet_operator::api::air_traffic_control::v10::Policy;
+use fleet_operator::controller::air_traffic_control::policy::Controller;
 
-use crate::CONTROL_PLANE;
+use crate::{API_SERVER, CONTROL_PLANE};
 
 fn sample() -> Policy {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/air-traffic.control_v10_policy.yaml"
     );
-    kube_manager::testing::sample(text)
+    testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.
@@ -23,7 +25,7 @@ fn is_reconciled(object: Option<&Policy>) -> bool {
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
     let ready = "Ready";
-    conditions.any(|it| it.type_ == ready && it.status == "True")
+    conditions.any(|condition| condition.type_ == ready && condition.status == "True")
 }
 
 #[tokio::test]
@@ -46,5 +48,14 @@ async fn a_sample_is_reconciled() {
     deleted.expect("an API server that deletes it");
     CONTROL_PLANE
         .wait(&objects, name, "is deleted", is_deleted(&uid))
+        .await;
+}
+
+/// Runs the controller with a fault in each run: `make test-faults` tries all of them.
+#[tokio::test]
+#[ignore = "needs an API server: `make setup-envtest` fetches one"]
+async fn faults_do_not_change_the_result() {
+    Faults::new(sample(), |manager| manager.add(Controller::new))
+        .run(&API_SERVER)
         .await;
 }

@@ -4,17 +4,19 @@
 //! The controller `nightly-index` of Book, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
+use kube_manager::testing::{self, faults::Faults};
 
 use owner::api::shop::v1::Book;
+use owner::controller::shop::nightly_index::Controller;
 
-use crate::CONTROL_PLANE;
+use crate::{API_SERVER, CONTROL_PLANE};
 
 fn sample() -> Book {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/shop_v1_book.yaml"
     );
-    kube_manager::testing::sample(text)
+    testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.
@@ -23,14 +25,14 @@ fn is_reconciled(object: Option<&Book>) -> bool {
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
     let ready = "NightlyIndexReady";
-    conditions.any(|it| it.type_ == ready && it.status == "True")
+    conditions.any(|condition| condition.type_ == ready && condition.status == "True")
 }
 
 #[tokio::test]
 #[ignore = "needs an API server: `make setup-envtest` fetches one"]
 async fn a_sample_is_reconciled() {
     let client = CONTROL_PLANE.client().await;
-    tokio::spawn(kube_manager::testing::complete_jobs(client.clone()));
+    tokio::spawn(testing::complete_jobs(client.clone()));
     let objects: api::Api<Book> = api::Api::default_namespaced(client);
     // A unique name, because other tests may use the same sample.
     let name = "test-shop-nightly-index";
@@ -47,5 +49,15 @@ async fn a_sample_is_reconciled() {
     deleted.expect("an API server that deletes it");
     CONTROL_PLANE
         .wait(&objects, name, "is deleted", is_deleted(&uid))
+        .await;
+}
+
+/// Runs the controller with a fault in each run: `make test-faults` tries all of them.
+#[tokio::test]
+#[ignore = "needs an API server: `make setup-envtest` fetches one"]
+async fn faults_do_not_change_the_result() {
+    tokio::spawn(testing::complete_jobs(API_SERVER.client().await));
+    Faults::new(sample(), |manager| manager.add(Controller::new))
+        .run(&API_SERVER)
         .await;
 }

@@ -9,9 +9,12 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::{is_union, pattern_of_keys};
 
-use super::version::TYPE_AND_METADATA;
+/// The fields of each object that its schema does not describe.
+#[cfg(feature = "webhook")]
+const TYPE_AND_METADATA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Objects of a version with this schema: their type, a name, and all other fields.
+#[cfg(feature = "webhook")]
 pub fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<Value> {
     let head = json!({
         "apiVersion": api_version,

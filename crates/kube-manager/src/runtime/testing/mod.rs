@@ -1,6 +1,6 @@
 //! An API server for tests: etcd and kube-apiserver, and an operator that runs on them as it is deployed.
 //!
-//! A test program starts one control plane, which ends with the program, even if the program is killed:
+//! A test program starts a control plane, which ends with the program, even if the program is killed:
 //!
 //! ```no_run
 //! use std::sync::LazyLock;
@@ -22,6 +22,7 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{self, Child, Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -36,6 +37,8 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
+
+pub mod faults;
 
 /// Time limit for each step.
 pub const PATIENCE: Duration = Duration::from_secs(180);
@@ -81,9 +84,11 @@ impl ControlPlane {
             Path::new(&programs).join("kube-apiserver").exists(),
             "KUBEBUILDER_ASSETS must name a folder with etcd, kube-apiserver and kubectl"
         );
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = parent
             .as_ref()
-            .join(format!("api_server-{}", process::id()));
+            .join(format!("api_server-{}-{number}", process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let port = free_port();
         let mut control_plane = Self {
@@ -142,12 +147,16 @@ impl ControlPlane {
 
     /// A client with all permissions.
     pub async fn client(&self) -> Client {
+        self.client_in(&self.default_namespace).await
+    }
+
+    /// A client with all permissions, whose default namespace is `namespace`.
+    pub(super) async fn client_in(&self, namespace: &str) -> Client {
         let kubeconfig = Kubeconfig::read_from(self.kubeconfig("admin")).expect("a file");
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
         let mut config = config.expect("a cluster");
-        self.default_namespace
-            .clone_into(&mut config.default_namespace);
+        namespace.clone_into(&mut config.default_namespace);
         Client::try_from(config).expect("a client")
     }
 
@@ -223,7 +232,7 @@ impl ControlPlane {
                 "--service-account-issuer=https://kubernetes.default.svc",
                 "--service-account-signing-key-file=certs/apiserver.key",
                 "--service-account-key-file=certs/apiserver.key",
-                "--service-cluster-ip-range=10.0.0.0/24",
+                "--service-cluster-ip-range=10.0.0.0/16",
                 // The API server listens on loopback, an address that Endpoints cannot have.
                 "--endpoint-reconciler-type=none",
             ],

@@ -1,0 +1,245 @@
+//! Tests how a controller survives faults: it runs in the process of the test against a real API server, and a fault
+//! happens to one of its requests or watches.
+//!
+//! A first run of a scenario has no faults. The following runs of the scenario have one fault each. A run fails if its
+//! objects are not those of the first run in the end. docs/faults.md lists all faults and scenarios.
+//!
+//! ```no_run
+//! # use std::{convert::Infallible, sync::LazyLock};
+//! # use k8s_openapi::api::core::v1::ConfigMap;
+//! # use kube_manager::{Action, Context, Reconciler, rbac::Rule};
+//! use kube_manager::testing::{ControlPlane, faults::Faults};
+//! # struct Controller;
+//! # impl Reconciler for Controller {
+//! #   type Object = ConfigMap;
+//! #   type Error = Infallible;
+//! #   const NAME: &'static str = "test.example.com";
+//! #   const RULES: &'static [Rule] = &[];
+//! #   async fn reconcile(&self, _: &ConfigMap, _: &Context) -> Result<Action, Infallible> {
+//! #       Ok(Action::await_change())
+//! #   }
+//! # }
+//! # static CONTROL_PLANE: LazyLock<ControlPlane> = LazyLock::new(|| ControlPlane::start("target/tmp"));
+//! # fn sample() -> ConfigMap { ConfigMap::default() }
+//!
+//! # async fn test() {
+//! Faults::new(sample(), |manager| manager.add(|_| Controller))
+//!     .run(&CONTROL_PLANE)
+//!     .await;
+//! # }
+//! ```
+
+use std::{env, rc::Rc, time::Instant};
+
+use futures::{StreamExt, stream};
+use kube::Resource;
+use serde::Serialize;
+
+use self::{
+    plan::Planned,
+    scenario::Scenario,
+    state::Varying,
+    test::{Subject, Test},
+};
+use super::ControlPlane;
+use crate::runtime::{manager::Manager, scope::Scope};
+
+mod call;
+mod client;
+mod fault;
+mod feed;
+mod histories;
+mod journal;
+mod network;
+mod plan;
+mod run;
+mod scenario;
+mod state;
+mod test;
+
+pub use self::{journal::Journal, run::Run};
+
+/// How many runs take place at the same time. Most of the time, a run waits.
+const AT_ONCE: usize = 16;
+
+/// After how many runs the progress is printed.
+const PROGRESS: usize = 100;
+
+/// How many runs fail before no more are tried.
+const MOST_REPORTS: usize = 3;
+
+/// A test of a controller under faults.
+pub struct Faults<W = ()>(Subject<W>);
+
+impl Faults {
+    /// A test of the controllers that `register` adds to a manager. `sample` is an object of the controller's kind, with
+    /// a name.
+    pub fn new<K>(sample: K, register: impl Fn(&mut Manager) + 'static) -> Self
+    where
+        K: Resource<DynamicType = (), Scope: Scope> + Serialize + 'static,
+    {
+        Self::with_world(sample, drop, move |manager, ()| register(manager))
+    }
+}
+
+impl<W: 'static> Faults<W> {
+    /// A test of controllers that also work with an external system. `world` makes a fake of the external system for each
+    /// run; it lives longer than an operator that is killed. The fake records its changes in the [`Journal`].
+    pub fn with_world<K>(
+        sample: K,
+        world: impl Fn(Journal) -> W + 'static,
+        register: impl Fn(&mut Manager, &W) + 'static,
+    ) -> Self
+    where
+        K: Resource<DynamicType = (), Scope: Scope> + Serialize + 'static,
+    {
+        let mut sample = serde_json::to_value(&sample).expect("an object is JSON");
+        if let Some(metadata) = sample["metadata"].as_object_mut() {
+            metadata.remove("namespace");
+        }
+        Self(Subject {
+            sample,
+            path: Box::new(|namespace| K::url_path(&(), K::Scope::NAMESPACED.then_some(namespace))),
+            is_namespaced: K::Scope::NAMESPACED,
+            crd: (
+                format!("{}.{}", K::plural(&()), K::group(&())),
+                K::version(&()).into_owned(),
+            ),
+            world: Box::new(world),
+            register: Box::new(register),
+            scenarios: Vec::new(),
+            ignored: Vec::new(),
+        })
+    }
+
+    /// Declares a value that is not compared, such as a counter of retries: `ignores("Shop", "/status/retries")`.
+    ///
+    /// A value that differs between two runs without faults, such as a generated password, needs no declaration: it must
+    /// not change once it is written.
+    #[must_use]
+    pub fn ignores(mut self, kind: &str, pointer: &str) -> Self {
+        self.0.ignored.push(Varying {
+            kind: kind.to_owned(),
+            pointer: pointer.to_owned(),
+        });
+        self
+    }
+
+    /// Adds a scenario. It does steps in a [`Run`], and waits after each step until the operator has settled.
+    #[must_use]
+    pub fn scenario<F>(mut self, name: &str, play: impl Fn(Run) -> F + 'static) -> Self
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        self.0.scenarios.push(Scenario::new(name, play));
+        self
+    }
+
+    /// Runs each scenario without faults, and then with faults: with a few of them, or with those that the variable
+    /// `FAULTS` selects. Then changes the spec at random.
+    ///
+    /// - `FAULTS=each`: each fault of each scenario, one in each run
+    /// - `FAULTS=all`: also pairs of faults
+    /// - `FAULTS=NAME`: one run, whose name a report has printed
+    ///
+    /// # Panics
+    ///
+    /// When a run fails, with a report.
+    pub async fn run(self, control_plane: &ControlPlane) {
+        let reports = self.failures(control_plane).await;
+        assert!(
+            reports.is_empty(),
+            "{} runs failed:\n\n{}",
+            reports.len(),
+            reports.join("\n\n")
+        );
+    }
+
+    /// The same as [`run`](Self::run), but returns the reports of the runs that failed. After a few failures, no more runs
+    /// are tried.
+    ///
+    /// # Panics
+    ///
+    /// When a run without faults fails.
+    pub async fn failures(self, control_plane: &ControlPlane) -> Vec<String> {
+        let begin = Instant::now();
+        let selected = env::var("FAULTS").unwrap_or_default();
+        let at_once = if self.0.is_namespaced { AT_ONCE } else { 1 };
+        let test = Test {
+            subject: &self.0,
+            control_plane,
+            client: control_plane.client().await,
+        };
+        let scenarios = test.scenarios().await;
+        let learning = scenarios.iter().map(|scenario| test.learn(scenario));
+        let learned: Vec<_> = stream::iter(learning).buffered(at_once).collect().await;
+        let created = learned[0].clone();
+        let mut planned = Vec::new();
+        for (scenario, first) in scenarios.iter().zip(learned) {
+            let first = Rc::new(first);
+            for fault in first.faults(scenario) {
+                planned.push(Planned {
+                    scenario: scenario.clone(),
+                    first: first.clone(),
+                    faults: vec![fault],
+                });
+            }
+        }
+        let chosen = plan::select(&planned, &selected);
+        let histories = histories::select(&selected);
+        let (runs, count) = (chosen.len(), chosen.len() + histories.len());
+        assert!(
+            count > 0,
+            "`FAULTS={selected}` selects none of the {} runs",
+            planned.len()
+        );
+        println!(
+            "{runs} of {} runs with a fault, and {} histories",
+            planned.len(),
+            histories.len()
+        );
+
+        let runs = chosen.iter().map(async |planned| {
+            let Planned {
+                scenario,
+                first,
+                faults,
+            } = planned;
+            let run = test.play(scenario, faults.clone(), Some(first)).await;
+            run.map(|run| run.is_done)
+                .map_err(|failure| planned.report(&failure))
+        });
+        let mut runs = stream::iter(runs).buffer_unordered(at_once);
+        let (mut reports, mut ended, mut missed) = (Vec::new(), 0, 0);
+        while let Some(outcome) = runs.next().await {
+            match outcome {
+                Ok(is_done) => missed += usize::from(!is_done),
+                Err(report) => reports.push(report),
+            }
+            if reports.len() >= MOST_REPORTS {
+                return reports;
+            }
+            ended += 1;
+            if ended % PROGRESS == 0 {
+                println!("{ended} runs in {} s", begin.elapsed().as_secs());
+            }
+        }
+        let schema = test.schema().await;
+        let lives = histories
+            .into_iter()
+            .map(|number| histories::live(&test, number, &schema, &created));
+        let mut lives = stream::iter(lives).buffer_unordered(at_once);
+        while let Some(outcome) = lives.next().await {
+            reports.extend(outcome.err());
+            if reports.len() >= MOST_REPORTS {
+                return reports;
+            }
+        }
+        println!(
+            "{count} runs in {} s: {} failed, and in {missed} the fault did not happen",
+            begin.elapsed().as_secs(),
+            reports.len()
+        );
+        reports
+    }
+}

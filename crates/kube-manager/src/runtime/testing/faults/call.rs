@@ -1,0 +1,153 @@
+//! What a request asks the API server for.
+//!
+//! Each run has a namespace of its own. So that the requests of two runs are equal, [`HERE`] takes the place of its name.
+
+use std::fmt::{self, Display, Formatter};
+
+use futures::FutureExt;
+use http::{Method, Request};
+use kube::client::Body;
+use serde_json::Value;
+
+/// The namespace of a run.
+pub const HERE: &str = "<namespace>";
+
+/// All objects of a kind, in a namespace or in the whole cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Collection {
+    /// The path of the group and version, such as `/apis/apps/v1`.
+    version: String,
+    namespace: Option<String>,
+    plural: String,
+}
+
+impl Collection {
+    /// The collection at a path without a name, such as `/api/v1/namespaces/default/pods`, in a run in `namespace`.
+    pub fn at(path: &str, namespace: &str) -> Option<Self> {
+        let request = Request::get(path).body(Body::empty()).ok()?;
+        Some(Call::of(&request, namespace)?.collection)
+    }
+
+    /// The path, in a run in the namespace `here`.
+    pub fn path(&self, here: &str) -> String {
+        let Self {
+            version, plural, ..
+        } = self;
+        match self.namespace.as_deref() {
+            Some(HERE) => format!("{version}/namespaces/{here}/{plural}"),
+            Some(other) => format!("{version}/namespaces/{other}/{plural}"),
+            None => format!("{version}/{plural}"),
+        }
+    }
+
+    /// Whether the objects are in the namespace of the run.
+    pub fn is_here(&self) -> bool {
+        self.namespace.as_deref() == Some(HERE)
+    }
+
+    /// The API version of the objects, such as `apps/v1`.
+    pub fn api_version(&self) -> &str {
+        let version = self.version.strip_prefix("/apis/");
+        version.unwrap_or_else(|| self.version.trim_start_matches("/api/"))
+    }
+
+    /// Whether the objects describe the desired or observed state of a cluster. Events are a log, and Leases change all
+    /// the time.
+    pub fn is_state(&self) -> bool {
+        !matches!(self.plural.as_str(), "events" | "leases")
+            && !self.version.contains("authentication.k8s.io")
+            && !self.version.contains("authorization.k8s.io")
+    }
+}
+
+impl Display for Collection {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.plural)?;
+        match self.api_version().split_once('/') {
+            Some((group, _)) => write!(to, ".{group}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A request without its content. Two requests of an operator that runs twice are equal if they do the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Call {
+    pub method: Method,
+    pub collection: Collection,
+    /// Empty for a request about all objects.
+    pub name: String,
+    /// Empty for a request about whole objects.
+    subresource: String,
+}
+
+impl Call {
+    /// The call of a run in the namespace `here`. `None` for a request that is not about objects, such as a request for the
+    /// version of the API server.
+    pub fn of(request: &Request<Body>, here: &str) -> Option<Self> {
+        let mut parts = request.uri().path().split('/').skip(1).peekable();
+        let version = match parts.next()? {
+            "api" => format!("/api/{}", parts.next()?),
+            "apis" => format!("/apis/{}/{}", parts.next()?, parts.next()?),
+            _ => return None,
+        };
+        let (mut namespace, mut plural) = (None, parts.next()?.to_owned());
+        let mut name = parts.next().unwrap_or_default().to_owned();
+        let is_inside = !matches!(parts.peek(), None | Some(&"status" | &"finalize"));
+        if plural == "namespaces" && is_inside {
+            namespace = Some(if name == here { HERE.to_owned() } else { name });
+            plural = parts.next()?.to_owned();
+            name = parts.next().unwrap_or_default().to_owned();
+        }
+        let subresource = parts.next().unwrap_or_default().to_owned();
+        if *request.method() == Method::POST && name.is_empty() {
+            name = name_in(request).unwrap_or_default();
+        }
+        Some(Self {
+            method: request.method().clone(),
+            collection: Collection {
+                version,
+                namespace,
+                plural,
+            },
+            name: name.replace(here, HERE),
+            subresource,
+        })
+    }
+
+    /// The path of the object, in a run in the namespace `here`.
+    pub fn path(&self, here: &str) -> String {
+        format!(
+            "{}/{}",
+            self.collection.path(here),
+            self.name.replace(HERE, here)
+        )
+    }
+
+    /// Whether the request changes objects that describe the state of the cluster.
+    pub fn is_write(&self) -> bool {
+        self.method != Method::GET && self.collection.is_state()
+    }
+}
+
+/// The name of the object that a request creates.
+fn name_in(request: &Request<Body>) -> Option<String> {
+    let content = request.body().try_clone()?.collect_bytes();
+    let content = content.now_or_never()?.ok()?;
+    let object: Value = serde_json::from_slice(&content).ok()?;
+    let metadata = &object["metadata"];
+    let name = metadata["name"].as_str();
+    Some(name.or(metadata["generateName"].as_str())?.to_owned())
+}
+
+impl Display for Call {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        write!(to, "{} {}", self.method, self.collection)?;
+        for part in [&self.name, &self.subresource] {
+            if !part.is_empty() {
+                write!(to, "/{part}")?;
+            }
+        }
+        Ok(())
+    }
+}

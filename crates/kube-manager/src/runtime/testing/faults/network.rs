@@ -1,0 +1,354 @@
+//! What happens between an operator and the API server in a run: its requests, events and faults.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use http::{Method, Request};
+use kube::{Client, Error, Result, client::Body};
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::{sync::Notify, time::sleep};
+
+use super::{
+    call::{Call, Collection},
+    fault::{EventFault, Fault, ListFault},
+};
+
+/// How long an operator sends no request before it counts as quiet.
+pub const QUIET: Duration = Duration::from_millis(400);
+
+/// The time between two looks at a condition.
+pub const PAUSE: Duration = Duration::from_millis(30);
+
+/// The network of one run.
+#[derive(Clone)]
+pub struct Network(Arc<Shared>);
+
+struct Shared {
+    /// The namespace of the run.
+    namespace: String,
+    /// Sends requests to the API server without faults, also after the end of an operator.
+    direct: Client,
+    state: Mutex<State>,
+    crashed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// The faults that have not happened.
+    faults: Vec<Fault>,
+    /// The requests, events and steps, as lines for people.
+    log: Vec<String>,
+    /// The writes of the operator, and how often each was sent before.
+    writes: Vec<(Call, usize)>,
+    counts: HashMap<Call, usize>,
+    events: HashMap<Collection, usize>,
+    /// The collections that the operator uses.
+    collections: BTreeSet<Collection>,
+    /// How often the operator was started. Requests of an earlier start are never answered.
+    start: usize,
+    /// The requests without an answer.
+    active: usize,
+    /// The watches whose events are delayed.
+    delays: usize,
+    last_request: Option<Instant>,
+    last_write: Option<Instant>,
+    /// How the next list of a collection fails, and the resource version before the fault.
+    lists: HashMap<Collection, (ListFault, String)>,
+    /// The faults at the next event of a collection's watch.
+    next_event: HashMap<Collection, EventFault>,
+    /// The write that arrives after the work of the next leader.
+    late: Option<Request<Body>>,
+    was_refused: bool,
+}
+
+/// What happened in a run.
+#[derive(Clone, Default)]
+pub struct Seen {
+    pub writes: Vec<(Call, usize)>,
+    pub events: HashMap<Collection, usize>,
+    pub collections: BTreeSet<Collection>,
+}
+
+impl Network {
+    /// A network in which `faults` happen.
+    pub fn new(namespace: &str, direct: Client, faults: Vec<Fault>) -> Self {
+        let state = State {
+            faults,
+            ..State::default()
+        };
+        Self(Arc::new(Shared {
+            namespace: namespace.to_owned(),
+            direct,
+            state: Mutex::new(state),
+            crashed: Notify::new(),
+        }))
+    }
+
+    /// The operator starts: requests with earlier clients are never answered.
+    pub fn start(&self) {
+        self.0.state.lock().start += 1;
+    }
+
+    /// Waits until the operator is killed.
+    pub async fn crashed(&self) {
+        self.0.crashed.notified().await;
+    }
+
+    pub fn seen(&self) -> Seen {
+        let state = self.0.state.lock();
+        Seen {
+            writes: state.writes.clone(),
+            events: state.events.clone(),
+            collections: state.collections.clone(),
+        }
+    }
+
+    pub fn write_count(&self) -> usize {
+        self.0.state.lock().writes.len()
+    }
+
+    /// The last lines of the log.
+    pub fn log(&self, lines: usize) -> String {
+        let state = self.0.state.lock();
+        let first = state.log.len().saturating_sub(lines);
+        state.log[first..].join("\n")
+    }
+
+    /// Whether the operator has sent a write to the object at `path`.
+    pub fn has_written(&self, path: &str) -> bool {
+        self.wrote(path, None)
+    }
+
+    /// Whether the operator has deleted an object at `path`.
+    pub fn has_deleted(&self, path: &str) -> bool {
+        self.wrote(path, Some(&Method::DELETE))
+    }
+
+    fn wrote(&self, path: &str, method: Option<&Method>) -> bool {
+        let state = self.0.state.lock();
+        state.writes.iter().any(|(call, _)| {
+            let is_asked = method.is_none_or(|method| call.method == *method);
+            is_asked && call.path(&self.0.namespace) == path
+        })
+    }
+
+    pub fn note(&self, line: String) {
+        self.0.state.lock().log.push(line);
+    }
+
+    /// How long the operator has sent no request.
+    pub fn silence(&self) -> Duration {
+        let state = self.0.state.lock();
+        match state.last_request {
+            _ if state.active > 0 => Duration::ZERO,
+            Some(last) => last.elapsed(),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// Waits until the operator has sent no request for [`QUIET`], from now on.
+    pub async fn quiet(&self) {
+        sleep(QUIET).await;
+        while self.silence() < QUIET {
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits until the operator is quiet, and no event is delayed.
+    pub async fn at_rest(&self) {
+        self.quiet().await;
+        while self.0.state.lock().delays > 0 {
+            self.quiet().await;
+        }
+    }
+
+    /// A number that changes with each request and event.
+    pub fn activity(&self) -> usize {
+        self.0.state.lock().log.len()
+    }
+
+    /// The events of a watch are delayed until the returned value is dropped.
+    pub fn delay(&self) -> Delay {
+        self.0.state.lock().delays += 1;
+        Delay(self.clone())
+    }
+
+    /// Whether the API server has refused the content of a write.
+    pub fn was_refused(&self) -> bool {
+        self.0.state.lock().was_refused
+    }
+
+    /// Whether all faults have happened.
+    pub fn is_done(&self) -> bool {
+        self.0.state.lock().faults.is_empty()
+    }
+
+    /// How long the operator has sent no write.
+    pub fn write_silence(&self) -> Duration {
+        let last = self.0.state.lock().last_write;
+        last.map_or(Duration::MAX, |last| last.elapsed())
+    }
+
+    /// Sends the write that is late, if there is one. Returns whether there was one.
+    pub async fn deliver_late(&self) -> bool {
+        let Some(request) = self.0.state.lock().late.take() else {
+            return false;
+        };
+        let line = format!("late: {} {}", request.method(), request.uri().path());
+        let answer = self.0.direct.send(request).await.ok();
+        self.end(&line, false, answer.map(|answer| answer.status().as_u16()));
+        true
+    }
+
+    /// The fault at the next event of a watch of `collection`, which counts as one more event.
+    pub fn event(&self, collection: &Collection, line: &str) -> Option<EventFault> {
+        let mut state = self.0.state.lock();
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        let kind = event["type"].as_str().unwrap_or_default();
+        if kind == "BOOKMARK" {
+            return None;
+        }
+        let metadata = &event["object"]["metadata"];
+        let name = metadata["name"].as_str().unwrap_or_default();
+        let count = state.events.entry(collection.clone()).or_default();
+        *count += 1;
+        let now = *count;
+        state.log.push(format!("event {kind} {collection}/{name}"));
+        if let Some(how) = state.next_event.remove(collection) {
+            return Some(how);
+        }
+        let planned = state.faults.iter().position(|fault| {
+            matches!(fault, Fault::Event { collection: at, nth, .. } if at == collection && *nth == now)
+        })?;
+        match state.faults.remove(planned) {
+            Fault::Event { how, .. } => Some(how),
+            Fault::Write { .. } | Fault::List { .. } => None,
+        }
+    }
+
+    /// Whether the operator that started as the `start`th one still lives.
+    pub fn lives(&self, start: usize) -> bool {
+        self.0.state.lock().start == start
+    }
+
+    /// A request begins, and lasts until the returned value is dropped.
+    pub fn begin(&self, call: &Call) -> Active {
+        let mut state = self.0.state.lock();
+        state.active += 1;
+        state.last_request = Some(Instant::now());
+        state.collections.insert(call.collection.clone());
+        Active(self.clone())
+    }
+
+    /// Kills the operator.
+    pub fn crash(&self, line: String) {
+        {
+            let mut state = self.0.state.lock();
+            state.start += 1;
+            state.active = 0;
+            state.log.push(line);
+        }
+        self.0.crashed.notify_one();
+    }
+
+    /// The write that is sent after the work of the next leader.
+    pub fn keep_late(&self, request: Request<Body>) {
+        self.0.state.lock().late = Some(request);
+    }
+
+    /// An answer has arrived.
+    pub fn end(&self, line: &str, is_write: bool, code: Option<u16>) {
+        let mut state = self.0.state.lock();
+        state.was_refused |= is_write && matches!(code, Some(400 | 403 | 422));
+        let outcome = code.map_or_else(|| "no answer".to_owned(), |code| code.to_string());
+        state.log.push(format!("{line} -> {outcome}"));
+    }
+
+    /// Counts a write, and returns its fault.
+    pub fn begin_write(&self, call: &Call) -> Option<Fault> {
+        let mut state = self.0.state.lock();
+        state.last_write = Some(Instant::now());
+        let count = state.counts.entry(call.clone()).or_default();
+        *count += 1;
+        let now = *count;
+        state.writes.push((call.clone(), now));
+        let planned = state.faults.iter().position(|fault| match fault {
+            Fault::Write { call: at, nth, .. } | Fault::List { call: at, nth, .. } => {
+                at == call && *nth == now
+            }
+            Fault::Event { .. } => false,
+        })?;
+        Some(state.faults.remove(planned))
+    }
+
+    /// The current resource version of a collection.
+    pub async fn version_of(&self, collection: &Collection) -> Result<String> {
+        let path = format!("{}?limit=1", collection.path(&self.0.namespace));
+        let request = Request::get(path)
+            .body(Vec::new())
+            .map_err(Error::HttpError)?;
+        let list: Value = self.0.direct.request(request).await?;
+        let version = list["metadata"]["resourceVersion"].as_str();
+        Ok(version.unwrap_or_default().to_owned())
+    }
+
+    /// The next list of `collection` has the state of a resource version, or no objects.
+    pub fn fail_next_list(&self, collection: Collection, how: ListFault, version: String) {
+        self.0.state.lock().lists.insert(collection, (how, version));
+    }
+
+    /// How the next list of `collection` fails, and the resource version. What the list lacks arrives later.
+    pub fn take_list_fault(&self, collection: &Collection) -> Option<(ListFault, String)> {
+        let mut state = self.0.state.lock();
+        let fault = state.lists.remove(collection)?;
+        let next = match fault.0 {
+            ListFault::Earlier => EventFault::Delay,
+            ListFault::Empty => EventFault::Expire,
+        };
+        state.next_event.insert(collection.clone(), next);
+        Some(fault)
+    }
+
+    /// Whether the next watch of `collection` expires before its first event.
+    pub fn take_expiry(&self, collection: &Collection) -> bool {
+        let mut state = self.0.state.lock();
+        let expires = state.next_event.get(collection) == Some(&EventFault::Expire);
+        expires && state.next_event.remove(collection).is_some()
+    }
+
+    /// Numbers the starts of the operator.
+    pub fn start_number(&self) -> usize {
+        self.0.state.lock().start
+    }
+
+    pub fn namespace(&self) -> &str {
+        &self.0.namespace
+    }
+}
+
+/// A request without an answer.
+pub struct Active(Network);
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        let mut state = self.0.0.state.lock();
+        state.active = state.active.saturating_sub(1);
+        state.last_request = Some(Instant::now());
+    }
+}
+
+/// A watch whose events are delayed.
+pub struct Delay(Network);
+
+impl Drop for Delay {
+    fn drop(&mut self) {
+        let mut state = self.0.0.state.lock();
+        state.delays = state.delays.saturating_sub(1);
+        // The operator gets the events now.
+        state.last_request = Some(Instant::now());
+    }
+}

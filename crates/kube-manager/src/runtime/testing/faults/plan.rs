@@ -1,0 +1,161 @@
+//! Which faults are tried.
+
+use std::rc::Rc;
+
+use super::{
+    call::Collection,
+    fault::{EventFault, Fault, ListFault, WriteFault},
+    network::Seen,
+    run::Reached,
+    scenario::{self, Scenario},
+    state::Varying,
+};
+
+/// How many faults are tried if the variable `FAULTS` is not set.
+const FEW: usize = 15;
+
+/// How many pairs of faults `FAULTS=all` tries.
+const PAIRS: usize = 500;
+
+/// A run with faults.
+#[derive(Clone)]
+pub struct Planned {
+    pub scenario: Scenario,
+    pub first: Rc<First>,
+    pub faults: Vec<Fault>,
+}
+
+impl Planned {
+    /// The value of `FAULTS` that repeats this run.
+    fn name(&self) -> String {
+        let faults: Vec<_> = self.faults.iter().map(Fault::name).collect();
+        format!("{}@{}", self.scenario.name, faults.join("+"))
+    }
+
+    pub fn report(&self, failure: &str) -> String {
+        let faults: Vec<_> = self.faults.iter().map(Fault::to_string).collect();
+        let (scenario, faults) = (&self.scenario.name, faults.join("; and "));
+        let name = self.name();
+        format!(
+            "In the scenario `{scenario}`, {faults}.\n{failure}\nTo repeat this run: FAULTS='{name}'"
+        )
+    }
+
+    /// This run with the faults of another run, too.
+    fn with(&self, other: &Self) -> Self {
+        let mut both = self.clone();
+        both.faults.extend(other.faults.iter().cloned());
+        both
+    }
+}
+
+/// The runs that the variable `FAULTS` selects from all runs with one fault.
+pub fn select(planned: &[Planned], selected: &str) -> Vec<Planned> {
+    match selected {
+        "" => evenly(planned, FEW),
+        "each" => planned.to_vec(),
+        "all" => {
+            let pairs = evenly(&pairs(planned), PAIRS);
+            [planned, &pairs].concat()
+        }
+        name => named(planned, name).into_iter().collect(),
+    }
+}
+
+fn pairs(planned: &[Planned]) -> Vec<Planned> {
+    let mut pairs = Vec::new();
+    for (number, one) in planned.iter().enumerate() {
+        for other in &planned[number + 1..] {
+            if one.scenario.name == other.scenario.name {
+                pairs.push(one.with(other));
+            }
+        }
+    }
+    pairs
+}
+
+/// The run with this name.
+fn named(planned: &[Planned], name: &str) -> Option<Planned> {
+    let (scenario, faults) = name.split_once('@')?;
+    let mut named: Option<Planned> = None;
+    for fault in faults.split('+') {
+        let name = format!("{scenario}@{fault}");
+        let single = planned.iter().find(|run| run.name() == name)?;
+        named = Some(named.map_or_else(|| single.clone(), |run| run.with(single)));
+    }
+    named
+}
+
+/// At most `count` of the runs, evenly spread.
+fn evenly(runs: &[Planned], count: usize) -> Vec<Planned> {
+    let count = count.min(runs.len());
+    let numbers = (0..count).map(|number| number * runs.len() / count);
+    numbers.map(|number| runs[number].clone()).collect()
+}
+
+/// What a run without faults has seen.
+#[derive(Clone)]
+pub struct First {
+    pub reached: Vec<Reached>,
+    pub seen: Seen,
+    /// Whether all faults have happened.
+    pub is_done: bool,
+    /// The values that differ between two such runs.
+    pub varying: Vec<Varying>,
+}
+
+impl First {
+    pub fn known(&self) -> Vec<Collection> {
+        self.seen.collections.iter().cloned().collect()
+    }
+
+    /// The faults that can happen in the scenario.
+    pub fn faults(&self, scenario: &Scenario) -> Vec<Fault> {
+        let is_first = scenario.name == scenario::CREATE;
+        let created = self.reached.first().filter(|_| !is_first);
+        let writes = created.map_or(0, |created| created.writes);
+        let mut faults = Vec::new();
+        for (call, nth) in self.seen.writes.iter().skip(writes) {
+            for how in WriteFault::ALL {
+                faults.push(Fault::Write {
+                    call: call.clone(),
+                    nth: *nth,
+                    how,
+                });
+            }
+        }
+        for collection in &self.seen.collections {
+            let before = created
+                .and_then(|created| created.events.get(collection))
+                .copied()
+                .unwrap_or(0);
+            let events = self.seen.events.get(collection).copied().unwrap_or(0);
+            for nth in before + 1..=events {
+                for how in EventFault::ALL {
+                    faults.push(Fault::Event {
+                        collection: collection.clone(),
+                        nth,
+                        how,
+                    });
+                }
+            }
+            let new = self.seen.writes.get(writes..).unwrap_or_default();
+            // With many writes, the states between the first and the last one differ little.
+            let ends = new
+                .first()
+                .into_iter()
+                .chain(new.last().filter(|_| new.len() > 1));
+            for (call, nth) in ends {
+                for how in ListFault::ALL {
+                    faults.push(Fault::List {
+                        call: call.clone(),
+                        nth: *nth,
+                        collection: collection.clone(),
+                        how,
+                    });
+                }
+            }
+        }
+        faults
+    }
+}

@@ -1,0 +1,561 @@
+//! One run of a scenario: its steps, and the comparison with a run without faults.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    future::pending,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use http::{Method, Request, header::CONTENT_TYPE};
+use kube::Client;
+use prometheus::Registry;
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Notify, watch},
+    time::{sleep, timeout},
+};
+
+use super::{
+    call::Collection,
+    journal::Journal,
+    network::{Network, PAUSE, QUIET},
+    state::{Collect, Snapshot, State, Varied, Varying, differences, mask, path_of, title},
+};
+
+/// How long an operator that does not reach the expected state may be silent before the run has failed. A failed
+/// reconcile is repeated earlier.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// The time limit for a step of a run.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often the state is compared while the operator sends no request.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How many lines of the log a failure shows.
+const LINES: usize = 30;
+
+/// A state that the operator has reached, after a step of a scenario.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    pub step: String,
+    pub state: State,
+    pub journal: Vec<String>,
+    /// How many writes the operator had sent until then.
+    pub writes: usize,
+    /// How many events of each collection there were until then.
+    pub events: HashMap<Collection, usize>,
+}
+
+/// What a run starts with.
+pub struct Setup {
+    pub namespace: String,
+    /// Sends requests without faults. Its default namespace is that of the run.
+    pub client: Client,
+    pub network: Network,
+    pub journal: Journal,
+    /// The objects of the controller's own kind.
+    pub own: Collection,
+    pub sample: Value,
+    pub varying: Vec<Varying>,
+    /// The values that are not compared.
+    pub ignored: Vec<Varying>,
+    /// The collections that a run without faults has seen.
+    pub known: Vec<Collection>,
+    /// The states that a run without faults has reached; `None` in that run itself.
+    pub expected: Option<Vec<Reached>>,
+}
+
+/// A run of a scenario, in a namespace of its own. A step changes objects, and then waits with
+/// [`settled`](Self::settled).
+#[derive(Clone)]
+pub struct Run(Rc<Inner>);
+
+struct Inner {
+    setup: Setup,
+    reached: RefCell<Vec<Reached>>,
+    /// The values that vary, as they were last seen: by path and pointer.
+    varied: RefCell<HashMap<(String, String), Varied>>,
+    /// Whether the operator shall run, and whether it runs.
+    wanted: watch::Sender<bool>,
+    running: watch::Sender<bool>,
+    failure: RefCell<Option<String>>,
+    failed: Notify,
+    registries: RefCell<Vec<Registry>>,
+}
+
+impl Run {
+    pub(super) fn new(setup: Setup) -> Self {
+        Self(Rc::new(Inner {
+            setup,
+            reached: RefCell::default(),
+            varied: RefCell::default(),
+            wanted: watch::Sender::new(true),
+            running: watch::Sender::new(false),
+            failure: RefCell::default(),
+            failed: Notify::new(),
+            registries: RefCell::default(),
+        }))
+    }
+
+    pub(super) fn setup(&self) -> &Setup {
+        &self.0.setup
+    }
+
+    /// The namespace of the run.
+    pub fn namespace(&self) -> &str {
+        &self.0.setup.namespace
+    }
+
+    /// A client for steps of your own, with all permissions. No fault happens to its requests. Its default namespace is
+    /// that of the run.
+    pub fn client(&self) -> Client {
+        self.0.setup.client.clone()
+    }
+
+    /// Creates the sample. If an object of the same name is still there, waits for its deletion.
+    pub async fn create(&self) {
+        let Setup { own, sample, .. } = self.setup();
+        let path = own.path(self.namespace());
+        self.0
+            .setup
+            .network
+            .note(format!("step: create the {}", title(sample)));
+        let deadline = Instant::now() + PATIENCE;
+        let mut was_cut = false;
+        while Instant::now() < deadline {
+            match self.send(Method::POST, &path, sample).await {
+                Ok(_) => return,
+                Err(kube::Error::Api(answer)) if answer.is_already_exists() => {
+                    if was_cut && self.exists().await {
+                        return;
+                    }
+                    self.collect_garbage(&self.snapshot().await).await;
+                }
+                Err(kube::Error::Api(answer)) => {
+                    return self
+                        .fail(format!("cannot create the sample: {answer}"))
+                        .await;
+                }
+                // The API server may have processed the request.
+                Err(_) => was_cut = true,
+            }
+            sleep(PAUSE).await;
+        }
+        self.fail("cannot create the sample: the former object still exists".to_owned())
+            .await;
+    }
+
+    /// Whether the object of the run exists, and is not being deleted.
+    async fn exists(&self) -> bool {
+        let object = self.send(Method::GET, &self.own_path(), &Value::Null).await;
+        object.is_ok_and(|object| object["metadata"]["deletionTimestamp"].is_null())
+    }
+
+    /// Changes the object of the run with a merge patch, such as `{"spec": {"replicas": 2}}`.
+    pub async fn patch(&self, patch: &Value) {
+        let path = self.own_path();
+        self.0.setup.network.note(format!("step: patch {patch}"));
+        if let Err(error) = self.send(Method::PATCH, &path, patch).await {
+            self.fail(format!("the API server refuses the patch {patch}: {error}"))
+                .await;
+        }
+    }
+
+    /// Replaces the spec of the object, unless the API server refuses the spec.
+    pub(super) async fn replace(&self, spec: &Value) {
+        let path = self.own_path();
+        self.0
+            .setup
+            .network
+            .note(format!("step: replace the spec by {spec}"));
+        loop {
+            let Ok(mut object) = self.send(Method::GET, &path, &Value::Null).await else {
+                return;
+            };
+            object["spec"] = spec.clone();
+            match self.send(Method::PUT, &path, &object).await {
+                Err(kube::Error::Api(answer)) if answer.is_conflict() => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Deletes the object of the run, and does not wait.
+    pub async fn delete(&self) {
+        let path = self.own_path();
+        self.remove(&path).await;
+    }
+
+    /// Stops the operator, as a Deployment without replicas does, and waits for its end.
+    pub async fn stop_operator(&self) {
+        self.0
+            .setup
+            .network
+            .note("step: stop the operator".to_owned());
+        self.0.wanted.send_replace(false);
+        // This cannot fail: `self` holds the sender.
+        let _ = self.0.running.subscribe().wait_for(|runs| !runs).await;
+    }
+
+    /// Starts the operator again.
+    pub fn start_operator(&self) {
+        self.0
+            .setup
+            .network
+            .note("step: start the operator".to_owned());
+        self.0.wanted.send_replace(true);
+    }
+
+    /// Waits until the operator has reached the state that it reaches without faults after this step. `step` describes
+    /// what was done since the last call, for the report: `the image was changed`.
+    pub async fn settled(&self, step: impl Into<String>) {
+        let step = step.into();
+        self.0.setup.network.note(format!("step: wait: {step}"));
+        match &self.0.setup.expected {
+            None => {
+                let reached = self.learn(step).await;
+                self.0.reached.borrow_mut().push(reached);
+            }
+            Some(expected) => {
+                let number = self.0.reached.borrow().len();
+                let Some(expected) = expected.get(number) else {
+                    return self
+                        .fail(format!(
+                            "the scenario has more steps than without faults: {step}"
+                        ))
+                        .await;
+                };
+                self.reach(expected).await;
+                self.0.reached.borrow_mut().push(expected.clone());
+            }
+        }
+    }
+
+    /// The states that the run has reached.
+    pub(super) fn reached(&self) -> Vec<Reached> {
+        self.0.reached.borrow().clone()
+    }
+
+    /// Waits for the failure of the run.
+    pub(super) async fn failure(&self) -> String {
+        loop {
+            if let Some(failure) = self.0.failure.borrow().clone() {
+                return failure;
+            }
+            self.0.failed.notified().await;
+        }
+    }
+
+    /// Waits until the operator shall run, or shall not run.
+    pub(super) async fn wants(&self, run: bool) {
+        let _ = self
+            .0
+            .wanted
+            .subscribe()
+            .wait_for(|wanted| *wanted == run)
+            .await;
+    }
+
+    pub(super) fn runs(&self, runs: bool) {
+        self.0.running.send_replace(runs);
+    }
+
+    /// Looks for panics in the metrics of the operator.
+    pub(super) fn look_at(&self, registry: Registry) {
+        self.0.registries.borrow_mut().push(registry);
+    }
+
+    /// Waits until the operator writes nothing more, and compares the last state again. A run that writes for ever has
+    /// failed.
+    pub(super) async fn ended(&self) {
+        let network = &self.0.setup.network;
+        // An operator may read for ever.
+        let _ = timeout(SILENCE, network.at_rest()).await;
+        let deadline = Instant::now() + SILENCE;
+        while network.write_silence() < 2 * QUIET {
+            if Instant::now() > deadline {
+                let reason =
+                    "the operator writes without an end, although it has reached its state";
+                return self.fail(reason.to_owned()).await;
+            }
+            sleep(PAUSE).await;
+        }
+        let last = self
+            .0
+            .setup
+            .expected
+            .as_ref()
+            .and_then(|expected| expected.last());
+        if let Some(last) = last {
+            self.reach(last).await;
+        }
+        if self.0.registries.borrow().iter().any(has_panicked) {
+            self.fail("the operator has reached its state".to_owned())
+                .await;
+        }
+    }
+
+    fn own_path(&self) -> String {
+        let Setup {
+            own,
+            sample,
+            namespace,
+            ..
+        } = self.setup();
+        let name = sample["metadata"]["name"].as_str().unwrap_or_default();
+        format!("{}/{name}", own.path(namespace))
+    }
+
+    /// The state in a run without faults: when the operator is quiet, and the garbage collector has nothing to do.
+    async fn learn(&self, step: String) -> Reached {
+        let network = &self.0.setup.network;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if timeout(PATIENCE, network.at_rest()).await.is_err() {
+                let reason = format!("without faults, the operator is never quiet after: {step}");
+                self.fail(reason).await;
+            }
+            let snapshot = self.snapshot().await;
+            if !self.collect_garbage(&snapshot).await {
+                return Reached {
+                    step,
+                    state: self.state(&snapshot),
+                    journal: self.0.setup.journal.changes(),
+                    writes: network.write_count(),
+                    events: network.seen().events,
+                };
+            }
+            if Instant::now() > deadline {
+                self.fail(format!(
+                    "without faults, the operator does not settle after: {step}"
+                ))
+                .await;
+            }
+        }
+    }
+
+    /// Waits until the operator has reached a state. A late write arrives after that, and the operator reaches the state
+    /// again.
+    async fn reach(&self, expected: &Reached) {
+        let network = &self.0.setup.network;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let activity = network.activity();
+            let snapshot = self.snapshot().await;
+            if let Some(change) = self.unstable(&snapshot) {
+                return self.fail(change).await;
+            }
+            let state = self.state(&snapshot);
+            let journal = self.0.setup.journal.changes();
+            let is_collected = !self.collect_garbage(&snapshot).await;
+            let is_reached = is_collected && state == expected.state && journal == expected.journal;
+            if is_reached && !network.deliver_late().await {
+                return;
+            }
+            if !is_reached && (network.silence() > SILENCE || Instant::now() > deadline) {
+                let differences = differences(&state, &expected.state);
+                let mut lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
+                lines.extend(changes(&journal, &expected.journal));
+                let (step, lines) = (&expected.step, lines.join("\n  "));
+                let reason = format!("after this step, the state differs: {step}\n  {lines}");
+                return self.fail(reason).await;
+            }
+            // Without a request, nothing changes but by a step of the scenario.
+            let look = Instant::now() + LOOK;
+            while network.activity() == activity && Instant::now() < look {
+                sleep(PAUSE).await;
+            }
+        }
+    }
+
+    fn state(&self, snapshot: &Snapshot) -> State {
+        let mut state = snapshot.state(self.namespace());
+        mask(&mut state, &self.0.setup.varying);
+        mask(&mut state, &self.0.setup.ignored);
+        state
+    }
+
+    /// Says which value has changed that must not change once it is written. The value of a new object may differ, if it
+    /// was not the operator that deleted the former one.
+    fn unstable(&self, snapshot: &Snapshot) -> Option<String> {
+        let mut varied = self.0.varied.borrow_mut();
+        for now in snapshot.varying(&self.0.setup.varying) {
+            let before = varied.insert((now.path.clone(), now.pointer.clone()), now.clone());
+            let Some(before) = before.filter(|before| before.value != now.value) else {
+                continue;
+            };
+            let Varied {
+                path,
+                pointer,
+                value,
+                ..
+            } = now;
+            if before.uid == now.uid || self.0.setup.network.has_deleted(&path) {
+                let before = before.value;
+                return Some(format!(
+                    "{pointer} of {path} must not change, but it was {before} and is {value}"
+                ));
+            }
+        }
+        None
+    }
+
+    /// All objects of the collections that the operator uses: those in the namespace of the run, and cluster-scoped ones
+    /// that it writes.
+    pub(super) async fn snapshot(&self) -> Snapshot {
+        let Setup {
+            network,
+            known,
+            namespace,
+            client,
+            ..
+        } = self.setup();
+        let seen = network.seen();
+        let mut collections = seen.collections;
+        collections.extend(known.iter().cloned());
+        let mut objects = Vec::new();
+        for collection in &collections {
+            let path = collection.path(namespace);
+            let request = Request::get(path.as_str()).body(Vec::new());
+            let Ok(request) = request else { continue };
+            // A kind that does not exist has no objects.
+            let Ok(mut list) = client.request::<Value>(request).await else {
+                continue;
+            };
+            let kind = list["kind"].as_str().unwrap_or_default();
+            let kind = kind.strip_suffix("List").unwrap_or(kind).to_owned();
+            let items = list["items"].as_array_mut().map(std::mem::take);
+            for mut object in items.unwrap_or_default() {
+                let name = object["metadata"]["name"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned();
+                if !collection.is_here() && !network.has_written(&format!("{path}/{name}")) {
+                    continue;
+                }
+                object["kind"] = kind.clone().into();
+                object["apiVersion"] = collection.api_version().into();
+                object["metadata"]["selfLink"] = format!("{path}/{name}").into();
+                objects.push(object);
+            }
+        }
+        Snapshot(objects)
+    }
+
+    /// Does what the garbage collector of a cluster does. Returns whether there was something to do.
+    async fn collect_garbage(&self, snapshot: &Snapshot) -> bool {
+        let garbage = snapshot.garbage();
+        let is_any = !garbage.is_empty();
+        for work in garbage {
+            match work {
+                Collect::Delete(object) => self.remove(path_of(object)).await,
+                Collect::Release(object) => {
+                    let finalizers = object
+                        .pointer("/metadata/finalizers")
+                        .and_then(Value::as_array);
+                    let mut finalizers = finalizers.cloned().unwrap_or_default();
+                    finalizers.retain(|finalizer| finalizer != "foregroundDeletion");
+                    let patch = json!({"metadata": {"finalizers": finalizers}});
+                    // If the object has changed, the next look sees it.
+                    let _ = self.send(Method::PATCH, path_of(object), &patch).await;
+                }
+            }
+        }
+        is_any
+    }
+
+    /// Deletes the object at `path`, unless it is gone.
+    pub(super) async fn remove(&self, path: &str) {
+        self.0.setup.network.note(format!("step: delete {path}"));
+        match self
+            .send(
+                Method::DELETE,
+                path,
+                &json!({"propagationPolicy": "Background"}),
+            )
+            .await
+        {
+            Ok(_) => {}
+            Err(kube::Error::Api(answer)) if answer.is_not_found() => {}
+            Err(error) => self.fail(format!("cannot delete {path}: {error}")).await,
+        }
+    }
+
+    /// Sends a request without faults.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content: &Value,
+    ) -> kube::Result<Value> {
+        let media_type = if method == Method::PATCH {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(CONTENT_TYPE, media_type)
+            .body(content.to_string().into_bytes())
+            .map_err(kube::Error::HttpError)?;
+        self.0.setup.client.request(request).await
+    }
+
+    /// Ends the run. Never returns, because the scenario must not go on.
+    pub(super) async fn fail(&self, mut reason: String) {
+        if self.0.registries.borrow().iter().any(has_panicked) {
+            reason.push_str("\na reconcile has panicked");
+        }
+        let log = self.0.setup.network.log(LINES);
+        let failure = format!("{reason}\nThe last requests and events:\n{log}");
+        self.0.failure.borrow_mut().get_or_insert(failure);
+        self.0.failed.notify_one();
+        pending::<()>().await;
+    }
+}
+
+/// What was done in an external system twice or never.
+fn changes(here: &[String], without: &[String]) -> Vec<String> {
+    let mut all: Vec<_> = here.iter().chain(without).collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut lines = Vec::new();
+    for change in all {
+        let times = here.iter().filter(|one| *one == change).count();
+        let expected = without.iter().filter(|one| *one == change).count();
+        if times != expected {
+            lines.push(format!(
+                "`{change}` was done {}, and without faults {}",
+                count(times),
+                count(expected)
+            ));
+        }
+    }
+    lines
+}
+
+fn count(times: usize) -> String {
+    match times {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        _ => format!("{times} times"),
+    }
+}
+
+fn has_panicked(registry: &Registry) -> bool {
+    let families = registry.gather();
+    let errors = families
+        .iter()
+        .filter(|family| family.name() == "controller_runtime_reconcile_errors_total");
+    errors.flat_map(|family| family.get_metric()).any(|metric| {
+        let is_panic = metric
+            .get_label()
+            .iter()
+            .any(|label| label.value() == "panic");
+        is_panic && metric.get_counter().get_value() > 0.0
+    })
+}

@@ -1,0 +1,269 @@
+//! Runs scenarios on a control plane.
+
+use std::{
+    future::pending,
+    pin::pin,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use clap::Parser;
+use http::{Method, Request};
+use kube::Client;
+use serde_json::{Value, json};
+
+use super::{
+    super::ControlPlane,
+    call::Collection,
+    client::client,
+    fault::Fault,
+    journal::Journal,
+    network::Network,
+    plan::First,
+    run::{Run, Setup},
+    scenario::{self, Scenario},
+    state::{self, Varying},
+};
+use crate::runtime::{failure, manager::Manager, operator::Operator, options::Options, requests};
+
+/// The operator that runs the controllers. No other operator runs on the control plane.
+const OPERATOR: Operator = Operator::new("faults", "example.com");
+
+/// Adds controllers to a manager.
+type Register<W> = Box<dyn Fn(&mut Manager, &W)>;
+
+/// The controllers that are tested, and how.
+pub struct Subject<W> {
+    pub sample: Value,
+    /// The path of the objects of the controller's kind, in a namespace.
+    pub path: Box<dyn Fn(&str) -> String>,
+    pub is_namespaced: bool,
+    /// The name of the CRD, and the version.
+    pub crd: (String, String),
+    pub world: Box<dyn Fn(Journal) -> W>,
+    pub register: Register<W>,
+    pub scenarios: Vec<Scenario>,
+    pub ignored: Vec<Varying>,
+}
+
+/// The flags of the operator.
+#[derive(Parser)]
+struct Flags {
+    #[command(flatten)]
+    options: Options,
+}
+
+/// A test on a control plane.
+pub struct Test<'a, W> {
+    pub subject: &'a Subject<W>,
+    pub control_plane: &'a ControlPlane,
+    pub client: Client,
+}
+
+impl<W: 'static> Test<'_, W> {
+    /// The scenarios for the controller's kind, and those of the user.
+    pub async fn scenarios(&self) -> Vec<Scenario> {
+        let run = self
+            .start(self.subject.sample.clone(), Vec::new(), None)
+            .await;
+        if let Err(failure) = self.drive(&run, &scenario::create()).await {
+            panic!("the operator fails without faults: {failure}");
+        }
+        let created = run.snapshot().await;
+        self.clean(&run).await;
+        let schema = self.schema().await;
+        let mut scenarios = scenario::all(&schema, &self.subject.sample, &created);
+        scenarios.extend(self.subject.scenarios.iter().cloned());
+        scenarios
+    }
+
+    /// The schema of the spec of the controller's kind; null if the kind has no CRD.
+    pub async fn schema(&self) -> Value {
+        let (name, version) = &self.subject.crd;
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+        let request = Request::get(path).body(Vec::new()).expect("a request");
+        let crd: Value = self.client.request(request).await.unwrap_or_default();
+        let versions = crd["spec"]["versions"].as_array();
+        let version = versions
+            .into_iter()
+            .flatten()
+            .find(|one| one["name"] == **version);
+        let schema =
+            version.map(|version| &version["schema"]["openAPIV3Schema"]["properties"]["spec"]);
+        schema.cloned().unwrap_or_default()
+    }
+
+    /// Runs a scenario twice without faults.
+    pub async fn learn(&self, scenario: &Scenario) -> First {
+        let name = &scenario.name;
+        let runs = (
+            self.play(scenario, Vec::new(), None),
+            self.play(scenario, Vec::new(), None),
+        );
+        let (first, second) = if self.subject.is_namespaced {
+            futures::join!(runs.0, runs.1)
+        } else {
+            (runs.0.await, runs.1.await)
+        };
+        let (mut first, second) = match first.and_then(|first| Ok((first, second?))) {
+            Ok(both) => both,
+            Err(failure) => panic!("the scenario `{name}` fails without faults: {failure}"),
+        };
+        for (reached, again) in first.reached.iter().zip(&second.reached) {
+            let step = &reached.step;
+            match state::varying(&reached.state, &again.state) {
+                Ok(varying) => first.varying.extend(varying),
+                Err(difference) => panic!(
+                    "the scenario `{name}` is not the same in two runs without faults, so faults cannot be judged\n\
+                     after this step: {step}\n  {difference}"
+                ),
+            }
+            assert_eq!(
+                reached.journal, again.journal,
+                "the scenario `{name}` changes other things outside the cluster in two runs without faults"
+            );
+        }
+        for reached in &mut first.reached {
+            state::mask(&mut reached.state, &first.varying);
+        }
+        first
+    }
+
+    /// Runs a scenario with `faults`, and compares it with `first`.
+    pub async fn play(
+        &self,
+        scenario: &Scenario,
+        faults: Vec<Fault>,
+        first: Option<&First>,
+    ) -> Result<First, String> {
+        let run = self.start(self.subject.sample.clone(), faults, first).await;
+        self.drive(&run, scenario).await?;
+        let seen = run.setup().network.seen();
+        self.clean(&run).await;
+        Ok(First {
+            is_done: run.setup().network.is_done(),
+            reached: run.reached(),
+            seen,
+            varying: Vec::new(),
+        })
+    }
+
+    pub async fn start(&self, sample: Value, faults: Vec<Fault>, first: Option<&First>) -> Run {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let namespace = format!("run-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        self.prepare(&namespace).await;
+        let client = self.control_plane.client_in(&namespace).await;
+        let path = (self.subject.path)(&namespace);
+        Run::new(Setup {
+            network: Network::new(&namespace, client.clone(), faults),
+            own: Collection::at(&path, &namespace).expect("the path of a kind"),
+            client,
+            namespace,
+            journal: Journal::default(),
+            sample,
+            varying: first.map(|first| first.varying.clone()).unwrap_or_default(),
+            ignored: self.subject.ignored.clone(),
+            known: first.map(First::known).unwrap_or_default(),
+            expected: first.map(|first| first.reached.clone()),
+        })
+    }
+
+    /// Runs the steps of a scenario, and the operator beside it.
+    pub async fn drive(&self, run: &Run, scenario: &Scenario) -> Result<(), String> {
+        let world = (self.subject.world)(run.setup().journal.clone());
+        let mut scenario = pin!(async {
+            (scenario.play)(run.clone()).await;
+            run.ended().await;
+        });
+        loop {
+            tokio::select! {
+                () = &mut scenario => return Ok(()),
+                failure = run.failure() => return Err(failure),
+                () = run.wants(true) => {}
+            }
+            run.setup().network.start();
+            run.runs(true);
+            tokio::select! {
+                () = &mut scenario => return Ok(()),
+                failure = run.failure() => return Err(failure),
+                () = run.setup().network.crashed() => {}
+                ended = self.operate(run, &world) => if let Err(error) = ended {
+                    let (error, log) = (failure::message(&*error), run.setup().network.log(30));
+                    return Err(format!("the operator ended: {error}\n{log}"));
+                }
+            }
+            run.runs(false);
+        }
+    }
+
+    /// Runs the operator until the run stops it.
+    async fn operate(&self, run: &Run, world: &W) -> anyhow::Result<()> {
+        let mut manager = Manager::new(OPERATOR);
+        (self.subject.register)(&mut manager, world);
+        run.look_at(manager.registry().clone());
+        let kubeconfig = self.control_plane.kubeconfig("admin");
+        let mut flags = vec![
+            "faults".to_owned(),
+            format!("--kubeconfig={}", kubeconfig.display()),
+            "--health-probe-bind-address=0".to_owned(),
+            "--metrics-bind-address=0".to_owned(),
+            "--storage-migration=false".to_owned(),
+        ];
+        if self.subject.is_namespaced {
+            flags.push(format!("--namespace={}", run.namespace()));
+        }
+        let Flags { options } = Flags::parse_from(flags);
+        let was_stopped = AtomicBool::new(false);
+        let network = &run.setup().network;
+        let stopped = async || {
+            // A second stop would make the operator hurry.
+            if was_stopped.swap(true, Ordering::Relaxed) {
+                pending::<()>().await;
+            }
+            run.wants(false).await;
+        };
+        manager
+            .run_until(stopped, options, |config| {
+                Ok(client(network, requests::connect(config)?))
+            })
+            .await
+    }
+
+    /// Creates the namespace of a run, with the ServiceAccount that a controller manager would create.
+    async fn prepare(&self, namespace: &str) {
+        let objects = [
+            (
+                "/api/v1/namespaces".to_owned(),
+                json!({"metadata": {"name": namespace}}),
+            ),
+            (
+                format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
+                json!({"metadata": {"name": "default"}}),
+            ),
+        ];
+        for (path, object) in objects {
+            let request = Request::post(path).header("content-type", "application/json");
+            let request = request
+                .body(object.to_string().into_bytes())
+                .expect("a request");
+            self.client
+                .request::<Value>(request)
+                .await
+                .expect("a namespace");
+        }
+    }
+
+    /// Deletes the objects of a run: cluster-scoped ones would be in the way of other runs, and Services have addresses.
+    pub async fn clean(&self, run: &Run) {
+        for object in run.snapshot().await.0 {
+            let path = state::path_of(&object);
+            let _ = run
+                .send(
+                    Method::PATCH,
+                    path,
+                    &json!({"metadata": {"finalizers": null}}),
+                )
+                .await;
+            let _ = run.send(Method::DELETE, path, &json!({})).await;
+        }
+    }
+}
