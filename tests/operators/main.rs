@@ -36,6 +36,7 @@ mod helm;
 mod help;
 mod http;
 mod image;
+mod known_faults;
 mod kubebuilder;
 mod kustomize;
 mod leader;
