@@ -12,7 +12,7 @@ use std::{
 use crate::{
     compile::{cargo, clippy},
     document::read,
-    operator::{Project, get_until, kubectl},
+    operator::{Project, cluster, get_until, kubectl},
     scaffold::run,
 };
 
@@ -117,9 +117,14 @@ fn get(query: &str) -> String {
 #[test]
 fn the_controller_of_the_page_works() {
     let project = project();
+    let faults = project.path().join("tests/faults.rs");
+    fs::write(faults, include_str!("reconciler/faults.rs")).expect("a writable file");
     run(&mut clippy(project.path(), &["--all-targets"]));
     run(cargo(project.path()).args(["fmt", "--check"]));
     run(cargo(project.path()).args(["test", "--quiet", "--lib"]));
+    run(cargo(project.path())
+        .args(["test", "--quiet", "--test=faults"])
+        .env("KUBEBUILDER_ASSETS", cluster().assets().expect("programs")));
     project.compile();
     project.make("install");
 

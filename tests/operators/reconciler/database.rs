@@ -126,12 +126,17 @@ impl Reconciler for Controller {
 impl Controller {
     /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Database>) -> Self {
+        Self::with(builder, Inventory::from_environment())
+    }
+
+    /// The same with another inventory, for tests.
+    pub fn with(builder: &mut kube_manager::Builder<Database>, inventory: Inventory) -> Self {
         Self {
             config_maps: builder.owns(),
             // The backup of the cleanup needs both.
             jobs: builder.owns_until_cleanup(),
             secrets: builder.owns_until_cleanup(),
-            inventory: Inventory::from_environment(),
+            inventory,
         }
     }
 
@@ -162,16 +167,19 @@ impl Controller {
 
 /// A client of the inventory, which is a program outside of the cluster. A request is one line,
 /// and so is the answer.
-struct Inventory {
+pub struct Inventory {
     address: String,
 }
 
 impl Inventory {
     fn from_environment() -> Self {
         let address = env::var("INVENTORY_ADDRESS");
-        Self {
-            address: address.unwrap_or_else(|_| "inventory.example.com:7000".to_owned()),
-        }
+        Self::at(&address.unwrap_or_else(|_| "inventory.example.com:7000".to_owned()))
+    }
+
+    pub fn at(address: &str) -> Self {
+        let address = address.to_owned();
+        Self { address }
     }
 
     /// Adds `object`. A second call with the same object changes nothing.

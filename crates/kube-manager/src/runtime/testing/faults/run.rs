@@ -31,6 +31,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// The time limit for a step of a run.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How many times as many writes as without faults an operator may send: a fault makes it repeat some of them.
+const MOST_WRITES: usize = 4;
+
 /// How often the state is compared while the operator sends no request.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -78,8 +81,9 @@ struct Inner {
     reached: RefCell<Vec<Reached>>,
     /// The values that vary, as they were last seen: by path and pointer.
     varied: RefCell<HashMap<(String, String), Varied>>,
-    /// Whether the operator shall run, and whether it runs.
+    /// Whether the scenario lets the operator run.
     wanted: watch::Sender<bool>,
+    /// Whether the operator runs.
     running: watch::Sender<bool>,
     failure: RefCell<Option<String>>,
     failed: Notify,
@@ -104,25 +108,26 @@ impl Run {
         &self.0.setup
     }
 
+    fn note(&self, line: String) {
+        self.setup().network.note(line);
+    }
+
     /// The namespace of the run.
     pub fn namespace(&self) -> &str {
-        &self.0.setup.namespace
+        &self.setup().namespace
     }
 
     /// A client for steps of your own, with all permissions. No fault happens to its requests. Its default namespace is
     /// that of the run.
     pub fn client(&self) -> Client {
-        self.0.setup.client.clone()
+        self.setup().client.clone()
     }
 
     /// Creates the sample. If an object of the same name is still there, waits for its deletion.
     pub async fn create(&self) {
         let Setup { own, sample, .. } = self.setup();
         let path = own.path(self.namespace());
-        self.0
-            .setup
-            .network
-            .note(format!("step: create the {}", title(sample)));
+        self.note(format!("step: create the {}", title(sample)));
         let deadline = Instant::now() + PATIENCE;
         let mut was_cut = false;
         while Instant::now() < deadline {
@@ -157,7 +162,7 @@ impl Run {
     /// Changes the object of the run with a merge patch, such as `{"spec": {"replicas": 2}}`.
     pub async fn patch(&self, patch: &Value) {
         let path = self.own_path();
-        self.0.setup.network.note(format!("step: patch {patch}"));
+        self.note(format!("step: patch {patch}"));
         if let Err(error) = self.send(Method::PATCH, &path, patch).await {
             self.fail(format!("the API server refuses the patch {patch}: {error}"))
                 .await;
@@ -167,10 +172,7 @@ impl Run {
     /// Replaces the spec of the object, unless the API server refuses the spec.
     pub(super) async fn replace(&self, spec: &Value) {
         let path = self.own_path();
-        self.0
-            .setup
-            .network
-            .note(format!("step: replace the spec by {spec}"));
+        self.note(format!("step: replace the spec by {spec}"));
         loop {
             let Ok(mut object) = self.send(Method::GET, &path, &Value::Null).await else {
                 return;
@@ -191,10 +193,7 @@ impl Run {
 
     /// Stops the operator, as a Deployment without replicas does, and waits for its end.
     pub async fn stop_operator(&self) {
-        self.0
-            .setup
-            .network
-            .note("step: stop the operator".to_owned());
+        self.note("step: stop the operator".to_owned());
         self.0.wanted.send_replace(false);
         // This cannot fail: `self` holds the sender.
         let _ = self.0.running.subscribe().wait_for(|runs| !runs).await;
@@ -202,10 +201,7 @@ impl Run {
 
     /// Starts the operator again.
     pub fn start_operator(&self) {
-        self.0
-            .setup
-            .network
-            .note("step: start the operator".to_owned());
+        self.note("step: start the operator".to_owned());
         self.0.wanted.send_replace(true);
     }
 
@@ -213,8 +209,8 @@ impl Run {
     /// what was done since the last call, for the report: `the image was changed`.
     pub async fn settled(&self, step: impl Into<String>) {
         let step = step.into();
-        self.0.setup.network.note(format!("step: wait: {step}"));
-        match &self.0.setup.expected {
+        self.note(format!("step: wait: {step}"));
+        match &self.setup().expected {
             None => {
                 let reached = self.learn(step).await;
                 self.0.reached.borrow_mut().push(reached);
@@ -249,7 +245,7 @@ impl Run {
         }
     }
 
-    /// Waits until the operator shall run, or shall not run.
+    /// Waits until the scenario starts the operator, or stops it.
     pub(super) async fn wants(&self, run: bool) {
         let _ = self
             .0
@@ -271,7 +267,7 @@ impl Run {
     /// Waits until the operator writes nothing more, and compares the last state again. A run that writes for ever has
     /// failed.
     pub(super) async fn ended(&self) {
-        let network = &self.0.setup.network;
+        let network = &self.setup().network;
         // An operator may read for ever.
         let _ = timeout(SILENCE, network.at_rest()).await;
         let deadline = Instant::now() + SILENCE;
@@ -284,13 +280,18 @@ impl Run {
             sleep(PAUSE).await;
         }
         let last = self
-            .0
-            .setup
+            .setup()
             .expected
             .as_ref()
             .and_then(|expected| expected.last());
         if let Some(last) = last {
             self.reach(last).await;
+            let (writes, usual) = (network.write_count(), last.writes);
+            if writes > MOST_WRITES * usual.max(MOST_WRITES) {
+                let reason =
+                    format!("the operator has sent {writes} writes, and without faults {usual}");
+                return self.fail(reason).await;
+            }
         }
         if self.0.registries.borrow().iter().any(has_panicked) {
             self.fail("the operator has reached its state".to_owned())
@@ -311,7 +312,7 @@ impl Run {
 
     /// The state in a run without faults: when the operator is quiet, and the garbage collector has nothing to do.
     async fn learn(&self, step: String) -> Reached {
-        let network = &self.0.setup.network;
+        let network = &self.setup().network;
         let deadline = Instant::now() + PATIENCE;
         loop {
             if timeout(PATIENCE, network.at_rest()).await.is_err() {
@@ -323,7 +324,7 @@ impl Run {
                 return Reached {
                     step,
                     state: self.state(&snapshot),
-                    journal: self.0.setup.journal.changes(),
+                    journal: self.setup().journal.changes(),
                     writes: network.write_count(),
                     events: network.seen().events,
                 };
@@ -340,7 +341,7 @@ impl Run {
     /// Waits until the operator has reached a state. A late write arrives after that, and the operator reaches the state
     /// again.
     async fn reach(&self, expected: &Reached) {
-        let network = &self.0.setup.network;
+        let network = &self.setup().network;
         let deadline = Instant::now() + PATIENCE;
         loop {
             let activity = network.activity();
@@ -349,7 +350,7 @@ impl Run {
                 return self.fail(change).await;
             }
             let state = self.state(&snapshot);
-            let journal = self.0.setup.journal.changes();
+            let journal = self.setup().journal.changes();
             let is_collected = !self.collect_garbage(&snapshot).await;
             let is_reached = is_collected && state == expected.state && journal == expected.journal;
             if is_reached && !network.deliver_late().await {
@@ -373,8 +374,8 @@ impl Run {
 
     fn state(&self, snapshot: &Snapshot) -> State {
         let mut state = snapshot.state(self.namespace());
-        mask(&mut state, &self.0.setup.varying);
-        mask(&mut state, &self.0.setup.ignored);
+        mask(&mut state, &self.setup().varying);
+        mask(&mut state, &self.setup().ignored);
         state
     }
 
@@ -382,7 +383,7 @@ impl Run {
     /// was not the operator that deleted the former one.
     fn unstable(&self, snapshot: &Snapshot) -> Option<String> {
         let mut varied = self.0.varied.borrow_mut();
-        for now in snapshot.varying(&self.0.setup.varying) {
+        for now in snapshot.varying(&self.setup().varying) {
             let before = varied.insert((now.path.clone(), now.pointer.clone()), now.clone());
             let Some(before) = before.filter(|before| before.value != now.value) else {
                 continue;
@@ -393,7 +394,7 @@ impl Run {
                 value,
                 ..
             } = now;
-            if before.uid == now.uid || self.0.setup.network.has_deleted(&path) {
+            if before.uid == now.uid || self.setup().network.has_deleted(&path) {
                 let before = before.value;
                 return Some(format!(
                     "{pointer} of {path} must not change, but it was {before} and is {value}"
@@ -469,7 +470,7 @@ impl Run {
 
     /// Deletes the object at `path`, unless it is gone.
     pub(super) async fn remove(&self, path: &str) {
-        self.0.setup.network.note(format!("step: delete {path}"));
+        self.note(format!("step: delete {path}"));
         match self
             .send(
                 Method::DELETE,
@@ -502,7 +503,7 @@ impl Run {
             .header(CONTENT_TYPE, media_type)
             .body(content.to_string().into_bytes())
             .map_err(kube::Error::HttpError)?;
-        self.0.setup.client.request(request).await
+        self.setup().client.request(request).await
     }
 
     /// Ends the run. Never returns, because the scenario must not go on.
@@ -510,7 +511,7 @@ impl Run {
         if self.0.registries.borrow().iter().any(has_panicked) {
             reason.push_str("\na reconcile has panicked");
         }
-        let log = self.0.setup.network.log(LINES);
+        let log = self.setup().network.log(LINES);
         let failure = format!("{reason}\nThe last requests and events:\n{log}");
         self.0.failure.borrow_mut().get_or_insert(failure);
         self.0.failed.notify_one();
