@@ -1,5 +1,5 @@
 use kube::{
-    KubeSchema,
+    CustomResource, CustomResourceExt, KubeSchema,
     core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter},
 };
 use schemars::{JsonSchema, generate::SchemaSettings, transform::AddNullable};
@@ -422,6 +422,59 @@ fn a_type_that_overflows_the_stack_is_told_with_the_way_out() {
     assert!(
         faults.to_string().contains("derive `JsonSchema`"),
         "{faults}"
+    );
+}
+
+#[test]
+fn a_status_without_a_subresource_is_marked_in_its_type() {
+    #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(
+        group = "example.com",
+        version = "v1",
+        kind = "Site",
+        status = "SiteStatus",
+        scale(
+            spec_replicas_path = ".spec.replicas",
+            status_replicas_path = ".status.replicas"
+        )
+    )]
+    #[schemars(transform = structural)]
+    struct SiteSpec {
+        replicas: i64,
+    }
+
+    // kube moves the schema of such a status.
+    #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[schemars(transform = structural)]
+    #[schemars(transform = without_subresource)]
+    #[schemars(extend("anyOf" = [{"required": ["replicas"]}]))]
+    struct SiteStatus {
+        #[x_kube(validation = Rule::new("self >= 0"))]
+        replicas: Option<i64>,
+    }
+
+    let marked = Site::crd();
+    let collected = collect(|| Ok::<_, String>(vec![marked.clone()])).expect("a CRD");
+    let mut expected = json!(marked);
+    let version = &mut expected["spec"]["versions"][0];
+    version["subresources"]
+        .as_object_mut()
+        .expect("an object")
+        .remove("status");
+    let status = &mut version["schema"]["openAPIV3Schema"]["properties"]["status"];
+    status
+        .as_object_mut()
+        .expect("an object")
+        .remove("id")
+        .expect("a mark");
+    assert_eq!(json!(collected[0]), expected);
+    assert_eq!(
+        expected["spec"]["versions"][0]["subresources"]["scale"]["statusReplicasPath"],
+        ".status.replicas"
+    );
+    assert_eq!(
+        faults(expected["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()),
+        ""
     );
 }
 
