@@ -66,11 +66,12 @@ impl Lower<'_> {
             let name = format!("{}Status", self.kind);
             let path = ["status".to_owned()];
             let mut written_status = self.own_type(name.clone(), object(status), &path);
-            if !has_subresource {
+            schema::in_option(&mut written_status);
+            if has_subresource {
+                written_status.insert("nullable".to_owned(), true.into());
+            } else {
                 self.mark_without_subresource(&name);
             }
-            schema::in_option(&mut written_status);
-            written_status.insert("nullable".to_owned(), true.into());
             properties.insert("status".to_owned(), written_status.into());
             root.status = Some(name);
         }
@@ -108,7 +109,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Makes the runtime remove the subresource that kube adds for the status with the type `name`.
+    /// Makes the runtime remove what kube adds for the status with the type `name`: the subresource and `nullable`.
     fn mark_without_subresource(&mut self, name: &str) {
         let mut types = self.slots.iter_mut().flatten();
         if let Some(status) = types.find(|item| item.name == name) {

@@ -7,14 +7,19 @@ use serde_json::Value;
 /// The key of the mark. An API server refuses a schema with this key, so no other schema has it.
 const KEY: &str = "id";
 const MARK: &str = "kube-manager:without-subresource";
+/// The mark of a status that may be null.
+const NULLABLE_MARK: &str = "kube-manager:nullable-without-subresource";
 
 /// A transform of schemars for the type of a status: the CustomResourceDefinition gets no subresource `status`, which kube
-/// always adds. So the API server takes the status from each write of the object.
+/// always adds. So the API server takes the status from each write of the object. `nullable`, which kube also adds, stays
+/// only if the type has it.
 ///
 /// The line is for kinds whose objects other programs write in this way. [`collect`](super::collect()) removes the
 /// subresource.
 pub fn without_subresource(schema: &mut Schema) {
-    schema.insert(KEY.to_owned(), MARK.into());
+    let is_nullable = schema.get("nullable").is_some_and(|value| *value == true);
+    let mark = if is_nullable { NULLABLE_MARK } else { MARK };
+    schema.insert(KEY.to_owned(), mark.into());
 }
 
 /// Removes the marks from a list of CustomResourceDefinitions, and the subresource `status` from each version with a mark.
@@ -25,7 +30,7 @@ pub fn remove_marked<T: Serialize + DeserializeOwned>(crds: T) -> serde_json::Re
         let versions = crd.pointer_mut("/spec/versions");
         for version in versions.and_then(Value::as_array_mut).into_iter().flatten() {
             let status = version.pointer_mut("/schema/openAPIV3Schema/properties/status");
-            if status.is_some_and(remove_marks) {
+            if status.is_some_and(remove_mark) {
                 has_marks = true;
                 remove_subresource(version);
             }
@@ -38,27 +43,34 @@ pub fn remove_marked<T: Serialize + DeserializeOwned>(crds: T) -> serde_json::Re
     }
 }
 
-/// Removes the marks in `schema`, which kube may have moved. Returns whether there was one.
-fn remove_marks(schema: &mut Value) -> bool {
-    let mut has_marks = false;
+/// Removes the mark of the schema of a status, and `nullable` if the mark says so. Returns whether there was a mark.
+fn remove_mark(status: &mut Value) -> bool {
+    let Some(mark) = take_mark(status) else {
+        return false;
+    };
+    if mark == MARK
+        && let Some(fields) = status.as_object_mut()
+    {
+        fields.remove("nullable");
+    }
+    true
+}
+
+/// Removes the mark in `schema`, which kube may have moved.
+fn take_mark(schema: &mut Value) -> Option<Value> {
     match schema {
         Value::Object(fields) => {
-            if fields.get(KEY).is_some_and(|value| value == MARK) {
-                fields.remove(KEY);
-                has_marks = true;
+            let is_marked = fields
+                .get(KEY)
+                .is_some_and(|value| [MARK, NULLABLE_MARK].iter().any(|mark| value == mark));
+            if is_marked {
+                return fields.remove(KEY);
             }
-            for inner in fields.values_mut() {
-                has_marks |= remove_marks(inner);
-            }
+            fields.values_mut().find_map(take_mark)
         }
-        Value::Array(items) => {
-            for inner in items {
-                has_marks |= remove_marks(inner);
-            }
-        }
-        _ => {}
+        Value::Array(items) => items.iter_mut().find_map(take_mark),
+        _ => None,
     }
-    has_marks
 }
 
 fn remove_subresource(version: &mut Value) {

@@ -453,28 +453,45 @@ fn a_status_without_a_subresource_is_marked_in_its_type() {
         replicas: Option<i64>,
     }
 
-    let marked = Site::crd();
-    let collected = collect(|| Ok::<_, String>(vec![marked.clone()])).expect("a CRD");
-    let mut expected = json!(marked);
-    let version = &mut expected["spec"]["versions"][0];
-    version["subresources"]
-        .as_object_mut()
-        .expect("an object")
-        .remove("status");
-    let status = &mut version["schema"]["openAPIV3Schema"]["properties"]["status"];
-    status
-        .as_object_mut()
-        .expect("an object")
-        .remove("id")
-        .expect("a mark");
-    assert_eq!(json!(collected[0]), expected);
+    #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(
+        group = "example.com",
+        version = "v1",
+        kind = "Shop",
+        status = "ShopStatus"
+    )]
+    #[schemars(transform = structural)]
+    struct ShopSpec {}
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    #[schemars(extend("nullable" = true))]
+    #[schemars(transform = without_subresource)]
+    struct ShopStatus {}
+
+    let crds = collect(|| Ok::<_, String>(vec![Site::crd(), Shop::crd()])).expect("CRDs");
+    let [site, shop] = [0, 1].map(|index| {
+        let version = json!(crds[index].spec.versions[0]);
+        let status = version["schema"]["openAPIV3Schema"]["properties"]["status"].clone();
+        (status, version["subresources"].clone())
+    });
+    let scale =
+        json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"});
+    assert_eq!(site.1, json!({"scale": scale}));
+    let (mut plain, status) = (Site::crd().spec.versions.remove(0), site.0);
+    let schema = plain
+        .schema
+        .as_mut()
+        .and_then(|schema| schema.open_api_v3_schema.as_mut());
+    let fields = schema.and_then(|schema| schema.properties.as_mut());
+    let mut of_kube = json!(fields.and_then(|fields| fields.remove("status")));
+    let of_kube = of_kube.as_object_mut().expect("an object");
+    for added in ["id", "nullable"] {
+        assert!(of_kube.remove(added).is_some(), "{added}");
+    }
+    assert_eq!(status.as_object(), Some(&*of_kube));
     assert_eq!(
-        expected["spec"]["versions"][0]["subresources"]["scale"]["statusReplicasPath"],
-        ".status.replicas"
-    );
-    assert_eq!(
-        faults(expected["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()),
-        ""
+        shop,
+        (json!({"type": "object", "nullable": true}), Value::Null)
     );
 }
 
