@@ -260,12 +260,16 @@ fn conflicts_are_settled_one_by_one_at_a_terminal() {
     let mut session = at_a_terminal(folder.path(), &CAPTAIN);
     for (path, answer) in [
         ("src/api/mod.rs", "mine"),
-        ("", "o"),
+        ("`mine` is not one of", "?"),
+        (
+            "o, ours     keep your lines: the file on disk has them",
+            "o",
+        ),
         ("src/controller/mod.rs", "t"),
     ] {
         session.exp_string(path).unwrap();
         session
-            .exp_string("theirs (the lines of rscaffold), markers (both), or abort [abort]: ")
+            .exp_string("theirs (the lines of rscaffold), markers (both), abort, or ? [abort]: ")
             .unwrap();
         session.send_line(answer).unwrap();
     }
@@ -282,7 +286,7 @@ fn a_conflict_that_is_not_settled_at_a_terminal_writes_nothing() {
     let folder = TempDir::new().unwrap();
     project_with_a_conflict(folder.path());
     let mut session = at_a_terminal(folder.path(), &CAPTAIN);
-    session.exp_string("or abort [abort]: ").unwrap();
+    session.exp_string("abort, or ? [abort]: ").unwrap();
     session.send_line("").unwrap();
     session.exp_string("nothing was written").unwrap();
     session.exp_eof().unwrap();

@@ -34,6 +34,7 @@ mod recording;
 mod release;
 mod removal;
 mod retyped;
+mod rows;
 mod runtime;
 mod scaffold;
 mod scale;

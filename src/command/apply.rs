@@ -128,12 +128,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     } else {
         let turn = recorded(&tree, &policy)?;
         ensure_current(&turn.after)?;
-        let mut notes = Vec::new();
-        if let [written] = turn.record.projects.as_slice()
-            && let Ok(written) = Project::parse(written)
-        {
-            notes = renamed(&written, &turn.after);
-        }
+        let notes = renamed_by_hand(&turn);
         let story = Story {
             unchanged: "all files match `PROJECT`".to_owned(),
             kept: &[Kept::Removed],
@@ -171,6 +166,17 @@ fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
         }
     }
     Ok(turn)
+}
+
+/// Notes about the names that an edit of `PROJECT` has changed since the last turn.
+fn renamed_by_hand(turn: &Turn) -> Vec<String> {
+    if let [written] = turn.record.projects.as_slice()
+        && let Ok(written) = Project::parse(written)
+    {
+        renamed(&written, &turn.after)
+    } else {
+        Vec::new()
+    }
 }
 
 /// The warnings of `--rebuild-base`, which makes a new render the base of all later merges.
@@ -234,9 +240,11 @@ pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root, &CONVENTIONS)?;
     let policy = args.on_conflict.policy()?;
     let turn = recorded(&tree, &policy)?;
+    let notes = renamed_by_hand(&turn);
     let files = turn.files(&policy)?;
     let plan = files.plan(&policy)?;
     let mut outcome = Outcome::data(report::diff(&plan, files.sides()));
+    outcome.stderr = report::notes(&notes);
     if plan.conflicts().next().is_some() {
         outcome.stderr = report::conflicts(&plan, None);
         outcome.code = args.failure();

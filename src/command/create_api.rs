@@ -65,6 +65,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     )?;
     story.notes.extend(moved_storage(&before, &wanted));
     story.notes.extend(settings.consequences(&id, &before)?);
+    story.notes.extend(settings.same_plural(&wanted, &before));
     story.notes.extend(args.of_other_tools.note());
     carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
 }

@@ -67,6 +67,9 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
 
     let mut notes = notes(&after, &enabled);
     notes.extend(of_other_tools.note());
+    if force {
+        notes.push("a flag of kubebuilder that has no effect here: `--force`".to_owned());
+    }
     notes.extend(renamed(&before, &after));
     let is_new_chart =
         after.features.contains(&Feature::Helm) && !before.features.contains(&Feature::Helm);

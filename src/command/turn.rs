@@ -6,9 +6,9 @@ mod origins;
 #[cfg(test)]
 mod tests;
 
-use std::{mem, time::Instant};
+use std::{mem, str::FromStr, time::Instant};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Error, Result, anyhow, ensure};
 
 use super::{
     Mode,
@@ -191,16 +191,47 @@ fn can_ask(plan: &Plan, policy: &Policy) -> bool {
         && ask::is_possible()
 }
 
+/// An answer to the question what to do with a conflict.
+enum Answer {
+    Choice(OnConflict),
+    /// What do the answers mean?
+    Help,
+}
+
+impl FromStr for Answer {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "?" => Ok(Self::Help),
+            choice => Ok(Self::Choice(choice.parse()?)),
+        }
+    }
+}
+
+/// What the answers mean.
+const ANSWERS: &str = "  o, ours     keep your lines: the file on disk has them
+  t, theirs   take the lines of rscaffold: this command makes them from `PROJECT` and its templates
+  m, markers  write both between conflict markers, for an editor
+  a, abort    write nothing, in no file
+  An answer is about the lines that both have changed. All other changes of the file are merged.
+";
+
 /// Asks for each conflict of `plan` what to do with the file.
 fn decide(plan: &Plan) -> Result<Policy> {
     let mut policy = Policy::default();
     for (path, conflict) in plan.conflicts() {
         report::show_conflict(path, conflict);
         let question =
-            "ours (your lines), theirs (the lines of rscaffold), markers (both), or abort";
-        let answer = ask::ask(question, Offer::Default("abort"))?;
-        ensure!(answer != OnConflict::Abort, "nothing was written");
-        policy.by_path.insert(path.clone(), answer);
+            "ours (your lines), theirs (the lines of rscaffold), markers (both), abort, or ?";
+        let choice = loop {
+            match ask::ask(question, Offer::Default("abort"))? {
+                Answer::Choice(choice) => break choice,
+                Answer::Help => report::say(ANSWERS),
+            }
+        };
+        ensure!(choice != OnConflict::Abort, "nothing was written");
+        policy.by_path.insert(path.clone(), choice);
     }
     Ok(policy)
 }

@@ -14,11 +14,15 @@ pub fn manifest_version(version: &CrdVersion, schema: Value, served: bool, store
     let mut entry = json!(version);
     entry["served"] = served.into();
     entry["storage"] = stored.into();
-    if !schema["properties"]["status"].is_null() {
+    let subresources = &version.subresources;
+    if subresources.status.is_some() {
         entry["subresources"] = json!({"status": {}});
-        if let Some(scale) = &version.subresources.scale {
-            entry["subresources"]["scale"] = json!(scale);
-        }
+    }
+    // kube has the subresource `scale` only for a kind with a status.
+    if let Some(scale) = &subresources.scale
+        && !schema["properties"]["status"].is_null()
+    {
+        entry["subresources"]["scale"] = json!(scale);
     }
     entry["schema"]["openAPIV3Schema"] = floats(schema);
     entry
@@ -45,11 +49,6 @@ pub(super) fn losses(version: &CrdVersion) -> Vec<Loss> {
     let mut losses = Vec::new();
     let has_status = !version.schema["properties"]["status"].is_null();
     let subresources = &version.subresources;
-    if has_status && subresources.status.is_none() {
-        let what = "the subresource `status` is added, because kube supports a status only with it: the API server \
-            ignores the status in other requests";
-        losses.push(Loss::new("status", what));
-    }
     if subresources.scale.is_some() && !has_status && subresources.status.is_none() {
         losses.push(Loss::new(
             "",

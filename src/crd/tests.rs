@@ -403,12 +403,50 @@ fn what_kube_cannot_write_is_reported_in_the_terms_of_the_crd() {
             "`status` is not required: the Rust type of a kind never requires one",
             "`title` is changed: kube writes the name of the Rust type",
             "metadata: its schema is left out: kube has none for this field",
-            "status: the subresource `status` is added, because kube supports a status only with it: the API server \
-             ignores the status in other requests",
             "`listKind` is `BookList` instead of `Books`: kube cannot set it",
             "the annotation `cert-manager.io/inject-ca-from` is left out: it is for the webhook of the other operator",
         ]
     );
+}
+
+#[test]
+fn a_status_without_a_subresource_gets_none() {
+    const MARK: &str = "#[schemars(transform = kube_manager::schema::without_subresource)]\n";
+
+    for status in [
+        "{type: object, properties: {phase: {type: string}}}",
+        "{type: object, x-kubernetes-preserve-unknown-fields: true}",
+    ] {
+        for (subresources, expected) in [
+            ("", Value::Null),
+            ("subresources: {status: {}}\n    ", json!({"status": {}})),
+            (
+                "subresources: {scale: {specReplicasPath: .spec.n, statusReplicasPath: .status.n}}\n    ",
+                json!({"scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}}),
+            ),
+        ] {
+            let text = manifest(
+                "",
+                "",
+                &format!(
+                    "served: true\n    {subresources}schema: {{openAPIV3Schema: {{type: object, required: [spec], properties: \
+                     {{spec: {{type: object}}, status: {status}}}}}}}"
+                ),
+            );
+            let crd = parse("crd.yaml", &text).unwrap().remove(0);
+            let version = &crd.versions[0];
+            let generated = generate(&crd, version, &crd.kind);
+            let types = file(&generated.types);
+            is_formatted(&types);
+            assert_eq!(generated.losses, []);
+            let is_marked = types.contains(&format!("{MARK}pub struct BookStatus"));
+            assert_eq!(is_marked, expected["status"].is_null(), "{types}");
+            let written = manifest_version(version, generated.schema, true, true);
+            assert_eq!(written["subresources"], expected, "{written}");
+            let types = types_for_use(&crd, version);
+            assert!(!types.items.contains(MARK), "{}", types.items);
+        }
+    }
 }
 
 #[test]

@@ -475,7 +475,15 @@ impl<'a> Converter<'a> {
                 });
             } else {
                 let value = self.missing(field, way, FIELDS).code;
-                lacking.push(format!("{ident}: {value}"));
+                // clippy refuses a default such as 3.14, the shortest number that it takes for a constant.
+                let may_be_constant =
+                    value.len() >= 4 && value.contains('.') && value.parse::<f64>().is_ok();
+                let lint = if may_be_constant {
+                    "#[allow(clippy::approx_constant)]\n            "
+                } else {
+                    ""
+                };
+                lacking.push(format!("{lint}{ident}: {value}"));
             }
         }
         let mut pattern = Vec::new();

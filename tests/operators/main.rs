@@ -66,6 +66,7 @@ mod setup_envtest;
 #[path = "../../crates/kube-manager/src/schema/tests/shapes.rs"]
 mod shapes;
 mod sharing;
+mod status_in_object;
 mod tls;
 mod types;
 mod versions;

@@ -198,7 +198,6 @@ fn differences_are_printed(given: &Given, written: &Value) {
             "/spec/names/listKind" => "`listKind` is",
             "/served" if wanted == Some(&json!(true)) => "is not served",
             "/served" => "`served` is true",
-            "/subresources/status" => "`status` is added",
             field if field.starts_with("/subresources/scale") => "`scale` is left out",
             field => match field.strip_prefix("/metadata/annotations/") {
                 Some("controller-gen.kubebuilder.io~1version") => continue,

@@ -49,10 +49,12 @@ mod overflow;
 mod pattern;
 mod rule;
 mod structural;
+mod subresource;
 mod union;
 
 pub use check::{Faults, check, collect};
 pub use structural::structural;
+pub use subresource::without_subresource;
 
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use keys::{is_union, pattern_of_keys};

@@ -132,6 +132,7 @@ pub const CORE: &[File] = &[
     runtime!("services.rs"),
     runtime!("settled.rs"),
     runtime!("status.rs"),
+    runtime!("status_in_object.rs"),
     runtime!("task.rs"),
     runtime!("tie.rs"),
     runtime!("trigger.rs"),
@@ -150,6 +151,7 @@ pub const CORE: &[File] = &[
     schema!("schema/pattern.rs"),
     schema!("schema/rule.rs"),
     schema!("schema/structural.rs"),
+    schema!("schema/subresource.rs"),
     schema!("schema/union.rs"),
 ];
 

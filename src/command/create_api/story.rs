@@ -68,6 +68,20 @@ impl ApiSettings {
         }
         Ok(notes)
     }
+
+    /// A note about a new kind that may be a plural. `Kubernetes` is none and looks the same, so the note only asks.
+    pub fn same_plural(&self, resource: &Resource, before: &Project) -> Option<String> {
+        let (kind, plural) = (resource.kind.as_str(), resource.plural.as_str());
+        let is_new = resource.has_api() && before.versions(resource).next().is_none();
+        // Not of an abbreviation, such as `DNS`.
+        let is_same = plural == resource.kind.lower() && kind.ends_with('s');
+        (is_new && is_same && self.plural.is_none()).then(|| {
+            format!(
+                "the plural of `{kind}` is `{plural}`, the same word: if `{kind}` is a plural itself, \
+                 name the kind in the singular, as in `Guestbook`"
+            )
+        })
+    }
 }
 
 /// The built-in kinds among `wanted` that are not among `known`.

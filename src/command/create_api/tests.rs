@@ -645,3 +645,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_kind_that_may_be_a_plural_gets_a_note() {
+    let note = |kind: &str, settings: ApiSettings, before: &Project| {
+        let resource = settings.resource(&id(&format!("webapp/v1/{kind}")), before);
+        settings.same_plural(&resource.unwrap(), before)
+    };
+    let empty = project(Vec::new());
+    let of_new = |kind| note(kind, ApiSettings::default(), &empty);
+    let expected = "the plural of `Databases` is `databases`, the same word: if `Databases` is a plural itself, name \
+                    the kind in the singular, as in `Guestbook`";
+    assert_eq!(of_new("Databases").as_deref(), Some(expected));
+    assert!(of_new("Kubernetes").is_some());
+    for kind in [
+        "Database", "Status", "Address", "Redis", "Analysis", "Dns", "DNS", "Firmware",
+    ] {
+        let is_usual = kind != "Dns";
+        assert_eq!(of_new(kind).is_none(), is_usual, "{kind}");
+    }
+    let named = ApiSettings {
+        plural: Some("databases".parse().unwrap()),
+        ..ApiSettings::default()
+    };
+    assert_eq!(note("Databases", named, &empty), None);
+    let there = ApiSettings::default().resource(&id("webapp/v1/Databases"), &empty);
+    let there = project(vec![there.unwrap()]);
+    assert_eq!(note("Databases", ApiSettings::default(), &there), None);
+}

@@ -172,9 +172,7 @@ pub fn text(
             let _ = writeln!(text, "{}", visible(&size.text()));
         }
     }
-    for note in &story.notes {
-        text += &aside("note", note);
-    }
+    text += &notes(&story.notes);
     if !dry_run {
         let manifests = NextStep::new("make manifests", "regenerates CRDs and RBAC from your code");
         let mut steps: Vec<_> = story.next.iter().collect();
@@ -185,6 +183,12 @@ pub fn text(
         text += &next(&steps);
     }
     text
+}
+
+/// A paragraph for each note.
+pub fn notes(notes: &[String]) -> String {
+    let notes = notes.iter().map(|note| aside("note", note));
+    notes.collect()
 }
 
 /// A line for each file that changes or has a remark. The files of the runtime that change in the same way share a line.

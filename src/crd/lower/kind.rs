@@ -13,19 +13,20 @@ use crate::{
         names::Unique,
         schema::{self, OF_EVERY_KIND, OPEN, Schema, object},
     },
-    rust::RustType,
+    rust::{Attribute, RustType},
 };
 
 impl Lower<'_> {
-    /// Lowers the kind itself. Returns it with the schema that kube generates.
-    pub(super) fn root(&mut self, of_crd: Schema, has_status: bool) -> (Root, Value) {
+    /// Lowers the kind itself. Returns it with the schema that kube generates. `has_subresource` says whether the status is
+    /// a subresource.
+    pub(super) fn root(&mut self, of_crd: Schema, has_subresource: bool) -> (Root, Value) {
         let mut schema = schema::supported(of_crd);
         let mut fields = schema::properties(&mut schema);
         for name in OF_EVERY_KIND {
             fields.remove(name);
         }
         let status = match fields.remove("status") {
-            None if has_status => Some(json!({"type": "object"})),
+            None if has_subresource => Some(json!({"type": "object"})),
             status => status,
         };
         let no_spec = fields.keys().ne(["spec"]);
@@ -66,7 +67,11 @@ impl Lower<'_> {
             let path = ["status".to_owned()];
             let mut written_status = self.own_type(name.clone(), object(status), &path);
             schema::in_option(&mut written_status);
-            written_status.insert("nullable".to_owned(), true.into());
+            if has_subresource {
+                written_status.insert("nullable".to_owned(), true.into());
+            } else {
+                self.mark_without_subresource(&name);
+            }
             properties.insert("status".to_owned(), written_status.into());
             root.status = Some(name);
         }
@@ -101,6 +106,16 @@ impl Lower<'_> {
             self.structure(name, schema, path).written
         } else {
             self.newtype(name, schema)
+        }
+    }
+
+    /// Makes the runtime remove what kube adds for the status with the type `name`: the subresource and `nullable`.
+    fn mark_without_subresource(&mut self, name: &str) {
+        let mut types = self.slots.iter_mut().flatten();
+        if let Some(status) = types.find(|item| item.name == name) {
+            let attribute = "schemars(transform = kube_manager::schema::without_subresource)";
+            let attribute = Attribute::Verbatim(attribute.to_owned());
+            status.attributes.push(attribute);
         }
     }
 

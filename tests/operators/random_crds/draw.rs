@@ -241,7 +241,7 @@ fn draw_version(random: &mut Random) -> Value {
         if random.chance(10) {
             required.push("status");
         }
-        if !random.chance(8) {
+        if !random.chance(3) {
             version["subresources"] = json!({"status": {}});
         }
         if has_spec && random.chance(3) {

@@ -12,15 +12,16 @@ use std::{
 };
 
 use fnv::FnvHasher;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use k8s_openapi::{
     api::core::v1::ObjectReference,
     apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps,
     apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
 };
 use kube::{
-    Client, CustomResourceExt, Resource,
+    Api, Client, CustomResourceExt, Resource,
     api::{Patch, PatchParams, PostParams},
-    core::object::HasStatus,
+    core::{Request, object::HasStatus},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -33,6 +34,7 @@ use super::{
     scope::{Kind, Scope},
     services::Services,
     status,
+    status_in_object::{self, InObject},
     watch::Watcher,
     written::Written,
 };
@@ -46,6 +48,7 @@ pub struct Access {
     watcher: Watcher,
     written: Written,
     status: Shared,
+    in_object: InObject,
     recorder: Recorder,
     pub closures: Closures,
 }
@@ -74,6 +77,7 @@ impl Access {
             watcher,
             written,
             status: Shared::default(),
+            in_object: services.in_object.clone(),
         }
     }
 
@@ -127,21 +131,71 @@ impl Access {
         K: HasStatus<Status: PartialEq + Clone + Serialize>,
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
-        let content = {
+        let kind = Kind::of::<K>();
+        let (content, status) = {
             // The result of an earlier write, which the watch has not delivered yet.
             let newer = self.written.newer(object);
-            let object = newer.as_deref().unwrap_or(object);
+            let newest = newer.as_deref().unwrap_or(object);
             // A status that was computed from older children would be replaced at once.
-            if object.status() == Some(status) || reads::is_outdated() {
+            if newest.status() == Some(status) || reads::is_outdated() {
                 return Ok(None);
             }
-            json!(object)
+            let content = json!(newest);
+            match self.next_status(&kind, object, &content, json!(status)) {
+                Some(status) => (content, status),
+                None => return Ok(None),
+            }
         };
         let schema = self.shared::<K>();
-        let written = self
-            .change_status(&Kind::of::<K>(), content, json!(status), schema)
-            .await?;
+        let written = self.change_status(&kind, content, status, schema).await?;
         Ok(written.and_then(typed))
+    }
+
+    /// The status to write to `newest`, an object of `kind`. `status` was computed from `read`, the same object or an
+    /// earlier version. Returns `None` if `newest` has the status.
+    pub fn next_status(
+        &self,
+        kind: &Kind,
+        read: &impl Serialize,
+        newest: &Value,
+        status: Value,
+    ) -> Option<Value> {
+        if self.in_object.has(&kind.resource) {
+            status_in_object::next(&json!(read), newest, status)
+        } else {
+            Some(status)
+        }
+    }
+
+    /// Writes the whole status of an object of `kind`, whose `content` has the status until now. This removes unset
+    /// fields. Fails if another program has written the object since it was read.
+    pub async fn replace_status(
+        &self,
+        kind: &Kind,
+        mut content: Value,
+        status: Value,
+    ) -> kube::Result<Raw> {
+        let metadata = &content["metadata"];
+        let name = metadata["name"].as_str().unwrap_or_default().to_owned();
+        let api: Api<Raw> = kind.api(self.client.clone(), metadata["namespace"].as_str());
+        if !self.in_object.has(&kind.resource) {
+            content["status"] = status;
+            let params = self.post_params();
+            return api
+                .replace_status(&name, &params, &Raw::of(&content)?)
+                .await;
+        }
+        let params = PatchParams {
+            field_manager: Some(self.field_manager()),
+            ..PatchParams::default()
+        };
+        let patch = Patch::Merge(status_in_object::patch(&content, &status));
+        let request = Request::new(api.resource_url()).patch(&name, &params, &patch);
+        let mut request = request.map_err(kube::Error::BuildRequest)?;
+        // kube needs one more crate for a JSON patch.
+        let media_type = HeaderValue::from_static("application/json-patch+json");
+        request.headers_mut().insert(CONTENT_TYPE, media_type);
+        self.client.request(request).await
     }
 
     /// Writes the status of an object of `kind`, whose `content` has the status until now. Returns `None` if the object is
@@ -159,8 +213,8 @@ impl Access {
             .as_object_mut()
             .and_then(|metadata| metadata.remove("managedFields"));
         let name = metadata["name"].as_str().unwrap_or_default().to_owned();
-        let api = kind.api::<false>(self.client.clone(), metadata["namespace"].as_str());
         let manager = self.field_manager();
+        let schema = schema.filter(|_| !self.in_object.has(&kind.resource));
         let part = schema.and_then(|schema| {
             let fields = fields.and_then(|fields| serde_json::from_value(fields).ok());
             let fields: Vec<ManagedFieldsEntry> = fields.unwrap_or_default();
@@ -176,16 +230,11 @@ impl Access {
                     "status": part,
                 });
                 let params = PatchParams::apply(&manager).force();
+                let namespace = content["metadata"]["namespace"].as_str();
+                let api: Api<Raw> = kind.api(self.client.clone(), namespace);
                 api.patch_status(&name, &params, &Patch::Apply(patch)).await
             }
-            // The whole status removes unset fields. With the resourceVersion, the request fails if another program has
-            // written the object since it was read.
-            None => {
-                content["status"] = status;
-                let params = self.post_params();
-                api.replace_status(&name, &params, &Raw::of(&content)?)
-                    .await
-            }
+            None => self.replace_status(kind, content, status).await,
         };
         match kind.object(answer) {
             Ok(written) => {
@@ -238,6 +287,7 @@ impl Access {
             watcher,
             written,
             status: Shared::default(),
+            in_object: InObject::default(),
         }
     }
 }

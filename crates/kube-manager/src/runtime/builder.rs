@@ -378,7 +378,7 @@ mod tests {
     use crate::runtime::{
         action::Action, context::Context, controller, events, health::Health, host::Host,
         informer::Informers, leader::Leadership, metrics::Metrics, operator::Operator, rbac::Rule,
-        reconciler::Reconciler,
+        reconciler::Reconciler, status_in_object::InObject,
     };
 
     struct Idle;
@@ -416,6 +416,7 @@ mod tests {
                 stop: CancellationToken::new(),
             },
             kinds: Vec::new(),
+            in_object: InObject::default(),
             concurrency: 1,
             leadership: Leadership::always(),
             health: Health::default(),

@@ -8,6 +8,7 @@ use std::{
 };
 
 use kube::{core::ObjectMeta, runtime::watcher::Event};
+use serde_json::Value;
 
 use super::{
     object::Guarded,
@@ -118,6 +119,12 @@ pub fn desired(object: &ObjectMeta, is_built_in: bool) -> u64 {
         Some(generation) if !is_built_in => hash((generation, &object.labels, &object.annotations)),
         _ => any(object),
     }
+}
+
+/// Like [`desired`], for a kind that has its status in the object, so that the generation also changes with the status.
+/// `content` is what the object says about the desired state.
+pub fn desired_content(object: &ObjectMeta, content: &Value) -> u64 {
+    hash((content, &object.labels, &object.annotations))
 }
 
 /// Changes with each change of the object.

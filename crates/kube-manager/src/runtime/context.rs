@@ -71,6 +71,9 @@ impl Context {
     /// a whole. It is also written as a whole to remove a field that another program has written, or that this
     /// controller has written before it shared the status.
     ///
+    /// If the CRD of the operator's own kind has no subresource `status`, the object itself is patched, which needs the verb
+    /// `Patch` on the kind. This raises the generation: an `observedGeneration` with the current one gets the next one.
+    ///
     /// # Errors
     ///
     /// When the request fails; and when the status is written as a whole and `object` has changed since it

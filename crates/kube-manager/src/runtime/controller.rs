@@ -36,7 +36,7 @@ use super::{
     action::{Action, Cleanup},
     backoff::Backoff,
     builder::{Builder, Property, Settings},
-    changes::{Change, Changes, Fingerprint, any, desired},
+    changes::{Change, Changes, Fingerprint, any, desired, desired_content},
     children::{self, any::AnyChildren},
     closures::{Closures, message},
     condition,
@@ -55,6 +55,7 @@ use super::{
     reference,
     scope::Kind,
     services::Services,
+    status_in_object,
     watch::{Extent, Key, Selector, Watcher, key},
     watched::Observer,
     written::Written,
@@ -199,6 +200,8 @@ struct Controller {
 /// Which changes of an object requeue it.
 enum Counts {
     Desired,
+    /// Those of the desired state, for a kind that has its status in the object.
+    Content(Write),
     Every,
     /// Those of the value of a predicate.
     Property(Property<dyn Object>),
@@ -230,6 +233,7 @@ pub(super) fn start<R: Reconciler>(
     let counts = match builder.predicate {
         Some(predicate) => Counts::Property(Box::new(move |object| predicate(typed_ref(object)?))),
         None if R::EVERY_CHANGE => Counts::Every,
+        None if services.in_object.has(&kind.resource) => Counts::Content(write::<R::Object>),
         None => Counts::Desired,
     };
     let controller = Controller {
@@ -519,6 +523,10 @@ fn fingerprint(counts: Arc<Counts>, is_built_in: bool, closures: Closures) -> Fi
             // Any change may make an object fit its type.
             (Err(_), _) | (_, Counts::Every) => Some(any(metadata)),
             (Ok(_), Counts::Desired) => Some(desired(metadata, is_built_in)),
+            (Ok(object), Counts::Content(write)) => {
+                let content = status_in_object::desired(write(&**object));
+                Some(desired_content(metadata, &content))
+            }
             (Ok(object), Counts::Property(predicate)) => {
                 let number = || predicate(&**object);
                 let number = closures.call("predicate", &key(metadata), number)?;
@@ -869,25 +877,21 @@ impl Worker {
         let regarding = identity(metadata).object_ref(&self.kind.resource);
         let event = (EventType::Warning, FINALIZER_FAILED, note.clone());
         access.record(regarding, event);
-        let mut content = (self.write)(object);
-        let Some(conditions) = content.pointer_mut("/status/conditions") else {
+        let content = (self.write)(object);
+        let Some(conditions) = content.pointer("/status/conditions") else {
             return;
         };
         let Some(changed) = not_ready(metadata, conditions, &note) else {
             return;
         };
-        *conditions = changed;
-        let (namespace, name) = key(metadata);
-        let api = self.api(namespace.as_deref());
-        let written = match Raw::of(&content) {
-            Ok(content) => {
-                let params = access.post_params();
-                api.replace_status(&name, &params, &content).await
-            }
-            Err(error) => Err(error),
+        let mut status = content["status"].clone();
+        status["conditions"] = changed;
+        let Some(status) = access.next_status(&self.kind, &content, &content, status) else {
+            return;
         };
-        if let Err(error) = written {
-            let (controller, error) = (self.controller(), failure::message(&error));
+        if let Err(error) = access.replace_status(&self.kind, content, status).await {
+            let (name, controller) = (key(metadata).1, self.controller());
+            let error = failure::message(&error);
             tracing::warn!(controller, name, error, "cannot write the condition");
         }
     }

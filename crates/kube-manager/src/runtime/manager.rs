@@ -34,6 +34,7 @@ use super::{
     requests::{self, Requests},
     serve::{self, Certificate},
     services::Services,
+    status_in_object::InObject,
     task::{self, Pending, Replicas, Task},
     workers::Workers,
 };
@@ -303,6 +304,7 @@ impl Manager {
             },
             client: guarded,
             kinds: self.kinds,
+            in_object: InObject::of(&self.crds),
             concurrency: options.concurrency,
             leadership: leadership.clone(),
             health: health.clone(),

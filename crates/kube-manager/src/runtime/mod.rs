@@ -57,6 +57,7 @@ mod serve;
 mod services;
 mod settled;
 mod status;
+mod status_in_object;
 #[cfg(feature = "versions")]
 #[rustfmt::skip]
 mod storage;

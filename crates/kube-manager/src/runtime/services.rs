@@ -4,7 +4,10 @@ use std::any::TypeId;
 
 use kube::Client;
 
-use super::{events::EventQueue, health::Health, host::Host, leader::Leadership, metrics::Metrics};
+use super::{
+    events::EventQueue, health::Health, host::Host, leader::Leadership, metrics::Metrics,
+    status_in_object::InObject,
+};
 
 /// What a manager gives to each of its controllers and tasks.
 #[derive(Clone)]
@@ -14,6 +17,7 @@ pub struct Services {
     pub client: Client,
     /// The kind of each controller.
     pub kinds: Vec<TypeId>,
+    pub in_object: InObject,
     pub concurrency: u16,
     pub leadership: Leadership,
     pub health: Health,

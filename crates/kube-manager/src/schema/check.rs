@@ -7,29 +7,37 @@ use std::{
     panic::{self, AssertUnwindSafe},
 };
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use super::{
     keys::{INT_OR_STRING, OPEN, Object, RULES, fields, list, name_of_type, texts},
     mark, overflow, pattern,
     rule::{self, OF_RESOURCES},
+    subresource,
 };
 
-/// The CustomResourceDefinitions that `make` returns.
+/// The CustomResourceDefinitions that `make` returns, with the subresources that their Rust types say.
 ///
 /// # Errors
 ///
 /// When `make` fails, or when kube cannot make a schema of a Rust type: it panics, or a debug build has seen that the type
 /// overflows the stack.
-pub fn collect<T, E: Display>(make: impl FnOnce() -> Result<T, E>) -> Result<T, Faults> {
+pub fn collect<T, E>(make: impl FnOnce() -> Result<T, E>) -> Result<T, Faults>
+where
+    T: Serialize + DeserializeOwned,
+    E: Display,
+{
     let hook = panic::take_hook();
     // kube's message shows its own types.
     panic::set_hook(Box::new(|_| {}));
     let made = overflow::look(|| panic::catch_unwind(AssertUnwindSafe(make)));
     panic::set_hook(hook);
     let reason = match made {
-        Some(Ok(Ok(crds))) => return Ok(crds),
+        Some(Ok(Ok(crds))) => match subresource::remove_marked(crds) {
+            Ok(crds) => return Ok(crds),
+            Err(error) => error.to_string(),
+        },
         Some(Ok(Err(error))) => error.to_string(),
         Some(Err(_)) => WITHOUT_TRANSFORM.to_owned(),
         None => RECURSION.to_owned(),

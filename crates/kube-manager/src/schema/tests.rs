@@ -1,5 +1,5 @@
 use kube::{
-    KubeSchema,
+    CustomResource, CustomResourceExt, KubeSchema,
     core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter},
 };
 use schemars::{JsonSchema, generate::SchemaSettings, transform::AddNullable};
@@ -422,6 +422,76 @@ fn a_type_that_overflows_the_stack_is_told_with_the_way_out() {
     assert!(
         faults.to_string().contains("derive `JsonSchema`"),
         "{faults}"
+    );
+}
+
+#[test]
+fn a_status_without_a_subresource_is_marked_in_its_type() {
+    #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(
+        group = "example.com",
+        version = "v1",
+        kind = "Site",
+        status = "SiteStatus",
+        scale(
+            spec_replicas_path = ".spec.replicas",
+            status_replicas_path = ".status.replicas"
+        )
+    )]
+    #[schemars(transform = structural)]
+    struct SiteSpec {
+        replicas: i64,
+    }
+
+    // kube moves the schema of such a status.
+    #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[schemars(transform = structural)]
+    #[schemars(transform = without_subresource)]
+    #[schemars(extend("anyOf" = [{"required": ["replicas"]}]))]
+    struct SiteStatus {
+        #[x_kube(validation = Rule::new("self >= 0"))]
+        replicas: Option<i64>,
+    }
+
+    #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(
+        group = "example.com",
+        version = "v1",
+        kind = "Shop",
+        status = "ShopStatus"
+    )]
+    #[schemars(transform = structural)]
+    struct ShopSpec {}
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    #[schemars(extend("nullable" = true))]
+    #[schemars(transform = without_subresource)]
+    struct ShopStatus {}
+
+    let crds = collect(|| Ok::<_, String>(vec![Site::crd(), Shop::crd()])).expect("CRDs");
+    let [site, shop] = [0, 1].map(|index| {
+        let version = json!(crds[index].spec.versions[0]);
+        let status = version["schema"]["openAPIV3Schema"]["properties"]["status"].clone();
+        (status, version["subresources"].clone())
+    });
+    let scale =
+        json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"});
+    assert_eq!(site.1, json!({"scale": scale}));
+    let (mut plain, status) = (Site::crd().spec.versions.remove(0), site.0);
+    let schema = plain
+        .schema
+        .as_mut()
+        .and_then(|schema| schema.open_api_v3_schema.as_mut());
+    let fields = schema.and_then(|schema| schema.properties.as_mut());
+    let mut of_kube = json!(fields.and_then(|fields| fields.remove("status")));
+    let of_kube = of_kube.as_object_mut().expect("an object");
+    for added in ["id", "nullable"] {
+        assert!(of_kube.remove(added).is_some(), "{added}");
+    }
+    assert_eq!(status.as_object(), Some(&*of_kube));
+    assert_eq!(
+        shop,
+        (json!({"type": "object", "nullable": true}), Value::Null)
     );
 }
 

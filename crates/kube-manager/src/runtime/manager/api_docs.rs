@@ -67,7 +67,7 @@ fn section(title: &str, id: &str, spec: &Value, version: &Value) -> String {
     let stages = stages.iter().map(|stage| format!(", {stage}"));
     let mut text = format!(
         "<a id=\"{id}\"></a>\n## {title}\n\n{}\n\n`{}.{}`, {}{}\n",
-        name(&schema["description"]),
+        prose(name(&schema["description"])),
         name(&spec["names"]["plural"]),
         name(&spec["group"]),
         if spec["scope"] == "Cluster" { "cluster-scoped" } else { "namespaced" },
@@ -114,13 +114,13 @@ fn table(text: &mut String, id: &str, path: &str, schema: &Value) {
             below.push((place, schema));
         }
         let is_required = required.is_some_and(|names| names.contains(&json!(field)));
-        let mut details = vec![name(&schema["description"]).to_owned()];
+        let mut details = vec![prose(name(&schema["description"]))];
         if is_required {
             details.push("Required.".to_owned());
         }
         details.extend(bounds(schema));
         details.retain(|detail| !detail.is_empty());
-        let _ = writeln!(text, "| `{}` | {type_} | {} |", cell(field), cell(&details.join("\n")));
+        let _ = writeln!(text, "| {} | {type_} | {} |", code(field), details.join("<br>"));
     }
     for (place, schema) in below {
         table(text, id, &place, schema);
@@ -147,10 +147,10 @@ fn type_of(schema: &Value) -> String {
 fn bounds(schema: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     if !schema["default"].is_null() {
-        lines.push(format!("Default: `{}`.", schema["default"]));
+        lines.push(format!("Default: {}.", code(&schema["default"].to_string())));
     }
     if let Some(values) = schema["enum"].as_array() {
-        let values = values.iter().map(|value| format!("`{value}`"));
+        let values = values.iter().map(|value| code(&value.to_string()));
         lines.push(format!("One of {}.", values.collect::<Vec<_>>().join(", ")));
     }
     for (field, what) in [
@@ -164,23 +164,72 @@ fn bounds(schema: &Value) -> Vec<String> {
     ] {
         match &schema[field] {
             Value::Null => {}
-            Value::String(text) => lines.push(format!("{what} `{text}`.")),
+            Value::String(text) => lines.push(format!("{what} {}.", code(text))),
             value => lines.push(format!("{what} {value}.")),
         }
     }
     for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
-        let message = name(&rule["message"]);
-        lines.push(match message {
-            "" => format!("Rule: `{}`.", name(&rule["rule"])),
-            message => format!("Rule: {message}."),
+        lines.push(match name(&rule["message"]).trim_end_matches('.') {
+            "" => format!("Rule: {}.", code(name(&rule["rule"]))),
+            message => format!("Rule: {}.", prose(message)),
         });
     }
     lines
 }
 
-/// A text in a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;").replace('\n', "<br>")
+/// A description in Markdown, in one line, because a cell of a table has one. As in Markdown, the lines of a paragraph are
+/// joined.
+fn prose(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let (mut is_code, mut is_paragraph) = (false, false);
+    for line in text.lines() {
+        let words = line.trim();
+        if words.starts_with("```") {
+            is_code = !is_code;
+            is_paragraph = false;
+        } else if is_code && !words.is_empty() {
+            let indent = line.len() - line.trim_start().len();
+            lines.push("&nbsp;".repeat(indent) + &code(words));
+        } else if is_paragraph
+            && !words.is_empty()
+            && !is_item(words)
+            && let Some(last) = lines.last_mut()
+        {
+            *last += " ";
+            *last += &escaped(words);
+        } else {
+            is_paragraph = !is_code && !words.is_empty();
+            lines.push(escaped(words));
+        }
+    }
+    lines.join("<br>")
+}
+
+/// Whether a line begins an item of a list.
+fn is_item(line: &str) -> bool {
+    let Some((mark, _)) = line.split_once(' ') else {
+        return false;
+    };
+    let number = mark.trim_end_matches(['.', ')']);
+    ["-", "*", "+"].contains(&mark)
+        || number.len() < mark.len() && number.parse::<u32>().is_ok()
+}
+
+/// A line of a description, without HTML and columns. The text between backticks has no HTML.
+fn escaped(line: &str) -> String {
+    let parts: Vec<&str> = line.split('`').collect();
+    let last = parts.len() - 1;
+    let parts = parts.iter().enumerate().map(|(index, part)| {
+        let is_code = index % 2 == 1 && index < last;
+        if is_code { (*part).to_owned() } else { part.replace('<', "&lt;") }
+    });
+    parts.collect::<Vec<_>>().join("`").replace('|', "\\|")
+}
+
+/// A text between backticks, in one line.
+fn code(text: &str) -> String {
+    let line = text.replace('\n', " ").replace('|', "\\|");
+    if line.contains('`') { format!("`` {line} ``") } else { format!("`{line}`") }
 }
 
 #[cfg(test)]
@@ -199,10 +248,11 @@ mod tests {
                             "required": ["size"],
                             "properties": {
                                 "size": {"type": "integer", "format": "int32", "minimum": 1, "default": 3,
-                                    "description": "How many\nbooks | pages."},
+                                    "description": "How many\nbooks | pages.\n\n- a `Vec<u8>`\n- <b>\n```yaml\na:\n  b: <c>\n```\nMore."},
                                 "tags": {"type": "object", "additionalProperties": {"type": "string", "enum": ["a", "b"]}},
                                 "steps": {"type": "array", "maxItems": 5, "items": {
-                                    "type": "object", "properties": {"from": {"type": "string", "pattern": "^a|b$"}},
+                                    "type": "object", "properties": {"from": {"type": "string", "pattern": "^a|<b`$",
+                                        "x-kubernetes-validations": [{"rule": "self !=\n'a'"}, {"rule": "true", "message": "is good."}]}},
                                 }},
                             },
                         },
@@ -222,11 +272,11 @@ mod tests {
             "<a id=\"shop--example-com-v1\"></a>",
             "`shops.example.com`, namespaced, stored",
             "### `spec`",
-            "| `size` | integer (int32) | How many<br>books \\| pages.<br>Required.<br>Default: `3`.<br>At least 1. |",
+            "| `size` | integer (int32) | How many books \\| pages.<br><br>- a `Vec<u8>`<br>- &lt;b><br>`a:`<br>&nbsp;&nbsp;`b: <c>`<br>More.<br>Required.<br>Default: `3`.<br>At least 1. |",
             "| `tags` | map of string |  |",
             "| `steps` | [list of object](#shop--example-com-v1-spec-steps) | Most items: 5. |",
             "<a id=\"shop--example-com-v1-spec-steps\"></a>",
-            "| `from` | string | Pattern: `^a\\|b$`. |",
+            "| `from` | string | Pattern: `` ^a\\|<b`$ ``.<br>Rule: `self != 'a'`.<br>Rule: is good. |",
             "| `ready` | boolean |  |",
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");
