@@ -34,6 +34,7 @@ use std::{env, rc::Rc, time::Instant};
 use futures::{StreamExt, stream};
 use kube::Resource;
 use serde::Serialize;
+use tokio::sync::RwLock;
 
 use self::{
     plan::Planned,
@@ -162,6 +163,14 @@ impl<W: 'static> Faults<W> {
     ///
     /// When a run without faults fails.
     pub async fn failures(self, control_plane: &ControlPlane) -> Vec<String> {
+        // A controller of a cluster-scoped kind sees the objects of all namespaces.
+        static ROOM: RwLock<()> = RwLock::const_new(());
+        let (_shared, _alone);
+        if self.0.is_namespaced {
+            _shared = ROOM.read().await;
+        } else {
+            _alone = ROOM.write().await;
+        }
         let begin = Instant::now();
         let selected = env::var("FAULTS").unwrap_or_default();
         let at_once = if self.0.is_namespaced { AT_ONCE } else { 1 };

@@ -1,5 +1,7 @@
 //! Random changes of the spec: afterwards, the objects must be those of an object that was created with the last spec.
 
+use std::{cell::RefCell, rc::Rc};
+
 use proptest::{
     collection,
     strategy::{Strategy, ValueTree},
@@ -9,9 +11,9 @@ use serde_json::Value;
 
 use super::{
     plan::First,
-    run::Run,
+    run::{LINES, Run},
     scenario::{self, Scenario},
-    state::{differences, mask},
+    state::{State, differences, mask},
     test::Test,
 };
 use crate::runtime::arbitrary::values;
@@ -78,49 +80,32 @@ pub async fn live<W: 'static>(
     ))
 }
 
-/// Changes the sample to each of `specs`, one after the other.
+/// Changes the sample to each of `specs`, one after the other, and compares the objects with those of an object that is
+/// created with the last spec.
 async fn follow<W: 'static>(
     test: &Test<'_, W>,
     specs: &[Value],
     created: &First,
 ) -> Result<(), String> {
     let mut specs = specs.to_vec();
-    let mut expected = None;
-    // The operator may not be able to do what a spec says, such as to use a name that the API server refuses. Then the
-    // history ends with the sample.
-    if let Some(last) = specs.last() {
-        let mut object = test.subject.sample.clone();
-        object["spec"] = last.clone();
-        let run = test.start(object, Vec::new(), None).await;
-        if test.drive(&run, &scenario::create()).await.is_ok() && !run.setup().network.was_refused()
-        {
-            expected = run.reached().pop();
-        }
-        test.clean(&run).await;
-    }
-    let expected = match expected {
+    let mut history = change(test, &specs).await?;
+    let expected = match &history.last {
+        Some(last) => create_with(test, last).await,
+        None => Some(created.reached[0].state.clone()),
+    };
+    let mut without = match expected {
         Some(expected) => expected,
         None => {
             specs.push(test.subject.sample["spec"].clone());
-            created.reached[0].clone()
+            history = change(test, &specs).await?;
+            created.reached[0].state.clone()
         }
     };
-    let run = test
-        .start(test.subject.sample.clone(), Vec::new(), None)
-        .await;
-    test.drive(&run, &history(specs.clone())).await?;
-    let mut here = run
-        .reached()
-        .pop()
-        .map(|reached| reached.state)
-        .unwrap_or_default();
-    let mut without = expected.state;
-    test.clean(&run).await;
-    for state in [&mut here, &mut without] {
+    for state in [&mut history.state, &mut without] {
         mask(state, &created.varying);
         mask(state, &test.subject.ignored);
     }
-    let differences = differences(&here, &without);
+    let differences = differences(&history.state, &without);
     if differences.is_empty() {
         return Ok(());
     }
@@ -128,23 +113,61 @@ async fn follow<W: 'static>(
     let specs: Vec<_> = specs.iter().map(|spec| format!("  {spec}")).collect();
     Err(format!(
         "The sample was changed to these specs, one after the other:\n{}\nThe objects are not those of an object that was \
-         created with the last spec:\n  {}\nThe last requests and events:\n{}",
+         created with the last spec that the API server took:\n  {}\nThe last requests and events:\n{}",
         specs.join("\n"),
         lines.join("\n  "),
-        run.setup().network.log(30),
+        history.log,
     ))
 }
 
-fn history(specs: Vec<Value>) -> Scenario {
-    Scenario::new("history", move |run: Run| {
-        let specs = specs.clone();
+/// The end of a history.
+struct History {
+    /// The last spec that the API server took; `None` if it took none.
+    last: Option<Value>,
+    state: State,
+    log: String,
+}
+
+async fn change<W: 'static>(test: &Test<'_, W>, specs: &[Value]) -> Result<History, String> {
+    let (specs, last) = (specs.to_vec(), Rc::new(RefCell::new(None)));
+    let taken = last.clone();
+    let scenario = Scenario::new("history", move |run: Run| {
+        let (specs, taken) = (specs.clone(), taken.clone());
         async move {
             run.create().await;
             run.settled("the sample was created").await;
             for spec in specs {
-                run.replace(&spec).await;
-                run.settled("the spec was replaced").await;
+                if run.replace(&spec).await {
+                    run.settled("the spec was replaced").await;
+                    taken.replace(Some(spec));
+                }
             }
         }
+    });
+    let run = test
+        .start(test.subject.sample.clone(), Vec::new(), None)
+        .await;
+    test.drive(&run, &scenario).await?;
+    test.clean(&run).await;
+    let state = run.reached().pop().map(|reached| reached.state);
+    Ok(History {
+        last: last.take(),
+        state: state.unwrap_or_default(),
+        log: run.setup().network.log(LINES),
     })
+}
+
+/// The state after the creation of an object with this spec. `None` if the operator cannot do what the spec says, such as
+/// to use a name that the API server refuses.
+async fn create_with<W: 'static>(test: &Test<'_, W>, spec: &Value) -> Option<State> {
+    let mut object = test.subject.sample.clone();
+    object["spec"] = spec.clone();
+    let run = test.start(object, Vec::new(), None).await;
+    let is_done = test.drive(&run, &scenario::create()).await.is_ok();
+    test.clean(&run).await;
+    let reached = run.reached().pop();
+    let was_refused = run.setup().network.was_refused();
+    reached
+        .filter(|_| is_done && !was_refused)
+        .map(|reached| reached.state)
 }

@@ -38,7 +38,7 @@ const MOST_WRITES: usize = 4;
 const LOOK: Duration = Duration::from_millis(250);
 
 /// How many lines of the log a failure shows.
-const LINES: usize = 30;
+pub const LINES: usize = 30;
 
 /// A state that the operator has reached, after a step of a scenario.
 #[derive(Clone, Debug)]
@@ -169,18 +169,18 @@ impl Run {
         }
     }
 
-    /// Replaces the spec of the object, unless the API server refuses the spec.
-    pub(super) async fn replace(&self, spec: &Value) {
+    /// Replaces the spec of the object. Returns whether the API server has taken the spec.
+    pub(super) async fn replace(&self, spec: &Value) -> bool {
         let path = self.own_path();
         self.note(format!("step: replace the spec by {spec}"));
         loop {
             let Ok(mut object) = self.send(Method::GET, &path, &Value::Null).await else {
-                return;
+                return false;
             };
             object["spec"] = spec.clone();
             match self.send(Method::PUT, &path, &object).await {
                 Err(kube::Error::Api(answer)) if answer.is_conflict() => {}
-                _ => return,
+                answer => return answer.is_ok(),
             }
         }
     }
@@ -404,8 +404,8 @@ impl Run {
         None
     }
 
-    /// All objects of the collections that the operator uses: those in the namespace of the run, and cluster-scoped ones
-    /// that it writes.
+    /// The objects of the run: all objects in its namespace of the kinds that the operator uses, the object of the run, and
+    /// other objects that the operator writes.
     pub(super) async fn snapshot(&self) -> Snapshot {
         let Setup {
             network,
@@ -417,6 +417,7 @@ impl Run {
         let seen = network.seen();
         let mut collections = seen.collections;
         collections.extend(known.iter().cloned());
+        let own = self.own_path();
         let mut objects = Vec::new();
         for collection in &collections {
             let path = collection.path(namespace);
@@ -434,12 +435,13 @@ impl Run {
                     .as_str()
                     .unwrap_or_default()
                     .to_owned();
-                if !collection.is_here() && !network.has_written(&format!("{path}/{name}")) {
+                let path = format!("{path}/{name}");
+                if !collection.is_here() && path != own && !network.has_written(&path) {
                     continue;
                 }
                 object["kind"] = kind.clone().into();
                 object["apiVersion"] = collection.api_version().into();
-                object["metadata"]["selfLink"] = format!("{path}/{name}").into();
+                object["metadata"]["selfLink"] = path.into();
                 objects.push(object);
             }
         }

@@ -19,7 +19,7 @@ use super::{
     journal::Journal,
     network::Network,
     plan::First,
-    run::{Run, Setup},
+    run::{LINES, Run, Setup},
     scenario::{self, Scenario},
     state::{self, Varying},
 };
@@ -187,7 +187,7 @@ impl<W: 'static> Test<'_, W> {
                 failure = run.failure() => return Err(failure),
                 () = run.setup().network.crashed() => {}
                 ended = self.operate(run, &world) => if let Err(error) = ended {
-                    let (error, log) = (failure::message(&*error), run.setup().network.log(30));
+                    let (error, log) = (failure::message(&*error), run.setup().network.log(LINES));
                     return Err(format!("the operator ended: {error}\n{log}"));
                 }
             }
