@@ -67,7 +67,11 @@ test-operators: tools ## Compile and run generated projects: all such tests, or 
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
 .PHONY: test-long
-test-long: soak merges fuzz crds bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
+test-long: soak merges fuzz crds known-bugs bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
+
+.PHONY: known-bugs
+known-bugs: tools ## Run a correct reconciler with a thousand faults, and look for each known bug: takes ten minutes.
+	KNOWN_BUGS=all $(CARGO) test --locked $(PACKAGES) --test operators -- --nocapture known_bugs
 
 CRD_KINDS ?= 2
 

@@ -36,7 +36,7 @@ mod helm;
 mod help;
 mod http;
 mod image;
-mod known_faults;
+mod known_bugs;
 mod kubebuilder;
 mod kustomize;
 mod leader;

@@ -8,7 +8,7 @@ use crate::{
     scaffold::run,
 };
 
-/// Runs the small reconcilers of `known_faults/main.rs`, each with a known bug. The variable `KNOWN_FAULTS=all` also runs
+/// Runs the small reconcilers of `known_bugs/main.rs`, each with a known bug. The variable `KNOWN_BUGS=all` also runs
 /// those that take minutes: a bug that only one fault in hundreds shows, and a thousand runs of a correct reconciler.
 #[test]
 fn known_bugs_are_found_and_a_correct_reconciler_is_not_accused() {
@@ -27,16 +27,16 @@ fn known_bugs_are_found_and_a_correct_reconciler_is_not_accused() {
     let sample = "config/samples/web_v1_site.yaml";
     let first = "  title: A first Site\n";
     project.edit(sample, first, &format!("{first}  note: A note\n"));
-    let folder = project.path().join("tests/known_faults");
+    let folder = project.path().join("tests/known_bugs");
     fs::create_dir(&folder).expect("a folder");
-    fs::write(folder.join("main.rs"), include_str!("known_faults/main.rs")).expect("a file");
+    fs::write(folder.join("main.rs"), include_str!("known_bugs/main.rs")).expect("a file");
     run(&mut make(project.path(), "manifests"));
     run(&mut clippy(project.path(), &["--all-targets"]));
 
-    let is_long = env::var("KNOWN_FAULTS").is_ok_and(|value| value == "all");
+    let is_long = env::var("KNOWN_BUGS").is_ok_and(|value| value == "all");
     let mut tests = cargo(project.path());
     tests
-        .args(["test", "--quiet", "--test=known_faults", "--"])
+        .args(["test", "--quiet", "--test=known_bugs", "--"])
         .args(["--test-threads=4"])
         .env("KUBEBUILDER_ASSETS", cluster().assets().expect("programs"))
         .env("FAULTS", if is_long { "all" } else { "each" });
