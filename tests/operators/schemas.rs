@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, env, fs, slice};
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_manager::schema;
 use proptest::{
     collection::vec,
@@ -181,8 +182,9 @@ fn verdicts(crds: &[Value]) -> Vec<Verdict> {
             }
             None => (!is_taken).then(|| "no answer".to_owned()),
         };
+        let typed: CustomResourceDefinition = serde_json::from_value(crd.clone()).expect("a CRD");
         verdicts.push(Verdict {
-            of_check: schema::check(slice::from_ref(crd))
+            of_check: schema::check(&[typed.into()])
                 .err()
                 .map(|faults| faults.to_string()),
             of_server: reasons,

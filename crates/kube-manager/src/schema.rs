@@ -5,7 +5,8 @@
 //! enough, since it sees the whole tree of their types.
 //!
 //! ```
-//! use kube::{CustomResource, CustomResourceExt, KubeSchema};
+//! use kube::{CustomResource, KubeSchema};
+//! use kube_manager::schema::{self, TypedCrd};
 //! use schemars::JsonSchema;
 //! use serde::{Deserialize, Serialize};
 //!
@@ -23,7 +24,7 @@
 //!     Inline { text: String },
 //! }
 //!
-//! assert!(kube_manager::schema::check(&[Site::crd()]).is_ok());
+//! assert!(schema::check(&[Site::typed_crd()]).is_ok());
 //! ```
 //!
 //! # Unions
@@ -42,6 +43,7 @@
 
 mod cel;
 mod check;
+mod crd;
 mod integer;
 mod keys;
 mod mark;
@@ -49,13 +51,15 @@ mod overflow;
 mod pattern;
 mod rule;
 mod structural;
+mod types;
 mod union;
 
 pub use check::{Faults, check, collect};
+pub use crd::{Crd, TypedCrd};
 pub use structural::structural;
 
 #[cfg(feature = "arbitrary")]
-pub(crate) use keys::{has_union, is_union, pattern_of_keys};
+pub(crate) use keys::{any_in, is_union, pattern_of_keys};
 
 #[cfg(test)]
 mod tests;

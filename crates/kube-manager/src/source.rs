@@ -153,6 +153,7 @@ pub const CORE: &[File] = &[
     schema!("schema.rs"),
     schema!("schema/cel.rs"),
     schema!("schema/check.rs"),
+    schema!("schema/crd.rs"),
     schema!("schema/integer.rs"),
     schema!("schema/keys.rs"),
     schema!("schema/mark.rs"),
@@ -160,6 +161,7 @@ pub const CORE: &[File] = &[
     schema!("schema/pattern.rs"),
     schema!("schema/rule.rs"),
     schema!("schema/structural.rs"),
+    schema!("schema/types.rs"),
     schema!("schema/union.rs"),
 ];
 

@@ -3,7 +3,6 @@
 use std::{any::TypeId, collections::BTreeSet, fmt::Display, path::Path, pin::pin, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use prometheus::Registry;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -12,7 +11,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::schema;
+use crate::schema::{self, Crd};
 
 use super::{
     builder::Builder,
@@ -63,7 +62,7 @@ pub struct Manager {
     /// The kind of each controller.
     kinds: Vec<TypeId>,
     rules: Vec<&'static [Rule]>,
-    crds: Vec<CustomResourceDefinition>,
+    crds: Vec<Crd>,
     tasks: Vec<Pending>,
     webhooks: Webhooks,
     versions: Versions,
@@ -142,7 +141,7 @@ impl Manager {
     /// When `crds` fails, or when kube cannot make a schema of a Rust type.
     pub fn add_crds<E: Display>(
         &mut self,
-        crds: impl FnOnce() -> Result<Vec<CustomResourceDefinition>, E>,
+        crds: impl FnOnce() -> Result<Vec<Crd>, E>,
     ) -> Result<()> {
         self.crds.extend(schema::collect(crds)?);
         Ok(())
@@ -184,7 +183,8 @@ impl Manager {
         for warning in schema::check(&self.crds)? {
             eprintln!("warning: {warning}");
         }
-        let mut crds = self.crds.clone();
+        let definitions = self.crds.iter().map(|crd| crd.definition.clone());
+        let mut crds: Vec<_> = definitions.collect();
         self.webhooks.complete(&mut crds)?;
         self.versions.complete(&mut crds)?;
         self.webhooks.write_manifests(&self.operator, out)?;
@@ -342,7 +342,8 @@ impl Manager {
         let mut all_tasks = self.tasks;
         if options.storage_migration && !host.operator.namespaced {
             let delay = options.storage_migration_delay;
-            all_tasks.extend(self.versions.tasks(&host, &self.crds, delay)?);
+            let crds: Vec<_> = self.crds.into_iter().map(|crd| crd.definition).collect();
+            all_tasks.extend(self.versions.tasks(&host, &crds, delay)?);
         }
         {
             let _workers = workers.enter();
