@@ -165,8 +165,11 @@ fn verdicts(crds: &[Value]) -> Vec<Verdict> {
     let [taken, refused] =
         [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     let mut verdicts = Vec::new();
-    for (crd, item) in crds.iter().zip(&items) {
-        let name = item["metadata"]["name"].as_str().expect("a name");
+    for item in items {
+        let name = item["metadata"]["name"]
+            .as_str()
+            .expect("a name")
+            .to_owned();
         let parts = ["\nThe CustomResourceDefinition ", "\nError from server"];
         let text = format!("\n{refused}").replace(parts[1], parts[0]);
         let of_server = text
@@ -182,7 +185,7 @@ fn verdicts(crds: &[Value]) -> Vec<Verdict> {
             }
             None => (!is_taken).then(|| "no answer".to_owned()),
         };
-        let typed: CustomResourceDefinition = serde_json::from_value(crd.clone()).expect("a CRD");
+        let typed: CustomResourceDefinition = serde_json::from_value(item).expect("a CRD");
         verdicts.push(Verdict {
             of_check: schema::check(&[typed.into()])
                 .err()
