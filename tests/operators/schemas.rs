@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, env, fs, slice};
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_manager::schema;
 use proptest::{
     collection::vec,
@@ -164,8 +165,11 @@ fn verdicts(crds: &[Value]) -> Vec<Verdict> {
     let [taken, refused] =
         [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     let mut verdicts = Vec::new();
-    for (crd, item) in crds.iter().zip(&items) {
-        let name = item["metadata"]["name"].as_str().expect("a name");
+    for item in items {
+        let name = item["metadata"]["name"]
+            .as_str()
+            .expect("a name")
+            .to_owned();
         let parts = ["\nThe CustomResourceDefinition ", "\nError from server"];
         let text = format!("\n{refused}").replace(parts[1], parts[0]);
         let of_server = text
@@ -181,8 +185,9 @@ fn verdicts(crds: &[Value]) -> Vec<Verdict> {
             }
             None => (!is_taken).then(|| "no answer".to_owned()),
         };
+        let typed: CustomResourceDefinition = serde_json::from_value(item).expect("a CRD");
         verdicts.push(Verdict {
-            of_check: schema::check(slice::from_ref(crd))
+            of_check: schema::check(&[typed.into()])
                 .err()
                 .map(|faults| faults.to_string()),
             of_server: reasons,

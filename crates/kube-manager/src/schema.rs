@@ -5,7 +5,8 @@
 //! enough, since it sees the whole tree of their types.
 //!
 //! ```
-//! use kube::{CustomResource, CustomResourceExt, KubeSchema};
+//! use kube::{CustomResource, KubeSchema};
+//! use kube_manager::schema::{self, TypedCrd};
 //! use schemars::JsonSchema;
 //! use serde::{Deserialize, Serialize};
 //!
@@ -23,7 +24,7 @@
 //!     Inline { text: String },
 //! }
 //!
-//! assert!(kube_manager::schema::check(&[Site::crd()]).is_ok());
+//! assert!(schema::check(&[Site::typed_crd()]).is_ok());
 //! ```
 //!
 //! # Unions
@@ -42,6 +43,7 @@
 
 mod cel;
 mod check;
+mod crd;
 mod integer;
 mod keys;
 mod mark;
@@ -50,9 +52,11 @@ mod pattern;
 mod rule;
 mod structural;
 mod subresource;
+mod types;
 mod union;
 
 pub use check::{Faults, check, collect};
+pub use crd::{Crd, TypedCrd};
 pub use structural::structural;
 pub use subresource::without_subresource;
 
@@ -60,7 +64,7 @@ pub use subresource::without_subresource;
 pub(crate) use keys::{is_union, pattern_of_keys};
 
 #[cfg(all(feature = "testing", feature = "webhook"))]
-pub(crate) use keys::has_union;
+pub(crate) use keys::any_in;
 
 #[cfg(test)]
 mod tests;

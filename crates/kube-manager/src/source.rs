@@ -144,6 +144,7 @@ pub const CORE: &[File] = &[
     schema!("schema.rs"),
     schema!("schema/cel.rs"),
     schema!("schema/check.rs"),
+    schema!("schema/crd.rs"),
     schema!("schema/integer.rs"),
     schema!("schema/keys.rs"),
     schema!("schema/mark.rs"),
@@ -152,6 +153,7 @@ pub const CORE: &[File] = &[
     schema!("schema/rule.rs"),
     schema!("schema/structural.rs"),
     schema!("schema/subresource.rs"),
+    schema!("schema/types.rs"),
     schema!("schema/union.rs"),
 ];
 

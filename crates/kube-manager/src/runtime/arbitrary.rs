@@ -107,7 +107,7 @@ fn object(whole: &Value) -> BoxedStrategy<Value> {
     for (name, schema) in whole["properties"].as_object().into_iter().flatten() {
         let value = values(schema);
         // An enum that got the fields of all variants loses those of the others.
-        let value = if required.contains(name) || is_union(whole) {
+        let value = if required.contains(name) || whole.as_object().is_some_and(is_union) {
             value.prop_map(Some).boxed()
         } else {
             option::of(value).boxed()
@@ -123,7 +123,7 @@ fn object(whole: &Value) -> BoxedStrategy<Value> {
     let others = match &whole["additionalProperties"] {
         Value::Object(schema) => {
             let schema = Value::Object(schema.clone());
-            let pattern = pattern_of_keys(whole);
+            let pattern = whole.as_object().and_then(pattern_of_keys);
             match matching(pattern.as_deref().unwrap_or("[a-z./-]{1,3}")) {
                 Some(keys) => collection::btree_map(keys, values(&schema), 0..4).boxed(),
                 None => Just(BTreeMap::new()).boxed(),

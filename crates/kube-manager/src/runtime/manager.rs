@@ -3,7 +3,6 @@
 use std::{any::TypeId, collections::BTreeSet, fmt::Display, path::Path, pin::pin, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, Config};
 use prometheus::Registry;
 use tokio::{
@@ -13,7 +12,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::schema;
+use crate::schema::{self, Crd};
 
 use super::{
     builder::Builder,
@@ -65,7 +64,7 @@ pub struct Manager {
     /// The kind of each controller.
     kinds: Vec<TypeId>,
     rules: Vec<&'static [Rule]>,
-    crds: Vec<CustomResourceDefinition>,
+    crds: Vec<Crd>,
     tasks: Vec<Pending>,
     webhooks: Webhooks,
     versions: Versions,
@@ -144,7 +143,7 @@ impl Manager {
     /// When `crds` fails, or when kube cannot make a schema of a Rust type.
     pub fn add_crds<E: Display>(
         &mut self,
-        crds: impl FnOnce() -> Result<Vec<CustomResourceDefinition>, E>,
+        crds: impl FnOnce() -> Result<Vec<Crd>, E>,
     ) -> Result<()> {
         self.crds.extend(schema::collect(crds)?);
         Ok(())
@@ -186,7 +185,8 @@ impl Manager {
         for warning in schema::check(&self.crds)? {
             eprintln!("warning: {warning}");
         }
-        let mut crds = self.crds.clone();
+        let definitions = self.crds.iter().map(|crd| crd.definition.clone());
+        let mut crds: Vec<_> = definitions.collect();
         self.webhooks.complete(&mut crds)?;
         self.versions.complete(&mut crds)?;
         self.webhooks.write_manifests(&self.operator, out)?;
@@ -239,6 +239,7 @@ impl Manager {
             bail!("two controllers have the name `{name}`: change `const NAME` of one of them");
         }
 
+        let crds: Vec<_> = self.crds.into_iter().map(|crd| crd.definition).collect();
         // The probes start first, because a Pod that does not answer them is killed.
         let (health, metrics) = (
             Health::default(),
@@ -304,7 +305,7 @@ impl Manager {
             },
             client: guarded,
             kinds: self.kinds,
-            in_object: InObject::of(&self.crds),
+            in_object: InObject::of(&crds),
             concurrency: options.concurrency,
             leadership: leadership.clone(),
             health: health.clone(),
@@ -355,7 +356,7 @@ impl Manager {
         let mut all_tasks = self.tasks;
         if options.storage_migration && !host.operator.namespaced {
             let delay = options.storage_migration_delay;
-            all_tasks.extend(self.versions.tasks(&host, &self.crds, delay)?);
+            all_tasks.extend(self.versions.tasks(&host, &crds, delay)?);
         }
         {
             let _workers = workers.enter();

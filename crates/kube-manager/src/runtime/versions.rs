@@ -261,7 +261,7 @@ mod tests {
         /// Writes to a folder in which no file can be written.
         fn write(crd: CustomResourceDefinition) -> anyhow::Result<()> {
             let mut manager = Manager::new(Operator::new("shop", "example.com"));
-            manager.add_crds(|| Ok::<_, anyhow::Error>(vec![crd]))?;
+            manager.add_crds(|| Ok::<_, anyhow::Error>(vec![crd.into()]))?;
             manager.write_manifests(Path::new("/dev/null"))
         }
 

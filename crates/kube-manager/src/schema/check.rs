@@ -1,45 +1,46 @@
 //! What the API server would refuse of a CustomResourceDefinition, in the terms of the Rust type.
 
 use std::{
+    cell::LazyCell,
     collections::BTreeSet,
     error::Error,
     fmt::{self, Debug, Display, Formatter},
     panic::{self, AssertUnwindSafe},
 };
 
-use serde::{Serialize, de::DeserializeOwned};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition;
 use serde_json::{Map, Value, json};
 
 use super::{
-    keys::{INT_OR_STRING, OPEN, Object, RULES, fields, list, name_of_type, texts},
+    crd::{Crd, NoSchema},
+    keys::{INT_OR_STRING, OPEN, Object, RULES, fields, list, name_of_type, subschema, texts},
     mark, overflow, pattern,
     rule::{self, OF_RESOURCES},
-    subresource,
+    types,
 };
 
-/// The CustomResourceDefinitions that `make` returns, with the subresources that their Rust types say.
+/// The CustomResourceDefinitions that `make` returns.
 ///
 /// # Errors
 ///
 /// When `make` fails, or when kube cannot make a schema of a Rust type: it panics, or a debug build has seen that the type
 /// overflows the stack.
-pub fn collect<T, E>(make: impl FnOnce() -> Result<T, E>) -> Result<T, Faults>
-where
-    T: Serialize + DeserializeOwned,
-    E: Display,
-{
+pub fn collect<T, E: Display>(make: impl FnOnce() -> Result<T, E>) -> Result<T, Faults> {
     let hook = panic::take_hook();
     // kube's message shows its own types.
     panic::set_hook(Box::new(|_| {}));
     let made = overflow::look(|| panic::catch_unwind(AssertUnwindSafe(make)));
     panic::set_hook(hook);
     let reason = match made {
-        Some(Ok(Ok(crds))) => match subresource::remove_marked(crds) {
-            Ok(crds) => return Ok(crds),
-            Err(error) => error.to_string(),
-        },
+        Some(Ok(Ok(crds))) => return Ok(crds),
         Some(Ok(Err(error))) => error.to_string(),
-        Some(Err(_)) => WITHOUT_TRANSFORM.to_owned(),
+        Some(Err(thrown)) => {
+            let what = match thrown.downcast_ref::<NoSchema>() {
+                Some(NoSchema(name)) => format!("`{name}`"),
+                None => "a Rust type".to_owned(),
+            };
+            format!("kube cannot make a schema of {what}: {WITHOUT_TRANSFORM}")
+        }
         None => RECURSION.to_owned(),
     };
     Err(Faults {
@@ -49,8 +50,8 @@ where
 }
 
 /// What is said when kube panics.
-const WITHOUT_TRANSFORM: &str = "kube cannot make a schema of a Rust type: put \
-    `#[schemars(transform = kube_manager::schema::structural)]` above the spec and the status of each kind";
+const WITHOUT_TRANSFORM: &str = "put `#[schemars(transform = kube_manager::schema::structural)]` above the spec and the \
+    status of each kind";
 
 /// What is said when schemars overflows the stack.
 const RECURSION: &str = "a type that derives `KubeSchema` contains itself: derive `JsonSchema` for the type instead, \
@@ -64,14 +65,11 @@ const RECURSION: &str = "a type that derives `KubeSchema` contains itself: deriv
 ///
 /// # Errors
 ///
-/// All faults of all kinds, each with the kind, its version and the path of the field.
-pub fn check(crds: &[impl Serialize]) -> Result<Vec<String>, Faults> {
+/// All faults of all kinds, each with the kind, its version, the path of the field and the Rust type.
+pub fn check(crds: &[Crd]) -> Result<Vec<String>, Faults> {
     let (mut faults, mut warnings) = (Vec::new(), Vec::new());
     for crd in crds {
-        match serde_json::to_value(crd) {
-            Ok(crd) => check_crd(&crd, &mut faults, &mut warnings),
-            Err(error) => faults.push(error.to_string()),
-        }
+        check_crd(crd, &mut faults, &mut warnings);
     }
     if faults.is_empty() {
         return Ok(warnings);
@@ -83,7 +81,7 @@ pub fn check(crds: &[impl Serialize]) -> Result<Vec<String>, Faults> {
 /// Why there are no CustomResourceDefinitions that an API server takes.
 pub struct Faults {
     summary: String,
-    /// Each with its kind, version and path.
+    /// Each with its kind, version, path and Rust type.
     faults: Vec<String>,
 }
 
@@ -106,10 +104,10 @@ impl Debug for Faults {
 
 impl Error for Faults {}
 
-fn check_crd(crd: &Value, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
-    let names = &crd["spec"]["names"];
-    let kind = names["kind"].as_str().unwrap_or_default();
-    let size = crd.to_string().len();
+fn check_crd(crd: &Crd, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
+    let spec = &crd.definition.spec;
+    let kind = &spec.names.kind;
+    let size = json!(crd.definition).to_string().len();
     if size > MOST_IN_ETCD {
         faults.push(format!(
             "{kind}: the CRD has {size} bytes, and etcd takes {MOST_IN_ETCD}: use fewer types of others, such as PodSpec"
@@ -119,31 +117,50 @@ fn check_crd(crd: &Value, faults: &mut Vec<String>, warnings: &mut Vec<String>) 
             "{kind}: the CRD has {size} bytes: only `kubectl apply --server-side` takes more than {MOST_IN_ANNOTATION}"
         ));
     }
-    let several = ["shortNames", "categories"].map(|key| names[key].as_array());
-    let single = ["plural", "singular"].map(|key| &names[key]);
-    let names = several.into_iter().flatten().flatten().chain(single);
-    let names = names.filter_map(Value::as_str).map(str::to_owned);
-    for name in names.chain([kind.to_lowercase()]) {
-        if !is_label(&name) {
-            faults.push(format!(
-                "{kind}: the name `{name}` must have at most 63 small letters, digits and `-`, and begin with a letter"
-            ));
-        }
+    let mut names = vec![spec.names.plural.clone(), kind.to_lowercase()];
+    names.extend(spec.names.singular.clone());
+    names.extend(spec.names.short_names.clone().unwrap_or_default());
+    names.extend(spec.names.categories.clone().unwrap_or_default());
+    for name in names.iter().filter(|name| !is_label(name)) {
+        faults.push(format!(
+            "{kind}: the name `{name}` must have at most 63 small letters, digits and `-`, and begin with a letter"
+        ));
     }
-    for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
-        let name = version["name"].as_str().unwrap_or_default();
-        let mut checker = Checker {
-            subject: format!("{kind} {name}"),
-            faults,
-            warnings,
-        };
-        let Some(root) = version["schema"]["openAPIV3Schema"].as_object() else {
+    for version in &spec.versions {
+        let schema = json!(version.schema);
+        let Some(root) = schema["openAPIV3Schema"].as_object() else {
             continue;
         };
+        let mut checker = Checker::default();
         checker.check_root(root);
-        let columns = version["additionalPrinterColumns"].as_array();
-        for column in columns.into_iter().flatten() {
+        for column in version.additional_printer_columns.iter().flatten() {
             checker.check_column(column, root);
+        }
+        let subject = format!("{kind} {}", version.name);
+        // Made only if there is something to say.
+        let named_schema = LazyCell::new(|| crd.named_schema(&version.name));
+        let line = |place: &Fault| place.line(&subject, named_schema.as_ref());
+        faults.extend(checker.faults.iter().map(line));
+        warnings.extend(checker.warnings.iter().map(line));
+    }
+}
+
+/// What is wrong with a place of a schema.
+#[derive(PartialEq)]
+struct Fault {
+    /// As in YAML: `spec.steps[].from`.
+    path: String,
+    text: String,
+}
+
+impl Fault {
+    fn line(&self, subject: &str, named_schema: Option<&Value>) -> String {
+        let Self { path, text } = self;
+        let type_name = named_schema.and_then(|schema| types::describe(schema, path));
+        match type_name {
+            Some(name) => format!("{subject}: {path} ({name}): {text}"),
+            None if path.is_empty() => format!("{subject}: {text}"),
+            None => format!("{subject}: {path}: {text}"),
         }
     }
 }
@@ -214,7 +231,7 @@ impl Place {
             path,
             is_root: false,
             is_meta: self.is_meta || is_resource && OF_RESOURCES.contains(&name),
-            has_old: self.has_old && text(schema, "x-kubernetes-map-type") != "atomic",
+            has_old: self.has_old && text_of(schema, "x-kubernetes-map-type") != "atomic",
             ..*self
         }
     }
@@ -226,31 +243,35 @@ impl Place {
         Self {
             path: format!("{}{brackets}", self.path),
             is_root: false,
-            has_old: self.has_old && (!is_list || text(schema, "x-kubernetes-list-type") == "map"),
+            has_old: self.has_old
+                && (!is_list || text_of(schema, "x-kubernetes-list-type") == "map"),
             is_repeated: self.is_repeated || !schema.contains_key(most),
             ..*self
         }
     }
 }
 
-struct Checker<'a> {
-    /// Kind and version.
-    subject: String,
-    faults: &'a mut Vec<String>,
-    warnings: &'a mut Vec<String>,
+/// Checks the schema of a version.
+#[derive(Default)]
+struct Checker {
+    faults: Vec<Fault>,
+    warnings: Vec<Fault>,
 }
 
-impl Checker<'_> {
+/// Adds a fault. A KubeSchema type checks a field with a rule twice, with the same fault.
+fn add(faults: &mut Vec<Fault>, path: &str, text: &str) {
+    let fault = Fault {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    };
+    if !faults.contains(&fault) {
+        faults.push(fault);
+    }
+}
+
+impl Checker {
     fn says(&mut self, path: &str, text: &str) {
-        let line = if path.is_empty() {
-            format!("{}: {text}", self.subject)
-        } else {
-            format!("{}: {path}: {text}", self.subject)
-        };
-        // A KubeSchema type checks a field with a rule twice, with the same fault.
-        if !self.faults.contains(&line) {
-            self.faults.push(line);
-        }
+        add(&mut self.faults, path, text);
     }
 
     fn says_if(&mut self, is_wrong: bool, path: &str, text: &str) {
@@ -260,32 +281,23 @@ impl Checker<'_> {
     }
 
     fn warns(&mut self, path: &str, text: &str) {
-        let line = format!("{}: {path}: {text}", self.subject);
-        if !self.warnings.contains(&line) {
-            self.warnings.push(line);
-        }
+        add(&mut self.warnings, path, text);
     }
 
     /// Checks the schema of a kind.
     fn check_root(&mut self, root: &Object) {
-        let is_object = name_of_type(root) == "object";
         let text = "a kind is an object: derive `CustomResource` for a struct";
-        self.says_if(!is_object, "", text);
-        let metadata = fields(root).and_then(|fields| fields.get("metadata"));
-        for key in metadata
-            .and_then(Value::as_object)
-            .into_iter()
-            .flat_map(Map::keys)
-        {
-            let is_wrong = !matches!(key.as_str(), "type" | "properties");
-            let text = format!("the API server alone checks `metadata`: `{key}` cannot be set");
-            self.says_if(is_wrong, "metadata", &text);
-        }
-        let names = metadata.and_then(|metadata| metadata["properties"].as_object());
-        for name in names.into_iter().flat_map(Map::keys) {
-            let is_wrong = !matches!(name.as_str(), "name" | "generateName");
-            let text = format!("the API server alone checks `metadata`: `{name}` cannot be set");
-            self.says_if(is_wrong, "metadata", &text);
+        self.says_if(name_of_type(root) != "object", "", text);
+        if let Some(metadata) = fields(root).and_then(|fields| subschema(fields, "metadata")) {
+            let keys = metadata.keys();
+            let wrong_keys = keys.filter(|key| !matches!(key.as_str(), "properties" | "type"));
+            let names = fields(metadata).into_iter().flat_map(Map::keys);
+            let wrong_names =
+                names.filter(|name| !matches!(name.as_str(), "generateName" | "name"));
+            for key in wrong_keys.chain(wrong_names) {
+                let text = format!("the API server alone checks `metadata`: `{key}` cannot be set");
+                self.says("metadata", &text);
+            }
         }
         let place = Place {
             path: String::new(),
@@ -306,39 +318,27 @@ impl Checker<'_> {
         let type_name = name_of_type(schema);
         let is_open = is_true(schema, OPEN);
         let is_int_or_string = is_true(schema, INT_OR_STRING);
-        let has_no_type = type_name.is_empty() && !is_open && !is_int_or_string;
-        self.says_if(has_no_type, path, "the schema has no type");
-        self.says_if(
-            schema.get(OPEN) == Some(&json!(false)),
-            path,
-            &format!("`{OPEN}` is either true or left out"),
-        );
-        self.says_if(
-            is_open && is_int_or_string,
-            path,
-            "an integer or a text is not open for unknown fields",
-        );
+        let has_type = !type_name.is_empty() || is_open || is_int_or_string;
+        self.says_if(!has_type, path, "the schema has no type");
+        let text = format!("`{OPEN}` is either true or left out");
+        self.says_if(schema.get(OPEN) == Some(&json!(false)), path, &text);
+        let text = "an integer or a text is not open for unknown fields";
+        self.says_if(is_open && is_int_or_string, path, text);
         self.check_value(path, schema);
         if is_std_duration(schema) {
-            self.warns(
-                path,
-                "users write `std::time::Duration` as seconds and nanoseconds; `kube::core::Duration` is a text such as \
-                 `30s`",
-            );
+            let text = "users write `std::time::Duration` as seconds and nanoseconds; `kube::core::Duration` is a text \
+                        such as `30s`";
+            self.warns(path, text);
         }
         self.check_fields(place, schema);
         self.check_list(place, schema);
-        let map_type = text(schema, "x-kubernetes-map-type");
-        self.says_if(
-            !map_type.is_empty() && type_name != "object",
-            path,
-            "a merge strategy of objects is set for a value that is no object",
-        );
-        self.says_if(
-            !matches!(map_type, "" | "atomic" | "granular"),
-            path,
-            &format!("`{map_type}` is no merge strategy of an object"),
-        );
+        let map_type = text_of(schema, "x-kubernetes-map-type");
+        let is_wrong = !map_type.is_empty() && type_name != "object";
+        let text = "a merge strategy of objects is set for a value that is no object";
+        self.says_if(is_wrong, path, text);
+        let is_known = matches!(map_type, "" | "atomic" | "granular");
+        let text = format!("`{map_type}` is no merge strategy of an object");
+        self.says_if(!is_known, path, &text);
         self.check_parts(place, schema, 2);
         // A default that is null is none.
         if let Some(value) = schema.get("default").filter(|value| !value.is_null())
@@ -347,11 +347,8 @@ impl Checker<'_> {
             let text = format!("the default does not fit the schema: {reason}");
             self.says(path, &text);
         }
-        self.says_if(
-            schema.contains_key(RULES) && !rule::has_type(schema),
-            path,
-            "a place for any value has no CEL rules",
-        );
+        let is_wrong = schema.contains_key(RULES) && !rule::has_type(schema);
+        self.says_if(is_wrong, path, "a place for any value has no CEL rules");
         for rule in list(schema, RULES) {
             self.check_rule(place, rule, schema);
         }
@@ -360,25 +357,17 @@ impl Checker<'_> {
     /// Checks what the schema of a value, or a part of it, says about single values.
     fn check_value(&mut self, path: &str, schema: &Object) {
         let type_name = name_of_type(schema);
-        self.says_if(
-            !type_name.is_empty() && !TYPES.contains(&type_name),
-            path,
-            &format!("`{type_name}` is no type of a schema"),
-        );
+        let is_known = type_name.is_empty() || TYPES.contains(&type_name);
+        let text = format!("`{type_name}` is no type of a schema");
+        self.says_if(!is_known, path, &text);
         for key in UNKNOWN {
-            let is_wrong = schema.get(key).is_some_and(is_set);
-            self.says_if(
-                is_wrong,
-                path,
-                &format!("Kubernetes has no `{key}` in schemas"),
-            );
+            let text = format!("Kubernetes has no `{key}` in schemas");
+            self.says_if(schema.get(key).is_some_and(is_set), path, &text);
         }
-        if let Err(reason) = pattern::check(text(schema, "pattern")) {
-            let pattern = text(schema, "pattern");
-            self.says(
-                path,
-                &format!("the pattern `{pattern}` does not compile: {reason}"),
-            );
+        let pattern = text_of(schema, "pattern");
+        if let Err(reason) = pattern::check(pattern) {
+            let text = format!("the pattern `{pattern}` does not compile: {reason}");
+            self.says(path, &text);
         }
     }
 
@@ -388,16 +377,11 @@ impl Checker<'_> {
         let has_fields = known.is_some_and(|known| !known.is_empty());
         let is_embedded = is_true(schema, EMBEDDED);
         if is_embedded {
-            self.says_if(
-                name_of_type(schema) != "object" || schema.contains_key("additionalProperties"),
-                path,
-                "an embedded resource is an object that is no map",
-            );
-            self.says_if(
-                !has_fields && !is_true(schema, OPEN),
-                path,
-                "an embedded resource needs fields, or is open for unknown fields",
-            );
+            let is_map = schema.contains_key("additionalProperties");
+            let text = "an embedded resource is an object that is no map";
+            self.says_if(name_of_type(schema) != "object" || is_map, path, text);
+            let text = "an embedded resource needs fields, or is open for unknown fields";
+            self.says_if(!has_fields && !is_true(schema, OPEN), path, text);
             self.says_if(place.is_meta, path, "metadata has no embedded resource");
         }
         for (name, field) in known.into_iter().flatten() {
@@ -407,76 +391,55 @@ impl Checker<'_> {
                 continue;
             };
             if (place.is_root || is_embedded) && OF_RESOURCES.contains(&name.as_str()) {
-                let expected = if name == "metadata" {
-                    "object"
-                } else {
-                    "string"
-                };
-                let is_wrong = name_of_type(field) != expected;
-                self.says_if(
-                    is_wrong,
-                    &inner.path,
-                    &format!("the type must be {expected}"),
-                );
+                let is_metadata = name == "metadata";
+                let expected = if is_metadata { "object" } else { "string" };
+                let text = format!("the type must be {expected}");
+                self.says_if(name_of_type(field) != expected, &inner.path, &text);
             }
             self.check_type(&inner, field);
         }
         match schema.get("additionalProperties") {
             Some(Value::Object(values)) => {
-                self.says_if(
-                    has_fields,
-                    path,
-                    "an object has either fields or the keys of a map: make the map a field",
-                );
+                let text = "an object has either fields or the keys of a map: make the map a field";
+                self.says_if(has_fields, path, text);
                 self.check_type(&place.items("{}", schema), values);
             }
-            Some(Value::Bool(false)) => self.says_if(
-                has_fields,
-                path,
-                "the API server drops unknown fields: it has no `additionalProperties: false`",
-            ),
+            Some(Value::Bool(false)) => {
+                let text =
+                    "the API server drops unknown fields: it has no `additionalProperties: false`";
+                self.says_if(has_fields, path, text);
+            }
             _ => {}
         }
     }
 
     fn check_list(&mut self, place: &Place, schema: &Object) {
         let path = place.path.as_str();
-        let list_type = text(schema, "x-kubernetes-list-type");
+        let list_type = text_of(schema, "x-kubernetes-list-type");
         let is_list = name_of_type(schema) == "array";
-        self.says_if(
-            !is_list && !list_type.is_empty(),
-            path,
-            "a merge strategy of lists is set for a value that is no list",
-        );
+        let text = "a merge strategy of lists is set for a value that is no list";
+        self.says_if(!is_list && !list_type.is_empty(), path, text);
         let keys: Vec<&str> = texts(schema, "x-kubernetes-list-map-keys").collect();
-        self.says_if(
-            list_type != "map" && !keys.is_empty(),
-            path,
-            "only a list that is merged as a map has keys",
-        );
-        let Some(items) = schema.get("items").and_then(Value::as_object) else {
+        let text = "only a list that is merged as a map has keys";
+        self.says_if(list_type != "map" && !keys.is_empty(), path, text);
+        let Some(items) = subschema(schema, "items") else {
             let has_none = is_list || schema.contains_key("items");
             return self.says_if(has_none, path, "the items of the list have no schema");
         };
         self.check_type(&place.items("[]", schema), items);
-        self.says_if(
-            matches!(list_type, "set" | "map") && is_true(items, "nullable"),
-            path,
-            "an item of the list may be null: remove the `Option`",
-        );
+        let has_null = matches!(list_type, "set" | "map") && is_true(items, "nullable");
+        let text = "an item of the list may be null: remove the `Option`";
+        self.says_if(has_null, path, text);
         match list_type {
             "" | "atomic" => {}
             "set" => {
                 let is_wrong = match name_of_type(items) {
-                    "array" => !matches!(text(items, "x-kubernetes-list-type"), "" | "atomic"),
-                    "object" => text(items, "x-kubernetes-map-type") != "atomic",
+                    "array" => !matches!(text_of(items, "x-kubernetes-list-type"), "" | "atomic"),
+                    "object" => text_of(items, "x-kubernetes-map-type") != "atomic",
                     _ => false,
                 };
-                self.says_if(
-                    is_wrong,
-                    path,
-                    "the items of a set are texts, numbers or bools, not objects",
-                );
+                let text = "the items of a set are texts, numbers or bools, not objects";
+                self.says_if(is_wrong, path, text);
             }
             "map" => self.check_keys(path, items, &keys),
             _ => self.says(
@@ -488,47 +451,29 @@ impl Checker<'_> {
 
     /// Checks the keys of a list that is merged as a map.
     fn check_keys(&mut self, path: &str, items: &Object, keys: &[&str]) {
-        self.says_if(
-            keys.is_empty(),
-            path,
-            "a list that is merged as a map needs the names of its keys",
-        );
-        let is_wrong = name_of_type(items) != "object";
-        self.says_if(
-            is_wrong,
-            path,
-            "the items of a list that is merged as a map are objects",
-        );
+        let text = "a list that is merged as a map needs the names of its keys";
+        self.says_if(keys.is_empty(), path, text);
+        let text = "the items of a list that is merged as a map are objects";
+        self.says_if(name_of_type(items) != "object", path, text);
         let unique: BTreeSet<&&str> = keys.iter().collect();
-        self.says_if(
-            unique.len() < keys.len(),
-            path,
-            "a key of the list is named twice",
-        );
+        let text = "a key of the list is named twice";
+        self.says_if(unique.len() < keys.len(), path, text);
         for key in keys {
-            let field = fields(items).and_then(|fields| fields.get(*key));
-            let Some(field) = field.and_then(Value::as_object) else {
+            let Some(field) = fields(items).and_then(|fields| subschema(fields, key)) else {
                 let text = format!("the items have no field `{key}`, which is a key of the list");
                 self.says(path, &text);
                 continue;
             };
+            let subject = format!("the key `{key}` of the list");
             let is_value = !matches!(name_of_type(field), "array" | "object");
-            let is_present = texts(items, "required").any(|name| name == *key)
-                || field.get("default").is_some_and(|value| !value.is_null());
-            for (is_right, text) in [
-                (is_value, "is no text, number or bool"),
-                (is_present, "is neither required nor has a default"),
-                (
-                    !is_true(field, "nullable"),
-                    "may be null: remove the `Option`",
-                ),
-            ] {
-                self.says_if(
-                    !is_right,
-                    path,
-                    &format!("the key `{key}` of the list {text}"),
-                );
-            }
+            let text = format!("{subject} is no text, number or bool");
+            self.says_if(!is_value, path, &text);
+            let is_required = texts(items, "required").any(|name| name == *key);
+            let has_default = field.get("default").is_some_and(|value| !value.is_null());
+            let text = format!("{subject} is neither required nor has a default");
+            self.says_if(!is_required && !has_default, path, &text);
+            let text = format!("{subject} may be null: remove the `Option`");
+            self.says_if(is_true(field, "nullable"), path, &text);
         }
     }
 
@@ -542,7 +487,8 @@ impl Checker<'_> {
             }
         }
         for (index, part) in list(schema, "allOf").enumerate() {
-            let inner = if index == 0 {
+            let is_first = index == 0;
+            let inner = if is_first {
                 levels.saturating_sub(1)
             } else {
                 0
@@ -557,16 +503,12 @@ impl Checker<'_> {
     fn check_part(&mut self, place: &Place, part: &Value, levels: u8) {
         let Some(part) = part.as_object() else { return };
         for (key, value) in part {
-            let is_known =
-                !NOT_IN_UNIONS.contains(&key.as_str()) && !key.starts_with("x-kubernetes-");
-            self.says_if(
-                !is_known && is_set(value),
-                &place.path,
-                &format!(
-                    "a variant of the enum sets `{key}`, which Kubernetes takes only outside of variants: put \
-                     `#[schemars(transform = kube_manager::schema::structural)]` above the spec and the status"
-                ),
+            let is_wrong =
+                NOT_IN_UNIONS.contains(&key.as_str()) || key.starts_with("x-kubernetes-");
+            let text = format!(
+                "a variant of the enum sets `{key}`, which Kubernetes takes only outside of variants: {WITHOUT_TRANSFORM}"
             );
+            self.says_if(is_wrong && is_set(value), &place.path, &text);
         }
         self.check_value(&place.path, part);
         self.check_parts(place, part, levels);
@@ -608,49 +550,36 @@ impl Checker<'_> {
             format!("the reason must be one of {}", REASONS.join(", "))
         } else {
             if place.is_repeated && rule::has_loop(code) {
-                self.warns(
-                    path,
-                    "a CEL rule with a loop is inside of a list or map without `maxItems`: an API server may refuse its \
-                     cost",
-                );
+                let text = "a CEL rule with a loop is inside of a list or map without `maxItems`: an API server may \
+                            refuse its cost";
+                self.warns(path, text);
             }
             return;
         };
-        self.says(
-            path,
-            &format!("the CEL rule `{code}` does not compile: {wrong}"),
-        );
+        let text = format!("the CEL rule `{code}` does not compile: {wrong}");
+        self.says(path, &text);
     }
 
-    fn check_column(&mut self, column: &Value, root: &Object) {
-        let name = column["name"].as_str().unwrap_or_default();
-        let path = column["jsonPath"].as_str().unwrap_or_default();
-        self.says_if(
-            !path.starts_with('.'),
-            "",
-            &format!("the path `{path}` of the column {name} must begin with a dot"),
+    fn check_column(&mut self, column: &CustomResourceColumnDefinition, root: &Object) {
+        let (name, path, type_name) = (&column.name, &column.json_path, &column.type_);
+        let text = format!("the path `{path}` of the column {name} must begin with a dot");
+        self.says_if(!path.starts_with('.'), "", &text);
+        let types = ["boolean", "date", "integer", "number", "string"];
+        let text = format!(
+            "the column {name} has the type `{type_name}`: it must be boolean, date, integer, number or string"
         );
-        let type_name = column["type"].as_str().unwrap_or_default();
-        self.says_if(
-            !["boolean", "date", "integer", "number", "string"].contains(&type_name),
-            "",
-            &format!("the column {name} has the type `{type_name}`: it must be boolean, date, integer, number or string"),
-        );
+        self.says_if(!types.contains(&type_name.as_str()), "", &text);
         let mut known = root;
-        for part in path
-            .split('.')
-            .skip(1)
-            .take_while(|part| !part.contains(['[', '\\']))
-        {
-            let field = fields(known).and_then(|fields| fields.get(part));
-            match field.and_then(Value::as_object) {
-                Some(field) => known = field,
-                None if fields(known).is_none() || part == "metadata" => return,
-                None => {
-                    let text = format!("the path `{path}` leads to no field");
-                    return self.warns(&format!("column {name}"), &text);
-                }
-            }
+        let parts = path.split('.').skip(1);
+        for part in parts.take_while(|part| !part.contains(['[', '\\'])) {
+            let Some(known_fields) = fields(known).filter(|_| part != "metadata") else {
+                return;
+            };
+            let Some(field) = subschema(known_fields, part) else {
+                let text = format!("the path `{path}` leads to no field");
+                return self.warns(&format!("column {name}"), &text);
+            };
+            known = field;
         }
     }
 }
@@ -675,7 +604,7 @@ fn is_label(name: &str) -> bool {
 }
 
 /// The text `key`; empty if there is none.
-fn text<'a>(schema: &'a Object, key: &str) -> &'a str {
+fn text_of<'a>(schema: &'a Object, key: &str) -> &'a str {
     schema.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -726,9 +655,8 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     {
         return Err(format!("{value} is too short or too long"));
     }
-    let items = schema.get("items").and_then(Value::as_object);
-    for item in value.as_array().into_iter().flatten() {
-        items.map_or(Ok(()), |items| fits(item, items))?;
+    if let (Some(values), Some(items)) = (value.as_array(), subschema(schema, "items")) {
+        values.iter().try_for_each(|item| fits(item, items))?;
     }
     match value.as_object() {
         Some(object) => fits_fields(object, schema),
@@ -757,14 +685,10 @@ fn fits_fields(object: &Object, schema: &Object) -> Result<(), String> {
         return Err(format!("it lacks {name}"));
     }
     let known = fields(schema);
-    let others = schema
-        .get("additionalProperties")
-        .and_then(Value::as_object);
+    let others = subschema(schema, "additionalProperties");
     let is_open = is_true(schema, OPEN) || is_true(schema, "additionalProperties");
     for (name, field) in object {
-        let of_field = known
-            .and_then(|known| known.get(name))
-            .and_then(Value::as_object);
+        let of_field = known.and_then(|known| subschema(known, name));
         match of_field.or(others) {
             Some(of_field) => fits(field, of_field)?,
             None if is_open => {}

@@ -25,9 +25,14 @@ pub fn name_of_type(schema: &Object) -> &str {
         .unwrap_or_default()
 }
 
+/// The schema `key` in `schema`, or in its fields.
+pub fn subschema<'a>(schema: &'a Object, key: &str) -> Option<&'a Object> {
+    schema.get(key)?.as_object()
+}
+
 /// The schemas of the fields.
 pub fn fields(schema: &Object) -> Option<&Object> {
-    schema.get("properties")?.as_object()
+    subschema(schema, "properties")
 }
 
 /// The values of the list `key`; none if there is no list.
@@ -42,6 +47,20 @@ pub fn list<'a>(schema: &'a Object, key: &str) -> impl Iterator<Item = &'a Value
 /// The texts in the list `key`.
 pub fn texts<'a>(schema: &'a Object, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     list(schema, key).filter_map(Value::as_str)
+}
+
+/// Whether `is` holds for `schema`, or for an object in it.
+pub fn any(schema: &Object, is: fn(&Object) -> bool) -> bool {
+    is(schema) || schema.values().any(|value| any_in(value, is))
+}
+
+/// Whether `is` holds for an object in `value`.
+pub fn any_in(value: &Value, is: fn(&Object) -> bool) -> bool {
+    match value {
+        Value::Object(object) => any(object, is),
+        Value::Array(values) => values.iter().any(|value| any_in(value, is)),
+        _ => false,
+    }
 }
 
 /// Adds CEL rules behind those that the schema has.
@@ -63,32 +82,20 @@ pub const KEYS_MATCH: &str = "self.all(key, key.matches(";
 
 /// Whether `schema` has the fields of all variants of an enum.
 #[cfg(any(test, feature = "testing"))]
-pub fn is_union(schema: &Value) -> bool {
+pub fn is_union(schema: &Object) -> bool {
     texts_of_rules(schema, "message").any(|text| text.contains(ALLOWED))
 }
 
 /// The pattern of the keys of the map that `schema` describes, if a rule checks them.
 #[cfg(any(test, feature = "testing"))]
-pub fn pattern_of_keys(schema: &Value) -> Option<String> {
+pub fn pattern_of_keys(schema: &Object) -> Option<String> {
     let mut rules = texts_of_rules(schema, "rule");
     let pattern = rules.find_map(|rule| rule.strip_prefix(KEYS_MATCH)?.strip_suffix("))"))?;
     Some(cel::read_text(pattern))
 }
 
-/// Whether `schema`, or a schema in it, has the fields of all variants of an enum.
-#[cfg(all(feature = "testing", feature = "webhook"))]
-pub fn has_union(schema: &Value) -> bool {
-    let is_within = match schema {
-        Value::Object(fields) => fields.values().any(has_union),
-        Value::Array(values) => values.iter().any(has_union),
-        _ => false,
-    };
-    is_within || is_union(schema)
-}
-
 /// What `key` says in each rule.
 #[cfg(any(test, feature = "testing"))]
-fn texts_of_rules<'a>(schema: &'a Value, key: &'a str) -> impl Iterator<Item = &'a str> {
-    let rules = schema[RULES].as_array().into_iter().flatten();
-    rules.filter_map(move |rule| rule[key].as_str())
+fn texts_of_rules<'a>(schema: &'a Object, key: &'a str) -> impl Iterator<Item = &'a str> {
+    list(schema, RULES).filter_map(move |rule| rule[key].as_str())
 }

@@ -4,7 +4,7 @@
 //! CustomResourceDefinition has. So a mark is an external documentation, which nothing else uses, on a schema that takes
 //! any value.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::keys::{OPEN, Object};
 
@@ -73,17 +73,4 @@ pub fn reason(schema: &Object) -> Option<&str> {
         return None;
     }
     documentation["description"].as_str()
-}
-
-/// Whether a schema in `schema` has a mark.
-pub fn is_in(schema: &Object) -> bool {
-    schema.values().any(is_within)
-}
-
-fn is_within(value: &Value) -> bool {
-    match value {
-        Value::Object(object) => reason(object).is_some() || is_in(object),
-        Value::Array(values) => values.iter().any(is_within),
-        _ => false,
-    }
 }

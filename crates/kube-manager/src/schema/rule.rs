@@ -1,11 +1,9 @@
 //! Faults of CEL rules that need no types: the syntax, the names of variables, and fields that the schema lacks. A
 //! library for CEL would add 50 crates to each operator, and finds no more than the syntax.
 
-use serde_json::{Map, Value};
-
 use super::{
     cel,
-    keys::{INT_OR_STRING, Object, fields, name_of_type},
+    keys::{INT_OR_STRING, Object, fields, name_of_type, subschema},
 };
 
 /// Names that need no declaration: constants, types, and libraries of functions.
@@ -76,10 +74,10 @@ pub fn has_loop(rule: &str) -> bool {
 pub fn has_type(schema: &Object) -> bool {
     let inner = match name_of_type(schema) {
         "" => return schema.contains_key(INT_OR_STRING),
-        "array" => schema.get("items"),
-        _ => schema.get("additionalProperties"),
+        "array" => "items",
+        _ => "additionalProperties",
     };
-    inner.and_then(Value::as_object).is_none_or(has_type)
+    subschema(schema, inner).is_none_or(has_type)
 }
 
 /// What is wrong with a rule about the values of `schema`. A resource has the fields of all resources.
@@ -126,16 +124,10 @@ fn follow(name: &str, tokens: &[Token], schema: &Object, is_resource: bool) -> R
             return Ok(());
         }
         let is_open = name_of_type(schema).is_empty();
-        let all = fields(schema).into_iter().flat_map(Map::iter);
-        let mut field = None;
-        for (key, value) in all {
-            if cel::field(key).as_deref() == Some(*name) {
-                field = value.as_object();
-            }
-        }
-        let others = schema
-            .get("additionalProperties")
-            .and_then(Value::as_object);
+        let mut all = fields(schema).into_iter().flatten();
+        let field = all.find(|(key, _)| cel::field(key).as_deref() == Some(*name));
+        let field = field.and_then(|(_, value)| value.as_object());
+        let others = subschema(schema, "additionalProperties");
         known = field.or(others).filter(|field| has_type(field));
         if known.is_none() && !is_open {
             return Err(format!(

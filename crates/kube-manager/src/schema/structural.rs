@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     cel, integer,
-    keys::{INT_OR_STRING, KEYS_MATCH, OPEN, Object, add_rules},
-    mark, union,
+    keys::{INT_OR_STRING, KEYS_MATCH, OPEN, Object, add_rules, any},
+    mark, types, union,
 };
 
 /// A schema with none of these keys takes any value.
@@ -50,9 +50,12 @@ const FORMATS: [&str; 31] = [
 /// A transform of schemars that turns the schema of a Rust type into one that Kubernetes takes. It runs before the
 /// transforms of kube, which then find less to do.
 ///
-/// It does not fail: where no schema exists, it leaves a mark that [`check`](super::check()) reports.
+/// It does not fail: where no schema exists, it leaves a mark that [`check`](super::check()) reports. A schema with the
+/// names of types stays as it is.
 pub fn structural(schema: &mut Schema) {
-    if let Some(root) = schema.as_object_mut() {
+    if let Some(root) = schema.as_object_mut()
+        && !types::is_named(root)
+    {
         rewrite(root);
     }
 }
@@ -90,7 +93,7 @@ fn rewrite(schema: &mut Object) {
     }
     keys_to_rule(schema);
     union::rewrite(schema, rewrite);
-    if mark::is_open(schema) && mark::is_in(schema) {
+    if mark::is_open(schema) && any(schema, |part| mark::reason(part).is_some()) {
         mark::open(schema);
     }
 }

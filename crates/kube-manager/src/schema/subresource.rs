@@ -1,7 +1,7 @@
 //! The mark of a status that has no subresource in its CustomResourceDefinition.
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use schemars::Schema;
-use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 /// The key of the mark. An API server refuses a schema with this key, so no other schema has it.
@@ -14,33 +14,33 @@ const NULLABLE_MARK: &str = "kube-manager:nullable-without-subresource";
 /// always adds. So the API server takes the status from each write of the object. `nullable`, which kube also adds, stays
 /// only if the type has it.
 ///
-/// The line is for kinds whose objects other programs write in this way. [`collect`](super::collect()) removes the
-/// subresource.
+/// The line is for kinds whose objects other programs write in this way. [`Crd`](super::Crd) has no
+/// subresource then.
 pub fn without_subresource(schema: &mut Schema) {
     let is_nullable = schema.get("nullable").is_some_and(|value| *value == true);
     let mark = if is_nullable { NULLABLE_MARK } else { MARK };
     schema.insert(KEY.to_owned(), mark.into());
 }
 
-/// Removes the marks from a list of CustomResourceDefinitions, and the subresource `status` from each version with a mark.
-pub fn remove_marked<T: Serialize + DeserializeOwned>(crds: T) -> serde_json::Result<T> {
-    let mut list = serde_json::to_value(&crds)?;
+/// Removes the marks from a CustomResourceDefinition, and the subresource `status` from each version with a mark.
+pub fn without_marked(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let Ok(mut fields) = serde_json::to_value(&crd) else {
+        return crd;
+    };
     let mut has_marks = false;
-    for crd in list.as_array_mut().into_iter().flatten() {
-        let versions = crd.pointer_mut("/spec/versions");
-        for version in versions.and_then(Value::as_array_mut).into_iter().flatten() {
-            let status = version.pointer_mut("/schema/openAPIV3Schema/properties/status");
-            if status.is_some_and(remove_mark) {
-                has_marks = true;
-                remove_subresource(version);
-            }
+    let versions = fields.pointer_mut("/spec/versions");
+    for version in versions.and_then(Value::as_array_mut).into_iter().flatten() {
+        let status = version.pointer_mut("/schema/openAPIV3Schema/properties/status");
+        if status.is_some_and(remove_mark) {
+            has_marks = true;
+            remove_subresource(version);
         }
     }
-    if has_marks {
-        serde_json::from_value(list)
-    } else {
-        Ok(crds)
+    if !has_marks {
+        return crd;
     }
+    // A CustomResourceDefinition without an optional field is still one.
+    serde_json::from_value(fields).unwrap_or(crd)
 }
 
 /// Removes the mark of the schema of a status, and `nullable` if the mark says so. Returns whether there was a mark.

@@ -1,3 +1,4 @@
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     CustomResource, CustomResourceExt, KubeSchema,
     core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter},
@@ -44,13 +45,24 @@ fn field<T: JsonSchema>() -> Value {
 
 /// What the check says of a kind whose spec has `schema`.
 fn faults(schema: Value) -> String {
-    let crd = json!({"spec": {
+    faults_of(typed(json!({"spec": {
         "names": {"kind": "Site"},
         "versions": [{
             "name": "v1",
             "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
         }],
-    }});
+    }})))
+}
+
+fn typed(mut crd: Value) -> Crd {
+    for name in ["plural", "singular"] {
+        crd["spec"]["names"][name] = json!("sites");
+    }
+    let definition: CustomResourceDefinition = serde_json::from_value(crd).expect("a CRD");
+    definition.into()
+}
+
+fn faults_of(crd: Crd) -> String {
     let Err(faults) = check(&[crd]) else {
         return String::new();
     };
@@ -258,6 +270,117 @@ fn what_has_no_schema_is_told_with_the_way_out() {
         assert!(faults.contains(way_out), "{way_out}: {faults}");
         assert_eq!(faults.lines().count(), 1, "{faults}");
     }
+}
+
+mod named {
+    use std::{collections::BTreeMap, time::Duration};
+
+    use kube::CustomResource;
+
+    use super::*;
+
+    #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(
+        group = "example.com",
+        version = "v1",
+        kind = "Site",
+        status = "SiteStatus"
+    )]
+    #[schemars(transform = structural)]
+    pub struct SiteSpec {
+        steps: Vec<Step>,
+        source: Option<Mixed>,
+        by_name: BTreeMap<String, Option<Mixed>>,
+        by_number: BTreeMap<u8, Box<Node>>,
+        #[x_kube(validation = "self.missing")]
+        checked: Settings,
+        without_name: WithoutName,
+        pair: (u8, u8),
+    }
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    #[schemars(transform = structural)]
+    pub struct SiteStatus {
+        pair: (u8, u8),
+    }
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    struct Step {
+        range: Option<(u16, u16)>,
+        from: Origin,
+        timeout: Duration,
+    }
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    enum Origin {
+        Git { url: serde_json::Value },
+        Copy(Settings),
+    }
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    struct Settings {
+        #[schemars(regex(pattern = "("))]
+        name: String,
+    }
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    enum Mixed {
+        None,
+        Git { url: String },
+    }
+
+    #[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    struct Node {
+        children: Vec<Node>,
+    }
+
+    #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    struct WithoutName {
+        pair: (u8, u8),
+    }
+
+    #[derive(CustomResource, JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(group = "example.com", version = "v1", kind = "Plain")]
+    pub struct PlainSpec {
+        source: Source,
+    }
+}
+
+#[test]
+fn a_message_names_the_rust_type_if_schemars_keeps_its_name() {
+    let told = faults_of(named::Site::typed_crd());
+    let expected = [
+        "spec.by_name{} (Rust type `Mixed`): an enum whose variants",
+        "spec.by_number{}.children[] (Rust type `Node`): a type that contains itself",
+        "spec.checked.name (in the Rust type `Settings`): the pattern",
+        "spec.checked (Rust type `Settings`): the CEL rule `self.missing`",
+        "spec.pair: a tuple",
+        "spec.source (Rust type `Mixed`): an enum whose variants",
+        "spec.steps[].from.copy.name (in the Rust type `Settings`): the pattern",
+        "spec.steps[].from.git.url (in the Rust type `Origin`): a type that takes any value",
+        "spec.steps[].range (in the Rust type `Step`): a tuple",
+        "spec.without_name.pair: a tuple",
+        "status.pair (in the Rust type `SiteStatus`): a tuple",
+    ];
+    assert_eq!(told.lines().count(), expected.len(), "{told}");
+    for (line, expected) in told.lines().zip(expected) {
+        let line = line.trim_start();
+        assert!(line.starts_with(&format!("Site v1: {expected}")), "{line}");
+    }
+
+    let without_types = Crd::from(named::Site::typed_crd().definition);
+    let told = faults_of(without_types);
+    assert_eq!(told.lines().count(), expected.len(), "{told}");
+    assert!(!told.contains("Rust type"), "{told}");
+}
+
+#[test]
+fn a_kind_that_makes_kube_panic_is_named() {
+    let faults = collect(|| Ok::<_, String>(vec![named::Plain::typed_crd()])).err();
+    let told = faults.expect("a fault").to_string();
+    let expected = "kube cannot make a schema of `kube_manager::schema::tests::named::Plain`: put `#[schemars(transform";
+    assert!(told.starts_with(expected), "{told}");
 }
 
 #[test]
@@ -608,7 +731,7 @@ fn what_users_may_not_expect_is_a_warning() {
         ),
     ];
     for (crd, expected) in cases {
-        let warnings = check(&[crd]).expect("no fault");
+        let warnings = check(&[typed(crd)]).expect("no fault");
         assert_eq!(
             warnings.is_empty(),
             expected.is_empty(),

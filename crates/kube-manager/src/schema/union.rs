@@ -264,28 +264,20 @@ impl Union {
     /// Joins variants that are not objects.
     fn join_scalars(self, schema: &mut Object) -> Result<(), String> {
         let types: BTreeSet<&str> = self.variants.iter().map(type_of).collect();
-        let is_number = |name: &str| matches!(name, "integer" | "number");
-        if types.iter().all(|name| is_number(name)) {
+        let types: Vec<&str> = types.into_iter().collect();
+        let texts_or_integers = ["int-or-string", "integer", "string"];
+        match types.as_slice() {
             // Each integer is a number.
-            let name = if types.contains("number") {
-                "number"
-            } else {
-                "integer"
-            };
-            schema.insert("type".to_owned(), json!(name));
-        } else if types.len() == 1 && !types.contains("int-or-string") {
-            schema.extend(types.first().map(|name| ("type".to_owned(), json!(name))));
-        } else {
-            if types.contains("boolean") || types.contains("number") || types.contains("object") {
-                return Err(mark::MIXED_TYPES.to_owned());
+            ["integer", "number"] => schema.insert("type".to_owned(), json!("number")),
+            [name] if *name != "int-or-string" => schema.insert("type".to_owned(), json!(name)),
+            _ if types.iter().all(|name| texts_or_integers.contains(name)) => {
+                schema.insert(INT_OR_STRING.to_owned(), json!(true))
             }
-            schema.insert(INT_OR_STRING.to_owned(), json!(true));
-        }
-        let numbers: Vec<&Object> = self
-            .variants
-            .iter()
-            .filter(|variant| is_number(type_of(variant)))
-            .collect();
+            _ => return Err(mark::MIXED_TYPES.to_owned()),
+        };
+        let all = self.variants.iter();
+        let numbers = all.filter(|variant| matches!(type_of(variant), "integer" | "number"));
+        let numbers: Vec<&Object> = numbers.collect();
         // A bound of all numbers is a bound of the union.
         for (key, is_lower) in [("minimum", true), ("maximum", false)] {
             let bounds = numbers.iter().map(|number| number.get(key));
@@ -293,36 +285,26 @@ impl Union {
                 continue;
             };
             let outermost = bounds.into_iter().reduce(|one, other| {
-                if (one.as_f64() <= other.as_f64()) == is_lower {
-                    one
-                } else {
-                    other
-                }
+                let is_outer = (one.as_f64() <= other.as_f64()) == is_lower;
+                if is_outer { one } else { other }
             });
             schema.extend(outermost.map(|bound| (key.to_owned(), bound.clone())));
         }
-        let texts: Vec<&Object> = self
+        let of_text = self
             .variants
             .iter()
-            .filter(|variant| type_of(variant) == "string")
-            .collect();
+            .filter(|variant| type_of(variant) == "string");
         // The checks of a text do not affect numbers. Those of several kinds of texts would all have to hold.
-        if let [text] = texts.as_slice()
-            && !types.contains("int-or-string")
+        if let [text] = of_text.collect::<Vec<_>>().as_slice()
+            && !types.contains(&"int-or-string")
         {
             for key in ["pattern", "minLength", "maxLength", "format"] {
                 schema.extend(text.get(key).map(|value| (key.to_owned(), value.clone())));
             }
-            if let Some(Value::Array(values)) = text.get("enum") {
-                let values: Vec<String> = values
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .map(literal)
-                    .collect();
-                schema.insert(
-                    "pattern".to_owned(),
-                    json!(format!("^({})$", values.join("|"))),
-                );
+            let values: Vec<String> = texts(text, "enum").map(literal).collect();
+            if !values.is_empty() {
+                let pattern = format!("^({})$", values.join("|"));
+                schema.insert("pattern".to_owned(), json!(pattern));
             }
         }
         Ok(())
@@ -541,6 +523,11 @@ impl<'a> Merged<'a> {
         }
     }
 
+    /// Whether `values` are those of each object.
+    fn is_all(&self, values: &[String]) -> bool {
+        !self.optional && values.len() == self.values.len()
+    }
+
     /// The rules for the presence of `field`.
     fn rules_of(&self, field: &Field) -> Result<Vec<Value>, String> {
         let mut reached = "self".to_owned();
@@ -551,16 +538,15 @@ impl<'a> Merged<'a> {
             present.push(format!("has({reached})"));
         }
         let name = field.path.join(".");
-        let is_for_all = |values: &[String]| !self.optional && values.len() == self.values.len();
         let mut rules = Vec::new();
-        if !field.required.is_empty() && !is_for_all(&field.required) {
+        if !field.required.is_empty() && !self.is_all(&field.required) {
             let required: Vec<&str> = field.required.iter().map(String::as_str).collect();
             rules.push(json!({
                 "rule": format!("{} || {}", self.is_other("self", &required), present.join(" && ")),
                 "message": format!("{name} is required when {} is {}", self.tag, or(&required)),
             }));
         }
-        if !is_for_all(&field.allowed) {
+        if !self.is_all(&field.allowed) {
             let allowed: Vec<&str> = field.allowed.iter().map(String::as_str).collect();
             let absent: Vec<String> = present.iter().map(|has| format!("!{has}")).collect();
             rules.push(json!({
@@ -574,10 +560,6 @@ impl<'a> Merged<'a> {
     /// Adds the object to `schema`, which may have fields already.
     fn join(mut self, schema: &mut Object, content: Option<&str>) -> Result<(), String> {
         let mut rules = Vec::new();
-        let mut required = Vec::new();
-        if !self.optional {
-            required.push(json!(self.tag));
-        }
         for field in &self.fields {
             if fields(schema).is_some_and(|known| known.contains_key(&field.path[0])) {
                 // serde gives the value to the object that the enum is flattened into.
@@ -590,17 +572,6 @@ impl<'a> Merged<'a> {
         if fields(schema).is_some_and(|known| known.contains_key(self.tag)) {
             return Err(differs(self.tag, [BESIDE, "the tag of the enum"]));
         }
-        let is_for_all =
-            |field: &Field| !self.optional && field.required.len() == self.values.len();
-        let mut content_required = Vec::new();
-        for field in self.fields.iter().filter(|field| is_for_all(field)) {
-            match field.path.as_slice() {
-                [name] => required.push(json!(name)),
-                [_, inner] => content_required.push(json!(inner)),
-                _ => {}
-            }
-        }
-
         schema.insert("type".to_owned(), json!("object"));
         let mut tag = json!({"type": "string"});
         tag["enum"] = self.values.iter().map(|(value, _)| json!(value)).collect();
@@ -614,12 +585,23 @@ impl<'a> Merged<'a> {
         }
         let mut all = object(schema.remove("properties"));
         all.insert(self.tag.to_owned(), tag);
-        for field in self.fields {
-            match field.path.as_slice() {
-                [content, name] => all[content]["properties"][name] = field.schema,
-                _ => {
-                    all.insert(field.path.concat(), field.schema);
+        let (mut required, mut content_required) = (Vec::new(), Vec::new());
+        if !self.optional {
+            required.push(json!(self.tag));
+        }
+        for field in &self.fields {
+            let (name, needed) = match field.path.as_slice() {
+                [content, name] => {
+                    all[content]["properties"][name] = field.schema.clone();
+                    (name, &mut content_required)
                 }
+                path => {
+                    all.insert(path[0].clone(), field.schema.clone());
+                    (&path[0], &mut required)
+                }
+            };
+            if self.is_all(&field.required) {
+                needed.push(json!(name));
             }
         }
         if let Some(content) = content

@@ -15,7 +15,7 @@ impl Manager {
     ///
     /// When the file cannot be written.
     pub fn write_api_docs(&self, out: &Path) -> Result<()> {
-        let crds = self.crds.iter().map(|crd| json!(crd));
+        let crds = self.crds.iter().map(|crd| json!(crd.definition));
         if let Some(folder) = out.parent() {
             fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         }

@@ -3,11 +3,8 @@
 
 //! The types of the API: a module for each group, with a module for each version.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    CustomResourceExt,
-    core::crd::{MergeError, merge_crds},
-};
+use kube::core::crd::MergeError;
+use kube_manager::schema::{Crd, TypedCrd};
 
 // One module for each group.
 pub mod air_traffic_control;
@@ -20,60 +17,60 @@ pub mod sea;
 /// # Errors
 ///
 /// When the versions of a kind disagree on its scope or on its names.
-pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
+pub fn crds() -> Result<Vec<Crd>, MergeError> {
     Ok(vec![
         // One entry for each kind.
-        merge_crds(
+        Crd::merge(
             vec![
                 // Its versions, oldest first.
-                air_traffic_control::v9::HTTPRoute::crd(),
+                air_traffic_control::v9::HTTPRoute::typed_crd(),
             ],
             "v9", // the version to store
         )?,
-        merge_crds(
+        Crd::merge(
             vec![
                 // Its versions, oldest first.
-                air_traffic_control::v10::Policy::crd(),
+                air_traffic_control::v10::Policy::typed_crd(),
             ],
             "v10", // the version to store
         )?,
-        merge_crds(
+        Crd::merge(
             vec![
                 // Its versions, oldest first.
-                air_traffic_control::v1alpha1::Ship::crd(),
+                air_traffic_control::v1alpha1::Ship::typed_crd(),
             ],
             "v1alpha1", // the version to store
         )?,
-        merge_crds(
+        Crd::merge(
             vec![
                 // Its versions, oldest first.
-                on::v1::Yes::crd(),
+                on::v1::Yes::typed_crd(),
             ],
             "v1", // the version to store
         )?,
-        merge_crds(
+        Crd::merge(
             vec![
                 // Its versions, oldest first.
-                sea::v1alpha1::Person::crd(),
-                sea::v1::Person::crd(),
+                sea::v1alpha1::Person::typed_crd(),
+                sea::v1::Person::typed_crd(),
             ],
             "v1", // the version to store
         )?,
-        merge_crds(
+        Crd::merge(
             vec![
                 // Its versions, oldest first.
-                sea::v1beta1::Ship::crd(),
-                sea::v1::Ship::crd(),
-                sea::v2::Ship::crd(),
+                sea::v1beta1::Ship::typed_crd(),
+                sea::v1::Ship::typed_crd(),
+                sea::v2::Ship::typed_crd(),
             ],
             "v1beta1", // the version to store
         )?,
-        merge_crds(
+        Crd::merge(
             vec![
                 // Its versions, oldest first.
-                sea::v1alpha1::Type::crd(),
-                sea::v1beta1::Type::crd(),
-                sea::v1::Type::crd(),
+                sea::v1alpha1::Type::typed_crd(),
+                sea::v1beta1::Type::typed_crd(),
+                sea::v1::Type::typed_crd(),
             ],
             "v1", // the version to store
         )?,
@@ -93,7 +90,7 @@ fn an_api_server_takes_the_crds() -> Result<(), kube_manager::schema::Faults> {
 #[cfg(test)]
 pub fn sample<K>(text: &str) -> K
 where
-    K: CustomResourceExt + kube::Resource<DynamicType = ()> + serde::de::DeserializeOwned,
+    K: kube::CustomResourceExt + kube::Resource<DynamicType = ()> + serde::de::DeserializeOwned,
 {
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(text).expect("YAML");
     let mut own = documents.into_iter();
@@ -106,7 +103,7 @@ where
 #[cfg(test)]
 pub fn broken_rules<K>(old: Option<&K>, new: &K) -> Vec<String>
 where
-    K: CustomResourceExt + serde::Serialize,
+    K: kube::CustomResourceExt + serde::Serialize,
 {
     let crd = serde_json::to_value(K::crd()).expect("a CRD is JSON");
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];

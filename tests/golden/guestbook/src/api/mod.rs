@@ -3,11 +3,8 @@
 
 //! The types of the API: a module for each group, with a module for each version.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    CustomResourceExt,
-    core::crd::{MergeError, merge_crds},
-};
+use kube::core::crd::MergeError;
+use kube_manager::schema::{Crd, TypedCrd};
 
 // One module for each group.
 pub mod webapp;
@@ -18,13 +15,13 @@ pub mod webapp;
 /// # Errors
 ///
 /// When the versions of a kind disagree on its scope or on its names.
-pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
+pub fn crds() -> Result<Vec<Crd>, MergeError> {
     Ok(vec![
         // One entry for each kind.
-        merge_crds(
+        Crd::merge(
             vec![
                 // Its versions, oldest first.
-                webapp::v1::Guestbook::crd(),
+                webapp::v1::Guestbook::typed_crd(),
             ],
             "v1", // the version to store
         )?,
@@ -44,7 +41,7 @@ fn an_api_server_takes_the_crds() -> Result<(), kube_manager::schema::Faults> {
 #[cfg(test)]
 pub fn sample<K>(text: &str) -> K
 where
-    K: CustomResourceExt + kube::Resource<DynamicType = ()> + serde::de::DeserializeOwned,
+    K: kube::CustomResourceExt + kube::Resource<DynamicType = ()> + serde::de::DeserializeOwned,
 {
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(text).expect("YAML");
     let mut own = documents.into_iter();
@@ -57,7 +54,7 @@ where
 #[cfg(test)]
 pub fn broken_rules<K>(old: Option<&K>, new: &K) -> Vec<String>
 where
-    K: CustomResourceExt + serde::Serialize,
+    K: kube::CustomResourceExt + serde::Serialize,
 {
     let crd = serde_json::to_value(K::crd()).expect("a CRD is JSON");
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];

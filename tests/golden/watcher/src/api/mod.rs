@@ -3,8 +3,8 @@
 
 //! The types of the API: a module for each group, with a module for each version.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::crd::MergeError;
+use kube_manager::schema::Crd;
 
 // One module for each group.
 // End of the groups.
@@ -14,7 +14,7 @@ use kube::core::crd::MergeError;
 /// # Errors
 ///
 /// When the versions of a kind disagree on its scope or on its names.
-pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
+pub fn crds() -> Result<Vec<Crd>, MergeError> {
     Ok(vec![
         // One entry for each kind.
         // End of the kinds.

@@ -8,7 +8,10 @@ use proptest::{
 };
 use serde_json::Value;
 
-use crate::{runtime::arbitrary::objects, schema::has_union};
+use crate::{
+    runtime::arbitrary::objects,
+    schema::{any_in, is_union},
+};
 
 use super::{
     hub::{Hub, Versioned},
@@ -71,7 +74,7 @@ impl Conversion {
         for version in self.versions() {
             let api_version = format!("{}/{}", self.group, version.name);
             let objects = objects(&api_version, &self.kind, &version.schema);
-            let objects = match has_union(&version.schema) {
+            let objects = match any_in(&version.schema, is_union) {
                 true => written_again(objects, version.rewrite_spec),
                 false => objects,
             };
