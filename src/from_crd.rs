@@ -348,9 +348,8 @@ impl FilesFromCrd {
         path: String,
         from_crd: &impl Serialize,
     ) -> Result<()> {
-        if let Some(text) = rendered.file_with(templates, &path, "from_crd", from_crd)? {
-            self.texts.insert(path, text);
-        }
+        let file = rendered.file_with(templates, path, "from_crd", from_crd)?;
+        self.texts.extend(file);
         Ok(())
     }
 }

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, ops::Range};
 
 use super::{
-    config::Deployed,
+    deployed::Deployed,
+    deployment::Deployment,
     go::{Go, Value},
     go_file::{File, Place, Token},
     lost::Lost,
@@ -36,30 +37,27 @@ impl Election {
     /// Reads the arguments of the Deployment first, which count more than configuration files and the code.
     pub fn new(source: &Source, deployed: &Deployed, lost: &mut Lost) -> Self {
         let go = &source.go;
-        let is_deployed = deployed.arguments.is_some();
-        let arguments = deployed.arguments.as_deref().unwrap_or(&[]);
+        let deployment = deployed.deployment.as_ref();
+        let arguments = deployment.map(Deployment::arguments).unwrap_or_default();
         let settings = settings(source);
-        let lease = lease(go, arguments, &settings, lost);
-        let is_on = switched(arguments)
+        let lease = lease(go, &arguments, &settings, lost);
+        let is_on = switched(&arguments)
             .or_else(|| settings.switches.last().copied())
-            .or_else(|| in_code(go, is_deployed, lost));
+            .or_else(|| in_code(go, deployment, lost));
         let mut lines = BTreeSet::new();
         for file in go.code() {
             rest(go, file, deployed, &mut lines);
         }
         for argument in arguments {
             let (name, _value) = flag(argument);
-            if !is_left(name) {
-                continue;
+            if is_left(name) {
+                lines.insert(format!(
+                    "the argument `{argument}` of the Deployment, about leader election: add it to \
+                     `config/manager/manager.yaml`"
+                ));
             }
-            lines.insert(format!(
-                "the argument `{argument}` of the Deployment, about leader election: add it to \
-                 `config/manager/manager.yaml`"
-            ));
         }
-        for line in lines.into_iter().take(MAX_LINES) {
-            lost.add(line);
-        }
+        lost.add_all(lines.into_iter().take(MAX_LINES));
         Self { is_on, lease }
     }
 }
@@ -115,7 +113,7 @@ fn is_left(flag: &str) -> bool {
 }
 
 /// Whether the arguments turn leader election on or off.
-fn switched(arguments: &[String]) -> Option<bool> {
+fn switched(arguments: &[&str]) -> Option<bool> {
     let mut is_on = None;
     for argument in arguments.iter().filter(|text| text.starts_with('-')) {
         let (name, value) = flag(argument);
@@ -165,13 +163,12 @@ impl Settings {
 }
 
 /// The name of the Lease that the replicas of the Go operator share.
-fn lease(go: &Go, arguments: &[String], settings: &Settings, lost: &mut Lost) -> Option<LeaseName> {
+fn lease(go: &Go, arguments: &[&str], settings: &Settings, lost: &mut Lost) -> Option<LeaseName> {
     let mut found: BTreeSet<(Value, Option<Place>)> = BTreeSet::new();
     for (at, argument) in arguments.iter().enumerate() {
         let (flag, value) = flag(argument);
         if flag.starts_with('-') && is_lease_name(flag) {
-            let next = arguments.get(at + 1).map(String::as_str);
-            let name = value.or(next);
+            let name = value.or(arguments.get(at + 1).copied());
             found.extend(name.map(|name| (Value::Known(name.to_owned()), None)));
         }
     }
@@ -267,9 +264,9 @@ fn of_lock(go: &Go) -> Vec<(Value, Option<Place>)> {
     names
 }
 
-/// Whether the code turns leader election on. `is_deployed` tells whether the arguments of the operator are known:
-/// otherwise, the default of a flag says nothing.
-fn in_code(go: &Go, is_deployed: bool, lost: &mut Lost) -> Option<bool> {
+/// Whether the code turns leader election on. Without a Deployment, the arguments of the operator are unknown, so the
+/// default of a flag says nothing.
+fn in_code(go: &Go, deployment: Option<&Deployment>, lost: &mut Lost) -> Option<bool> {
     let (mut is_off, mut computed, mut is_literal) = (false, Vec::new(), true);
     for (file, place, value) in set_to(go, "LeaderElection") {
         match go.value(file, &value) {
@@ -291,7 +288,7 @@ fn in_code(go: &Go, is_deployed: bool, lost: &mut Lost) -> Option<bool> {
         return Some(true);
     }
     // Without a word, controller-runtime does not elect a leader.
-    (computed.is_empty() && (is_deployed || is_off && is_literal)).then_some(false)
+    (computed.is_empty() && (deployment.is_some() || is_off && is_literal)).then_some(false)
 }
 
 /// Whether one of the words of a name, such as `LeaseDuration` or `lease-name`, is `word`. `Release` has another word.
@@ -406,9 +403,9 @@ mod tests {
             ("--metrics-bind-address=:8080", None),
             ("leader-elect", None),
         ] {
-            assert_eq!(switched(&[argument.to_owned()]), expected, "{argument}");
+            assert_eq!(switched(&[argument]), expected, "{argument}");
         }
-        let both = ["--leader-elect", "--leader-elect=false"].map(str::to_owned);
+        let both = ["--leader-elect", "--leader-elect=false"];
         assert_eq!(switched(&both), Some(false));
     }
 

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::source::list;
+use super::source::{list, remove_nulls};
 use crate::yaml::documents;
 
 /// The contents of the file.
@@ -28,16 +28,15 @@ pub(super) struct GoProject {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct GoResource {
     api: Option<GoApi>,
-    controller: Option<bool>,
+    controller: bool,
     pub controllers: Vec<GoController>,
     pub core: bool,
     pub external: bool,
     pub domain: Option<String>,
-    pub group: Option<String>,
+    pub group: String,
     pub version: String,
     pub kind: String,
     pub plural: Option<String>,
-    pub path: Option<String>,
     pub webhooks: Option<GoWebhooks>,
     /// Whether the file has version 2, which has only group, version and kind: an API and a
     /// controller are implied.
@@ -68,13 +67,19 @@ pub(super) struct GoWebhooks {
     validation_path: Option<String>,
 }
 
+/// What an admission webhook does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    Defaulting,
+    Validating,
+}
+
 impl GoWebhooks {
-    /// If there is a webhook that sets defaults, or else one that validates: its path, empty for the usual one.
-    pub fn path(&self, is_defaulting: bool) -> Option<&str> {
-        let (is_there, path) = if is_defaulting {
-            (self.defaulting, &self.defaulting_path)
-        } else {
-            (self.validation, &self.validation_path)
+    /// If there is such a webhook: its path, empty for the usual one.
+    pub fn path(&self, admission: Admission) -> Option<&str> {
+        let (is_there, path) = match admission {
+            Admission::Defaulting => (self.defaulting, &self.defaulting_path),
+            Admission::Validating => (self.validation, &self.validation_path),
         };
         is_there.then_some(path.as_deref().unwrap_or(""))
     }
@@ -89,12 +94,9 @@ impl GoResource {
     /// Whether the entry is about a kind that the project defines, with this group and kind. Some tools leave out the
     /// domain, or what the entry says about the API.
     pub fn is_of(&self, group: &str, kind: &str) -> bool {
-        let own = self.group.as_deref().unwrap_or("");
-        let is_in_group = own.is_empty()
-            || group == own
-            || group
-                .strip_prefix(own)
-                .is_some_and(|rest| rest.starts_with('.'));
+        let rest = group.strip_prefix(&self.group);
+        let is_in_group = self.group.is_empty()
+            || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         self.kind == kind && !self.external && !self.core && (self.has_api() || is_in_group)
     }
 
@@ -104,7 +106,7 @@ impl GoResource {
 
     /// The full group of a kind that another project defines.
     pub fn group_of_others(&self) -> String {
-        let group = self.group.as_deref().unwrap_or("");
+        let group = self.group.as_str();
         // The domain is often the full group already.
         match self.domain.as_deref() {
             Some(domain) if group.is_empty() || domain.split('.').next() == Some(group) => {
@@ -115,12 +117,9 @@ impl GoResource {
         }
     }
 
-    /// Whether there is a controller; `None` if the file does not say.
-    pub fn has_controller(&self) -> Option<bool> {
-        match self.controller {
-            None if self.is_implied => None,
-            controller => Some(controller == Some(true) || !self.controllers.is_empty()),
-        }
+    /// Whether the file says that there is a controller.
+    pub fn has_controller(&self) -> bool {
+        self.controller || !self.controllers.is_empty()
     }
 }
 
@@ -155,7 +154,8 @@ impl GoProject {
     /// # Errors
     /// When the text is not YAML, or not the file of a project in Go.
     pub fn parse(text: &str) -> Result<Self> {
-        let document = documents(text)?.pop().context("it is empty")?;
+        let mut document = documents(text)?.pop().context("it is empty")?;
+        remove_nulls(&mut document);
         let mut project: Self = serde_json::from_value(document)?;
         project.check()?;
         let is_implied = project.version() == "2";
@@ -215,7 +215,7 @@ impl GoProject {
             match name {
                 "autoupdate" | "grafana" | "helm" => {}
                 "deploy-image" => {
-                    for resource in list(settings.get("resources")) {
+                    for resource in list(&settings["resources"]) {
                         lines.push(deployed_image(resource));
                     }
                 }
@@ -245,7 +245,7 @@ mod tests {
         let project = GoProject::parse(text).unwrap();
         let book = &project.resources[0];
         assert!(book.has_api() && book.is_namespaced());
-        assert_eq!(book.has_controller(), None);
+        assert!(book.is_implied && !book.has_controller());
         assert!(GoProject::parse(&text.replace("\"2\"", "2")).is_ok());
     }
 
@@ -278,9 +278,9 @@ version: '3'
         assert_eq!(
             has,
             [
-                (true, true, Some(true)),
-                (true, false, Some(false)),
-                (false, false, Some(true))
+                (true, true, true),
+                (true, false, false),
+                (false, false, true)
             ]
         );
         let plugins = ["helm", "grafana", "autoupdate"].map(|name| project.has_plugin(name));

@@ -57,6 +57,13 @@ pub(super) struct Setting {
     pub action: Action,
 }
 
+impl Setting {
+    /// Whether the finalizer is known.
+    pub fn is_known(&self) -> bool {
+        matches!(self.value, Value::Known(_))
+    }
+}
+
 /// What was found in all files.
 #[derive(Debug, Default)]
 pub(super) struct Finalizers {

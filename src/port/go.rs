@@ -52,6 +52,13 @@ fn flag_function(file: &File, at: usize) -> Option<(&str, usize)> {
     Some((function, open))
 }
 
+/// The path of the module in a go.mod file.
+fn module(go_mod: &str) -> Option<&str> {
+    let mut lines = go_mod.lines();
+    let path = lines.find_map(|line| line.trim().strip_prefix("module "))?;
+    Some(path.trim().trim_matches('"'))
+}
+
 /// What the code sets the name at this index to.
 fn value_of(file: &File, at: usize) -> Option<Range<usize>> {
     match file.tokens.get(at + 1..)? {
@@ -83,8 +90,10 @@ pub(super) struct Definition {
 }
 
 /// The Go files of a project.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Go {
+    /// The path of the module.
+    pub module: Option<String>,
     files: BTreeMap<String, File>,
     /// The values of each name.
     values: BTreeMap<String, Vec<Definition>>,
@@ -113,14 +122,21 @@ impl Value {
 }
 
 impl Go {
-    /// `module` is the name of the Go module; `builds` are the files that build the operator, such as its Dockerfile.
-    pub(super) fn new(texts: &BTreeMap<String, String>, module: &str, builds: &[&str]) -> Self {
-        let sources = texts.iter().filter(|(path, _)| is_file_of("go", path));
-        let files: Vec<_> = sources.map(|(path, text)| File::new(path, text)).collect();
+    /// `texts` has the text of each file of the project.
+    pub(super) fn new(texts: &BTreeMap<String, String>) -> Self {
+        let mut files = Vec::new();
+        for (path, text) in texts {
+            if is_file_of("go", path) {
+                files.push(File::new(path, text));
+            }
+        }
+        let module = texts.get("go.mod").and_then(|text| module(text));
         let mut go = Self {
-            others: OtherPrograms::new(texts, &files, module, builds),
+            others: OtherPrograms::new(texts, &files, module.unwrap_or("")),
+            module: module.map(str::to_owned),
+            files: BTreeMap::new(),
+            values: BTreeMap::new(),
             left: Cell::new(MAX_EXPRESSIONS),
-            ..Self::default()
         };
         for file in files {
             if go.others.have(&file.path) {
@@ -308,9 +324,9 @@ impl Go {
         for Definition { place, value } in near {
             let file = self.file(&place.path)?;
             texts.extend(self.text(file, value.clone(), steps));
-        }
-        if texts.len() > 1 {
-            return None;
+            if texts.len() > 1 {
+                return None;
+            }
         }
         texts.pop_first()
     }
@@ -342,7 +358,7 @@ mod tests {
         let texts = files
             .iter()
             .map(|(path, text)| (path.to_string(), text.to_string()));
-        Go::new(&texts.collect(), "", &[])
+        Go::new(&texts.collect())
     }
 
     fn known(text: &str) -> BTreeSet<Value> {

@@ -181,6 +181,11 @@ impl File {
         self.tokens.iter().any(|token| token.is_name(name))
     }
 
+    /// Returns whether the file is a part of a program: `package main`.
+    pub fn is_program(&self) -> bool {
+        self.name(0) == Some("package") && self.name(1) == Some("main")
+    }
+
     /// What the file imports as `package`, such as `k8s.io/api/core/v1`.
     pub fn import(&self, package: &str) -> Option<&str> {
         for pair in self.tokens.windows(2) {

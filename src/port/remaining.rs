@@ -1,0 +1,233 @@
+//! The Go files that are left to port, each with the place here for its code.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{
+    operator::Operator,
+    path::{file_name, folder, is_file_of},
+};
+use crate::project::Project;
+
+/// A Go file with code that has a place here.
+#[derive(Debug, Serialize)]
+pub(super) struct File {
+    path: String,
+    #[serde(flatten)]
+    content: Content,
+}
+
+/// A folder, and how many Go files it has that have no place here.
+#[derive(Debug, Serialize)]
+pub(super) struct Folder {
+    path: String,
+    files: usize,
+}
+
+/// The content of a Go file.
+#[derive(Debug, Serialize)]
+#[serde(tag = "content", rename_all = "kebab-case")]
+enum Content {
+    Reconcilers {
+        reconcilers: Vec<Reconciler>,
+    },
+    Webhooks {
+        targets: Vec<String>,
+    },
+    Conversions {
+        targets: Vec<String>,
+    },
+    /// The code that says that a kind has a conversion, or which version is its hub.
+    Hubs {
+        targets: Vec<String>,
+    },
+    Types {
+        targets: Vec<String>,
+    },
+    /// The code that starts the operator.
+    Main,
+    /// The code that starts an API server for tests.
+    TestSetup,
+    TestsOnCluster,
+}
+
+#[derive(Debug, Serialize)]
+struct Reconciler {
+    kind: String,
+    group: String,
+    version: String,
+    target: String,
+    has_finalizer: bool,
+    /// Whether the kind exists without the project.
+    foreign: bool,
+    /// The name of the controller, if it is not the default.
+    controller_name: Option<String>,
+    /// The owned kinds in Go, and by their names in the project, if these are known.
+    owns: Vec<String>,
+    owned: Vec<String>,
+    /// The watched kinds in Go that the controller here does not watch.
+    watches: Vec<String>,
+}
+
+/// The Go files whose content has a place here, and the folders with other files.
+pub(super) fn files(operator: &Operator, project: &Project) -> (Vec<File>, Vec<Folder>) {
+    Subject { operator, project }.files()
+}
+
+/// Looks for the places.
+struct Subject<'a> {
+    operator: &'a Operator,
+    project: &'a Project,
+}
+
+impl Subject<'_> {
+    /// The files with a place here, and the folders with others.
+    fn files(&self) -> (Vec<File>, Vec<Folder>) {
+        let mut files = Vec::new();
+        let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+        for (path, text) in &self.operator.source.files.texts {
+            if !is_file_of("go", path) || self.operator.source.go.others.have(path) {
+                continue;
+            }
+            let is_generated = text.contains("// Code generated") || path.contains("zz_generated");
+            if let Some(content) = self.content(path, text) {
+                files.push(File {
+                    path: path.clone(),
+                    content,
+                });
+            } else if !path.ends_with("_test.go") && !is_generated {
+                *others.entry(folder(path)).or_default() += 1;
+            }
+        }
+        let mut folders = Vec::new();
+        for (folder, files) in others {
+            folders.push(Folder {
+                path: if folder.is_empty() { "." } else { folder }.to_owned(),
+                files,
+            });
+        }
+        (files, folders)
+    }
+
+    /// What a Go file contains, if the project has a place for it.
+    fn content(&self, path: &str, text: &str) -> Option<Content> {
+        if path.ends_with("_test.go") {
+            return match file_name(path) {
+                "suite_test.go" | "e2e_suite_test.go" => Some(Content::TestSetup),
+                _ if path.starts_with("test/e2e") => Some(Content::TestsOnCluster),
+                _ => None,
+            };
+        }
+        if self
+            .operator
+            .kinds
+            .iter()
+            .any(|kind| kind.code.files.contains(path))
+        {
+            let reconcilers = self.reconcilers(path);
+            return (!reconcilers.is_empty()).then_some(Content::Reconcilers { reconcilers });
+        }
+        let file = self.operator.source.go.file(path)?;
+        if file.mentions("NewWebhookManagedBy") {
+            let mut targets = Vec::new();
+            for resource in self.project.webhooks() {
+                if file.mentions(resource.kind.as_str()) {
+                    targets.push(self.project.webhook_file(resource));
+                }
+            }
+            let hubs = self.hubs(|kind| file.mentions(kind));
+            let is_conversion_alone = targets.is_empty() && !hubs.is_empty();
+            return Some(if is_conversion_alone {
+                Content::Hubs { targets: hubs }
+            } else {
+                Content::Webhooks { targets }
+            });
+        }
+        let targets = self.conversions(path, text);
+        if !targets.is_empty() {
+            return Some(Content::Conversions { targets });
+        }
+        if text.contains("+kubebuilder:object:root=true") {
+            let mut targets = Vec::new();
+            for resource in self.project.resources.iter() {
+                let is_here = text.contains(&format!("type {} struct", resource.kind));
+                if is_here && resource.has_api() {
+                    targets.push(self.project.types_file(resource));
+                }
+            }
+            return (!targets.is_empty()).then_some(Content::Types { targets });
+        }
+        let targets = self.hubs(|kind| text.contains(&format!("{kind}) Hub()")));
+        if !targets.is_empty() {
+            return Some(Content::Hubs { targets });
+        }
+        (file.is_program() && file.mentions("NewManager")).then_some(Content::Main)
+    }
+
+    /// The files here that list the versions of the hubs whose kind is in a Go file.
+    fn hubs(&self, is_in_file: impl Fn(&str) -> bool) -> Vec<String> {
+        let hubs = self.project.hubs();
+        let hubs = hubs.filter(|hub| is_in_file(hub.kind.as_str()));
+        hubs.map(|hub| self.project.hub_file(hub)).collect()
+    }
+
+    /// The files here for the conversions in a Go file.
+    fn conversions(&self, path: &str, text: &str) -> Vec<String> {
+        let version = file_name(folder(path));
+        let mut targets = Vec::new();
+        for hub in self.project.hubs() {
+            let methods = ["ConvertTo", "ConvertFrom"];
+            let is_there =
+                (methods.iter()).any(|method| text.contains(&format!("{}) {method}(", hub.kind)));
+            let mut spokes = hub.spokes().into_iter().flatten();
+            let spoke = spokes.find(|spoke| spoke.as_str() == version);
+            if let Some(spoke) = spoke.filter(|_| is_there) {
+                targets.push(self.project.conversion_file(hub, spoke));
+            }
+        }
+        targets
+    }
+
+    /// The reconcilers in a Go file.
+    fn reconcilers(&self, path: &str) -> Vec<Reconciler> {
+        let mut reconcilers = Vec::new();
+        let text = self.operator.source.text(path).unwrap_or_default();
+        for (kind, resource, first) in self.operator.controlled(self.project) {
+            if !kind.code.files.contains(path) {
+                continue;
+            }
+            // A kind may have several controllers, each in a file of its own.
+            let mut controllers = resource.controllers.iter();
+            let named = controllers
+                .find(|controller| text.contains(&format!("Named(\"{}\")", controller.name)));
+            let controller = named.unwrap_or(first);
+            let is_usual = resource.is_own(controller);
+            reconcilers.push(Reconciler {
+                kind: kind.id.kind().to_string(),
+                group: kind.id.group().to_string(),
+                version: kind.id.version().to_string(),
+                target: self.project.controller_file(resource, controller),
+                has_finalizer: controller.finalizer,
+                foreign: !resource.has_api(),
+                controller_name: (!is_usual).then(|| controller.name.to_string()),
+                owns: go_names(&kind.code.owns),
+                owned: kind.code.owned.iter().map(ToString::to_string).collect(),
+                watches: go_names(&kind.code.watches),
+            });
+        }
+        reconcilers
+    }
+}
+
+/// Kinds as Go code names them: `corev1.Secret`.
+fn go_names<'a>(kinds: impl IntoIterator<Item = &'a (String, String)>) -> Vec<String> {
+    let mut names = Vec::new();
+    for (package, kind) in kinds {
+        names.push(match package.as_str() {
+            "" => kind.clone(),
+            package => format!("{package}.{kind}"),
+        });
+    }
+    names
+}
