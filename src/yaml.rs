@@ -1,8 +1,7 @@
 //! Reads and writes YAML. Cargo.toml gives the crate serde-saphyr the name `serde_yaml`. Outside of tests, only this
 //! module uses it.
 
-mod lines;
-mod names;
+mod nodes;
 
 use std::borrow::Cow;
 
@@ -15,7 +14,7 @@ use serde_yaml::{
     budget::BudgetBreach,
 };
 
-use self::{lines::Node, names::WithNames};
+use self::nodes::Node;
 use crate::visible::visible;
 
 /// Reads the text of `file`. A string that looks like a number needs quotes, and only `true` and `false` are booleans.
@@ -56,12 +55,24 @@ pub fn documents(text: &str) -> Result<Vec<Value>> {
     all(text)
 }
 
+/// Removes all fields that are null: a field without a value, such as `resources:` alone, counts as missing.
+pub fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(remove_nulls);
+        }
+        _ => {}
+    }
+}
+
 /// Refuses a list of names in which YAML reads a name as another value, such as `required: [n]`.
 ///
 /// # Errors
 /// Give the line and the value.
 pub fn check_names(text: &str) -> Result<()> {
-    all::<WithNames>(text).map(drop)
+    all::<Node>(text)?.iter().try_for_each(Node::check_names)
 }
 
 /// The line of the value at `path` in a document of the text, or of the deepest value on the way to it, and how many parts

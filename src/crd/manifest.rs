@@ -7,7 +7,7 @@ use super::{
     read::{Crd, CrdVersion},
     schema::with_inner,
 };
-use crate::visible::visible;
+use crate::{visible::visible, yaml};
 
 /// Returns the entry of a version in the manifest of its CRD. `schema` is the schema that kube generates.
 pub fn manifest_version(version: &CrdVersion, schema: Value, served: bool, stored: bool) -> Value {
@@ -20,6 +20,7 @@ pub fn manifest_version(version: &CrdVersion, schema: Value, served: bool, store
             entry["subresources"]["scale"] = json!(scale);
         }
     }
+    yaml::remove_nulls(&mut entry);
     entry["schema"]["openAPIV3Schema"] = floats(schema);
     entry
 }

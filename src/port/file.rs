@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::source::{list, remove_nulls};
-use crate::yaml::documents;
+use super::source::list;
+use crate::yaml::{documents, remove_nulls};
 
 /// The contents of the file.
 #[derive(Debug, Default, Deserialize)]

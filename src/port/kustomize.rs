@@ -22,9 +22,9 @@ use self::{
 };
 use super::{
     path::{folder, join},
-    source::{Object, remove_nulls},
+    source::Object,
 };
-use crate::yaml::documents;
+use crate::yaml::{documents, remove_nulls};
 
 /// The files of a project: the text of each path.
 pub(super) type Files<'a> = BTreeMap<&'a str, &'a str>;

@@ -71,18 +71,6 @@ pub(super) fn texts(value: &Value) -> impl Iterator<Item = &str> {
     list(value).filter_map(Value::as_str)
 }
 
-/// Removes all fields that are null: a field without a value, such as `resources:` alone, counts as missing.
-pub(super) fn remove_nulls(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
-        Value::Object(fields) => {
-            fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(remove_nulls);
-        }
-        _ => {}
-    }
-}
-
 /// Returns whether a file of a Go project is read. Of the other files, only the paths are known.
 pub fn is_wanted(path: &str) -> bool {
     let is_yaml = is_file_of("yaml", path) || is_file_of("yml", path);
