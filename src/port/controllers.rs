@@ -64,15 +64,13 @@ fn kinds_of<'a>(
     let mut found = BTreeSet::new();
     if let Some((_, field)) = argument.and_then(|start| file.type_at(start)) {
         for other in go.code() {
-            for (at, token) in other.tokens.iter().enumerate() {
-                if token.is_name(field)
-                    && let Some(value) = other.value(at)
-                    && let Some((_, kind)) = other.pointer_at(value.start)
-                    && known.contains(kind)
-                {
-                    found.insert(kind);
-                }
-            }
+            let values = other.set_to(field).map(|(_, value)| value.start);
+            let kinds = values.filter_map(|start| other.pointer_at(start));
+            found.extend(
+                kinds
+                    .map(|(_, kind)| kind)
+                    .filter(|kind| known.contains(kind)),
+            );
         }
     }
     if found.is_empty() {

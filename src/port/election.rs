@@ -162,30 +162,17 @@ impl Settings {
     }
 }
 
+/// A name of the Lease, with its place in the Go code.
+type Found = (Value, Option<Place>);
+
 /// The name of the Lease that the replicas of the Go operator share.
 fn lease(go: &Go, arguments: &[&str], settings: &Settings, lost: &mut Lost) -> Option<LeaseName> {
-    let mut found: BTreeSet<(Value, Option<Place>)> = BTreeSet::new();
-    for (at, argument) in arguments.iter().enumerate() {
-        let (flag, value) = flag(argument);
-        if flag.starts_with('-') && is_lease_name(flag) {
-            let name = value.or(arguments.get(at + 1).copied());
-            found.extend(name.map(|name| (Value::Known(name.to_owned()), None)));
-        }
-    }
+    let mut found = in_arguments(arguments);
     if found.is_empty() {
         for name in &settings.leases {
             found.insert((Value::Known(name.clone()), None));
         }
-        // The default of a flag.
-        for definition in go.definitions("LeaderElectionID") {
-            let place = Some(definition.place.clone());
-            let value = go.defined(definition);
-            found.extend(matches!(value, Value::Known(_)).then_some((value, place)));
-        }
-        for (file, place, value) in set_to(go, "LeaderElectionID") {
-            found.insert((go.value(file, &value), Some(place)));
-        }
-        found.extend(of_lock(go));
+        found.extend(names_in_code(go));
     }
     let mut names = BTreeSet::new();
     for (value, _) in &found {
@@ -196,72 +183,88 @@ fn lease(go: &Go, arguments: &[&str], settings: &Settings, lost: &mut Lost) -> O
     if names.len() == 1 {
         return names.pop_first();
     }
+    let names: Vec<_> = names
+        .iter()
+        .map(|name| shown(&found, name.as_str()))
+        .collect();
     if !names.is_empty() {
-        let mut shown = Vec::new();
-        for name in &names {
-            shown.push(format!("`{name}`{}", places(&found, name.as_str())));
-        }
         lost.add(format!(
             "the name of the Lease: the Go code has {}; set `lease` in PROJECT to the right one",
-            shown.join(" and ")
+            names.join(" and ")
         ));
     }
     for (value, _) in &found {
         if let Value::Unknown(expression) = value {
             lost.add(format!(
-                "the name of the Lease: the Go code computes it by `{}`{}; set `lease` in PROJECT",
-                visible(expression),
-                places(&found, expression)
+                "the name of the Lease: the Go code computes it by {}; set `lease` in PROJECT",
+                shown(&found, expression)
             ));
         }
     }
     None
 }
 
-/// The places where a name of the Lease was found, in parentheses.
-fn places(found: &BTreeSet<(Value, Option<Place>)>, name: &str) -> String {
-    let mut places = Vec::new();
-    for (value, place) in found {
-        if let Some(place) = place
-            && value.text() == name
+/// A name of the Lease in backticks, with its places in parentheses.
+fn shown(found: &BTreeSet<Found>, name: &str) -> String {
+    let own = found.iter().filter(|(value, _)| value.text() == name);
+    let places: Vec<_> = own.filter_map(|(_, place)| place.as_ref()).collect();
+    let places: Vec<_> = places.iter().map(ToString::to_string).collect();
+    match places.join(", ").as_str() {
+        "" => format!("`{}`", visible(name)),
+        places => format!("`{}` ({places})", visible(name)),
+    }
+}
+
+/// The names in arguments: in a flag, or after it.
+fn in_arguments(arguments: &[&str]) -> BTreeSet<Found> {
+    let mut found = BTreeSet::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        let (flag, value) = flag(argument);
+        let name = value.or(arguments.get(at + 1).copied());
+        if flag.starts_with('-')
+            && is_lease_name(flag)
+            && let Some(name) = name
         {
-            places.push(place.to_string());
+            found.insert((Value::Known(name.to_owned()), None));
         }
     }
-    if places.is_empty() {
-        return String::new();
+    found
+}
+
+/// The names in the code: the default of a flag, a setting, or what the code gives to client-go, as in `LeaseMeta:
+/// metav1.ObjectMeta{Name: …}`.
+fn names_in_code(go: &Go) -> Vec<Found> {
+    const MAX_TOKENS: usize = 20;
+    let mut found = Vec::new();
+    for definition in go.definitions("LeaderElectionID") {
+        let value = go.defined(definition);
+        if matches!(value, Value::Known(_)) {
+            found.push((value, Some(definition.place.clone())));
+        }
     }
-    format!(" ({})", places.join(", "))
+    for (file, place, value) in set_to(go, "LeaderElectionID") {
+        found.push((go.value(file, &value), Some(place)));
+    }
+    for (file, _, value) in set_to(go, "LeaseMeta") {
+        let mut tokens = value.take(MAX_TOKENS);
+        if let Some(name) = tokens.find(|at| file.name(*at) == Some("Name"))
+            && let Some(value) = file.value(name)
+        {
+            found.push((go.value(file, &value), Some(file.place(name))));
+        }
+    }
+    found
 }
 
 /// What the Go code sets to `name`: the values, each with its file and its place.
 fn set_to<'a>(go: &'a Go, name: &str) -> Vec<(&'a File, Place, Range<usize>)> {
     let mut values = Vec::new();
     for file in go.code() {
-        for (at, token) in file.tokens.iter().enumerate() {
-            if token.is_name(name)
-                && let Some(value) = file.value(at)
-            {
-                values.push((file, file.place(at), value));
-            }
+        for (at, value) in file.set_to(name) {
+            values.push((file, file.place(at), value));
         }
     }
     values
-}
-
-/// The names of Leases that the code gives to client-go: `LeaseMeta: metav1.ObjectMeta{Name: …}`.
-fn of_lock(go: &Go) -> Vec<(Value, Option<Place>)> {
-    const MAX_TOKENS: usize = 20;
-    let mut names = Vec::new();
-    for (file, _, value) in set_to(go, "LeaseMeta") {
-        let mut tokens = value.take(MAX_TOKENS);
-        if let Some(name) = tokens.find(|at| file.name(*at) == Some("Name"))
-            && let Some(value) = file.value(name)
-        {
-            names.push((go.value(file, &value), Some(file.place(name))));
-        }
-    }
-    names
 }
 
 /// Whether the code turns leader election on. Without a Deployment, the arguments of the operator are unknown, so the

@@ -356,6 +356,16 @@ impl File {
         self.expression(self.assigned(at).or(of_field)?)
     }
 
+    /// What the file sets names to: the index of each name that is equal to `name`, and its value.
+    pub fn set_to(&self, name: &str) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let names = self
+            .tokens
+            .iter()
+            .enumerate()
+            .filter(move |(_, token)| token.is_name(name));
+        names.filter_map(|(at, _)| Some((at, self.value(at)?)))
+    }
+
     /// The expression at this index. It ends at a comma, at a closing bracket, with the line, or at a limit.
     pub fn expression(&self, start: usize) -> Option<Range<usize>> {
         const MAX_PARTS: usize = 100;

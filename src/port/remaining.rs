@@ -25,26 +25,16 @@ pub(super) struct Folder {
     files: usize,
 }
 
-/// The content of a Go file.
+/// The content of a Go file, and the files here that get its code.
 #[derive(Debug, Serialize)]
-#[serde(tag = "content", rename_all = "kebab-case")]
+#[serde(tag = "content", content = "targets", rename_all = "kebab-case")]
 enum Content {
-    Reconcilers {
-        reconcilers: Vec<Reconciler>,
-    },
-    Webhooks {
-        targets: Vec<String>,
-    },
-    Conversions {
-        targets: Vec<String>,
-    },
+    Reconcilers(Vec<Reconciler>),
+    Webhooks(Vec<String>),
+    Conversions(Vec<String>),
     /// The code that says that a kind has a conversion, or which version is its hub.
-    Hubs {
-        targets: Vec<String>,
-    },
-    Types {
-        targets: Vec<String>,
-    },
+    Hubs(Vec<String>),
+    Types(Vec<String>),
     /// The code that starts the operator.
     Main,
     /// The code that starts an API server for tests.
@@ -72,44 +62,36 @@ struct Reconciler {
 
 /// The Go files whose content has a place here, and the folders with other files.
 pub(super) fn files(operator: &Operator, project: &Project) -> (Vec<File>, Vec<Folder>) {
-    Subject { operator, project }.files()
+    let remaining = Remaining { operator, project };
+    let mut files = Vec::new();
+    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+    for (path, text) in &operator.source.files.texts {
+        if !is_file_of("go", path) || operator.source.go.others.have(path) {
+            continue;
+        }
+        let is_generated = text.contains("// Code generated") || path.contains("zz_generated");
+        if let Some(content) = remaining.content(path, text) {
+            let path = path.clone();
+            files.push(File { path, content });
+        } else if !path.ends_with("_test.go") && !is_generated {
+            *others.entry(folder(path)).or_default() += 1;
+        }
+    }
+    let mut folders = Vec::new();
+    for (folder, files) in others {
+        let path = if folder.is_empty() { "." } else { folder }.to_owned();
+        folders.push(Folder { path, files });
+    }
+    (files, folders)
 }
 
 /// Looks for the places.
-struct Subject<'a> {
+struct Remaining<'a> {
     operator: &'a Operator,
     project: &'a Project,
 }
 
-impl Subject<'_> {
-    /// The files with a place here, and the folders with others.
-    fn files(&self) -> (Vec<File>, Vec<Folder>) {
-        let mut files = Vec::new();
-        let mut others: BTreeMap<&str, usize> = BTreeMap::new();
-        for (path, text) in &self.operator.source.files.texts {
-            if !is_file_of("go", path) || self.operator.source.go.others.have(path) {
-                continue;
-            }
-            let is_generated = text.contains("// Code generated") || path.contains("zz_generated");
-            if let Some(content) = self.content(path, text) {
-                files.push(File {
-                    path: path.clone(),
-                    content,
-                });
-            } else if !path.ends_with("_test.go") && !is_generated {
-                *others.entry(folder(path)).or_default() += 1;
-            }
-        }
-        let mut folders = Vec::new();
-        for (folder, files) in others {
-            folders.push(Folder {
-                path: if folder.is_empty() { "." } else { folder }.to_owned(),
-                files,
-            });
-        }
-        (files, folders)
-    }
-
+impl Remaining<'_> {
     /// What a Go file contains, if the project has a place for it.
     fn content(&self, path: &str, text: &str) -> Option<Content> {
         if path.ends_with("_test.go") {
@@ -119,80 +101,72 @@ impl Subject<'_> {
                 _ => None,
             };
         }
-        if self
-            .operator
-            .kinds
-            .iter()
-            .any(|kind| kind.code.files.contains(path))
-        {
-            let reconcilers = self.reconcilers(path);
-            return (!reconcilers.is_empty()).then_some(Content::Reconcilers { reconcilers });
+        let mut kinds = self.operator.kinds.iter();
+        if kinds.any(|kind| kind.code.files.contains(path)) {
+            return not_empty(self.reconcilers(path, text)).map(Content::Reconcilers);
         }
         let file = self.operator.source.go.file(path)?;
         if file.mentions("NewWebhookManagedBy") {
-            let mut targets = Vec::new();
-            for resource in self.project.webhooks() {
-                if file.mentions(resource.kind.as_str()) {
-                    targets.push(self.project.webhook_file(resource));
-                }
-            }
-            let hubs = self.hubs(|kind| file.mentions(kind));
-            let is_conversion_alone = targets.is_empty() && !hubs.is_empty();
-            return Some(if is_conversion_alone {
-                Content::Hubs { targets: hubs }
-            } else {
-                Content::Webhooks { targets }
-            });
+            let webhooks = self.project.webhooks();
+            let webhooks = webhooks.filter(|resource| file.mentions(resource.kind.as_str()));
+            let targets: Vec<_> = webhooks
+                .map(|found| self.project.webhook_file(found))
+                .collect();
+            let hubs = self
+                .hubs(|kind| file.mentions(kind))
+                .filter(|_| targets.is_empty());
+            return Some(hubs.map_or(Content::Webhooks(targets), Content::Hubs));
         }
-        let targets = self.conversions(path, text);
-        if !targets.is_empty() {
-            return Some(Content::Conversions { targets });
+        if let Some(targets) = self.conversions(path, text) {
+            return Some(Content::Conversions(targets));
         }
         if text.contains("+kubebuilder:object:root=true") {
             let mut targets = Vec::new();
-            for resource in self.project.resources.iter() {
-                let is_here = text.contains(&format!("type {} struct", resource.kind));
-                if is_here && resource.has_api() {
+            for resource in self
+                .project
+                .resources
+                .iter()
+                .filter(|resource| resource.has_api())
+            {
+                if text.contains(&format!("type {} struct", resource.kind)) {
                     targets.push(self.project.types_file(resource));
                 }
             }
-            return (!targets.is_empty()).then_some(Content::Types { targets });
+            return not_empty(targets).map(Content::Types);
         }
-        let targets = self.hubs(|kind| text.contains(&format!("{kind}) Hub()")));
-        if !targets.is_empty() {
-            return Some(Content::Hubs { targets });
+        if let Some(hubs) = self.hubs(|kind| text.contains(&format!("{kind}) Hub()"))) {
+            return Some(Content::Hubs(hubs));
         }
         (file.is_program() && file.mentions("NewManager")).then_some(Content::Main)
     }
 
     /// The files here that list the versions of the hubs whose kind is in a Go file.
-    fn hubs(&self, is_in_file: impl Fn(&str) -> bool) -> Vec<String> {
+    fn hubs(&self, is_in_file: impl Fn(&str) -> bool) -> Option<Vec<String>> {
         let hubs = self.project.hubs();
         let hubs = hubs.filter(|hub| is_in_file(hub.kind.as_str()));
-        hubs.map(|hub| self.project.hub_file(hub)).collect()
+        not_empty(hubs.map(|hub| self.project.hub_file(hub)).collect())
     }
 
     /// The files here for the conversions in a Go file.
-    fn conversions(&self, path: &str, text: &str) -> Vec<String> {
+    fn conversions(&self, path: &str, text: &str) -> Option<Vec<String>> {
         let version = file_name(folder(path));
         let mut targets = Vec::new();
         for hub in self.project.hubs() {
             let methods = ["ConvertTo", "ConvertFrom"];
-            let is_there =
-                (methods.iter()).any(|method| text.contains(&format!("{}) {method}(", hub.kind)));
+            let methods = methods.map(|method| format!("{}) {method}(", hub.kind));
             let mut spokes = hub.spokes().into_iter().flatten();
-            let spoke = spokes.find(|spoke| spoke.as_str() == version);
-            if let Some(spoke) = spoke.filter(|_| is_there) {
+            if methods.iter().any(|method| text.contains(method))
+                && let Some(spoke) = spokes.find(|spoke| spoke.as_str() == version)
+            {
                 targets.push(self.project.conversion_file(hub, spoke));
             }
         }
-        targets
+        not_empty(targets)
     }
 
     /// The reconcilers in a Go file.
-    fn reconcilers(&self, path: &str) -> Vec<Reconciler> {
+    fn reconcilers(&self, path: &str, text: &str) -> Vec<Reconciler> {
         let mut reconcilers = Vec::new();
-        let text = self.operator.source.text(path).unwrap_or_default();
         for (kind, resource, first) in self.operator.controlled(self.project) {
             if !kind.code.files.contains(path) {
                 continue;
@@ -218,6 +192,10 @@ impl Subject<'_> {
         }
         reconcilers
     }
+}
+
+fn not_empty<T>(items: Vec<T>) -> Option<Vec<T>> {
+    (!items.is_empty()).then_some(items)
 }
 
 /// Kinds as Go code names them: `corev1.Secret`.
