@@ -265,13 +265,13 @@ impl<'a> KindFromCrd<'a> {
             versions.sort_by_key(|(resource, ..)| {
                 (!resource.is_stored(), Reverse(resource.version.clone()))
             });
-            let entries: Vec<_> = versions
-                .into_iter()
-                .map(|(resource, version, schema)| {
-                    let (served, stored) = (resource.is_served(), resource.is_stored());
-                    crd::manifest_version(version, schema, served, stored)
-                })
-                .collect();
+            let mut entries = Vec::new();
+            for (resource, version, schema) in versions {
+                let mut entry = crd::manifest_version(version, schema);
+                entry["served"] = resource.is_served().into();
+                entry["storage"] = resource.is_stored().into();
+                entries.push(entry);
+            }
             let manifest = ManifestFields {
                 singular: self.crd.singular.as_deref(),
                 categories: &self.crd.categories,

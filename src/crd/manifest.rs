@@ -10,10 +10,8 @@ use super::{
 use crate::{visible::visible, yaml};
 
 /// Returns the entry of a version in the manifest of its CRD. `schema` is the schema that kube generates.
-pub fn manifest_version(version: &CrdVersion, schema: Value, served: bool, stored: bool) -> Value {
+pub fn manifest_version(version: &CrdVersion, schema: Value) -> Value {
     let mut entry = json!(version);
-    entry["served"] = served.into();
-    entry["storage"] = stored.into();
     if !schema["properties"]["status"].is_null() {
         entry["subresources"] = json!({"status": {}});
         if let Some(scale) = &version.subresources.scale {

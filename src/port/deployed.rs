@@ -67,14 +67,17 @@ impl Deployed {
 
     /// The objects of these kinds that are deployed. If there is none, those of the manifests in `config/`.
     pub fn of_kinds(&self, source: &Source, kinds: &[&str]) -> Vec<Object> {
-        let deployed = self.objects.iter();
-        let deployed = deployed.filter(|object| kinds.contains(&object.kind()));
-        let mut objects: Vec<_> = deployed.cloned().collect();
-        if objects.is_empty() && self.is_built {
-            objects = source.objects("config/");
+        let mut all = self.objects.iter();
+        if self.is_built && !all.any(|object| kinds.contains(&object.kind())) {
+            let mut objects = source.objects("config/");
             objects.retain(|object| kinds.contains(&object.kind()));
+            return objects;
         }
-        objects
+        let deployed = self.objects.iter();
+        deployed
+            .filter(|object| kinds.contains(&object.kind()))
+            .cloned()
+            .collect()
     }
 
     /// The CRDs that the kustomization has.

@@ -38,10 +38,6 @@ pub(super) struct GoResource {
     pub kind: String,
     pub plural: Option<String>,
     pub webhooks: Option<GoWebhooks>,
-    /// Whether the file has version 2, which has only group, version and kind: an API and a
-    /// controller are implied.
-    #[serde(skip)]
-    pub is_implied: bool,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -88,7 +84,7 @@ impl GoWebhooks {
 impl GoResource {
     /// Whether the project defines the kind.
     pub fn has_api(&self) -> bool {
-        self.api.is_some() || self.is_implied
+        self.api.is_some()
     }
 
     /// Whether the entry is about a kind that the project defines, with this group and kind. Some tools leave out the
@@ -101,7 +97,7 @@ impl GoResource {
     }
 
     pub fn is_namespaced(&self) -> bool {
-        self.is_implied || self.api.as_ref().is_some_and(|api| api.namespaced)
+        self.api.as_ref().is_some_and(|api| api.namespaced)
     }
 
     /// The full group of a kind that another project defines.
@@ -125,7 +121,8 @@ impl GoResource {
 
 /// A line about a kind whose controller runs an image, with the command that makes the same here.
 fn deployed_image(resource: &Value) -> String {
-    let text = |field: &str| resource[field].as_str().unwrap_or("?").to_owned();
+    let [group, version, kind] =
+        ["group", "version", "kind"].map(|field| resource[field].as_str().unwrap_or("?"));
     let options = &resource["options"];
     let image = options["image"].as_str().unwrap_or("<IMAGE>");
     let mut flags = vec![format!("--image {image}")];
@@ -138,12 +135,9 @@ fn deployed_image(resource: &Value) -> String {
             flags.push(format!("{flag} {value}"));
         }
     }
-    let kind = text("kind");
     format!(
-        "the controller of {kind} that the plugin deploy-image wrote: `rscaffold create api --group {} --version {} \
-         --kind {kind} {} --force` makes one that runs the same image",
-        text("group"),
-        text("version"),
+        "the controller of {kind} that the plugin deploy-image wrote: `rscaffold create api --group {group} --version \
+         {version} --kind {kind} {} --force` makes one that runs the same image",
         flags.join(" "),
     )
 }
@@ -158,11 +152,17 @@ impl GoProject {
         remove_nulls(&mut document);
         let mut project: Self = serde_json::from_value(document)?;
         project.check()?;
-        let is_implied = project.version() == "2";
-        for resource in &mut project.resources {
-            resource.is_implied = is_implied;
+        if project.implies_controllers() {
+            for resource in &mut project.resources {
+                resource.api = Some(GoApi { namespaced: true });
+            }
         }
         Ok(project)
+    }
+
+    /// Whether the file has version 2, which has only group, version and kind: an API and a controller are implied.
+    pub fn implies_controllers(&self) -> bool {
+        self.version() == "2"
     }
 
     fn version(&self) -> String {
@@ -245,7 +245,7 @@ mod tests {
         let project = GoProject::parse(text).unwrap();
         let book = &project.resources[0];
         assert!(book.has_api() && book.is_namespaced());
-        assert!(book.is_implied && !book.has_controller());
+        assert!(project.implies_controllers() && !book.has_controller());
         assert!(GoProject::parse(&text.replace("\"2\"", "2")).is_ok());
     }
 

@@ -456,15 +456,14 @@ mod tests {
             "ctrl.NewControllerManagedBy(mgr).\n\tFor(&webappv1.Guestbook{}, builder.WithPredicates(p)).\n\
              \tOwns(&appsv1.Deployment{}).\n\tOwns(&Local{})",
         );
-        let kind = |package: &str, kind: &str| (package.to_owned(), kind.to_owned());
-        assert_eq!(
-            file.kinds("For"),
-            BTreeSet::from([kind("webappv1", "Guestbook")])
-        );
-        assert_eq!(
-            file.kinds("Owns"),
-            BTreeSet::from([kind("", "Local"), kind("appsv1", "Deployment")])
-        );
+        for (function, expected) in [
+            ("For", vec![("webappv1", "Guestbook")]),
+            ("Owns", vec![("", "Local"), ("appsv1", "Deployment")]),
+        ] {
+            let expected = expected.into_iter();
+            let expected = expected.map(|(package, kind)| (package.to_owned(), kind.to_owned()));
+            assert_eq!(file.kinds(function), expected.collect());
+        }
         assert!(file.mentions("NewControllerManagedBy"));
     }
 }

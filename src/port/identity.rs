@@ -27,8 +27,8 @@ pub(super) fn project(
     lost: &mut Lost,
 ) -> Result<Project> {
     let domain = domain(go, &crds.own, shown, lost)?;
-    let module = go.repo.as_deref().or(source.go.module.as_deref());
-    let module = module.map(without_major_version);
+    let path = go.repo.as_deref().or(source.go.module.as_deref());
+    let module = path.map(without_major_version);
     let name = name(go, deployed, module, shown)?;
     let of_module = module.and_then(|module| lost.name::<Repo>("the Go module", module));
     let repo = match of_module {

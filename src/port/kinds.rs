@@ -252,8 +252,9 @@ impl Taken<'_> {
             names.extend(self.lost.name(&what, &controller.name));
         }
         // If PROJECT does not say so, the code does. Without code, a PROJECT of version 2 implies a controller.
-        let is_implied =
-            self.found.files.setups.is_empty() && entries.iter().any(|entry| entry.is_implied);
+        let is_implied = self.found.go.implies_controllers()
+            && self.found.files.setups.is_empty()
+            && !entries.is_empty();
         let has_controller = is_implied
             || !code.files.is_empty()
             || entries.iter().any(|entry| entry.has_controller());

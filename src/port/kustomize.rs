@@ -284,8 +284,13 @@ impl Builder<'_> {
     /// Changes the objects, in the order of kustomize.
     fn change(&mut self, file: &str, kustomization: &Kustomization, resources: &mut Vec<Resource>) {
         for entry in &kustomization.patches_strategic_merge {
+            // A path, or the patch itself.
             let is_path = join(folder(file), entry).is_some_and(|path| self.has(&path));
-            let patch = PatchFile::strategic(entry, is_path);
+            let patch = PatchFile {
+                path: is_path.then(|| entry.clone()),
+                patch: entry.clone(),
+                target: None,
+            };
             self.patch(file, &patch, resources);
         }
         for patch in &kustomization.patches {
@@ -321,11 +326,11 @@ impl Builder<'_> {
     /// Applies a patch that the kustomization in `file` names or contains.
     fn patch(&mut self, file: &str, patch: &PatchFile, resources: &mut Vec<Resource>) {
         let (source, changes) = if let Some(entry) = &patch.path {
-            let Some(path) = self.path(file, entry) else {
+            let Some(source) = self.path(file, entry) else {
                 return;
             };
-            let changes = self.documents(&path);
-            (path, changes)
+            let changes = self.documents(&source);
+            (source, changes)
         } else {
             match documents(&patch.patch) {
                 Ok(changes) => (file.to_owned(), changes),

@@ -171,8 +171,8 @@ impl Reader<'_> {
         let in_container = ["containers", container["name"].as_str().unwrap_or("")];
         for (number, argument) in texts(&container["args"]).enumerate() {
             if let Some(what) = self.argument(argument) {
-                let number = number.to_string();
-                self.line(&[&in_container[..], &["args", &number]].concat(), &what);
+                let position = number.to_string();
+                self.line(&[&in_container[..], &["args", &position]].concat(), &what);
             }
         }
         if let Some(seconds) = pod["terminationGracePeriodSeconds"].as_u64()

@@ -71,8 +71,10 @@ pub(super) fn files(operator: &Operator, project: &Project) -> (Vec<File>, Vec<F
         }
         let is_generated = text.contains("// Code generated") || path.contains("zz_generated");
         if let Some(content) = remaining.content(path, text) {
-            let path = path.clone();
-            files.push(File { path, content });
+            files.push(File {
+                path: path.clone(),
+                content,
+            });
         } else if !path.ends_with("_test.go") && !is_generated {
             *others.entry(folder(path)).or_default() += 1;
         }
@@ -107,11 +109,12 @@ impl Remaining<'_> {
         }
         let file = self.operator.source.go.file(path)?;
         if file.mentions("NewWebhookManagedBy") {
-            let webhooks = self.project.webhooks();
-            let webhooks = webhooks.filter(|resource| file.mentions(resource.kind.as_str()));
-            let targets: Vec<_> = webhooks
-                .map(|found| self.project.webhook_file(found))
-                .collect();
+            let mut targets = Vec::new();
+            for resource in self.project.webhooks() {
+                if file.mentions(resource.kind.as_str()) {
+                    targets.push(self.project.webhook_file(resource));
+                }
+            }
             let hubs = self
                 .hubs(|kind| file.mentions(kind))
                 .filter(|_| targets.is_empty());
@@ -142,9 +145,13 @@ impl Remaining<'_> {
 
     /// The files here that list the versions of the hubs whose kind is in a Go file.
     fn hubs(&self, is_in_file: impl Fn(&str) -> bool) -> Option<Vec<String>> {
-        let hubs = self.project.hubs();
-        let hubs = hubs.filter(|hub| is_in_file(hub.kind.as_str()));
-        not_empty(hubs.map(|hub| self.project.hub_file(hub)).collect())
+        let mut files = Vec::new();
+        for hub in self.project.hubs() {
+            if is_in_file(hub.kind.as_str()) {
+                files.push(self.project.hub_file(hub));
+            }
+        }
+        not_empty(files)
     }
 
     /// The files here for the conversions in a Go file.
@@ -152,10 +159,9 @@ impl Remaining<'_> {
         let version = file_name(folder(path));
         let mut targets = Vec::new();
         for hub in self.project.hubs() {
-            let methods = ["ConvertTo", "ConvertFrom"];
-            let methods = methods.map(|method| format!("{}) {method}(", hub.kind));
+            let mut methods = ["ConvertTo", "ConvertFrom"].into_iter();
             let mut spokes = hub.spokes().into_iter().flatten();
-            if methods.iter().any(|method| text.contains(method))
+            if methods.any(|method| text.contains(&format!("{}) {method}(", hub.kind)))
                 && let Some(spoke) = spokes.find(|spoke| spoke.as_str() == version)
             {
                 targets.push(self.project.conversion_file(hub, spoke));

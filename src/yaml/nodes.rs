@@ -26,10 +26,9 @@ impl Node {
         let found = match self {
             Self::Fields(fields) => fields.get(*first),
             Self::Items(items) => {
-                let mut named = items.iter();
-                let named = named.find(|item| item.value.is_called(first));
+                let mut named = items.iter().filter(|item| item.value.is_called(first));
                 let index = first.parse::<usize>();
-                named.or_else(|| items.get(index.ok()?))
+                named.next().or_else(|| items.get(index.ok()?))
             }
             Self::Text(_) | Self::Other(_) => None,
         }?;

@@ -11,6 +11,7 @@ use crate::{
         docs::{is_doc, take_doc},
         model::{Item, Root, Shape},
         names::Unique,
+        read::Subresources,
         schema::{self, OF_EVERY_KIND, OPEN, Schema, object},
     },
     rust::RustType,
@@ -18,14 +19,14 @@ use crate::{
 
 impl Lower<'_> {
     /// Lowers the kind itself. Returns it with the schema that kube generates.
-    pub(super) fn root(&mut self, of_crd: Schema, has_status: bool) -> (Root, Value) {
+    pub(super) fn root(&mut self, of_crd: Schema, subresources: &Subresources) -> (Root, Value) {
         let mut schema = schema::supported(of_crd);
         let mut fields = schema::properties(&mut schema);
         for name in OF_EVERY_KIND {
             fields.remove(name);
         }
         let status = match fields.remove("status") {
-            None if has_status => Some(json!({"type": "object"})),
+            None if subresources.status.is_some() => Some(json!({"type": "object"})),
             status => status,
         };
         let no_spec = fields.keys().ne(["spec"]);

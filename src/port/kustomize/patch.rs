@@ -17,17 +17,6 @@ pub(super) struct PatchFile {
     pub target: Option<Target>,
 }
 
-impl PatchFile {
-    /// An entry of `patchesStrategicMerge`: a path, or the patch itself.
-    pub fn strategic(entry: &str, is_path: bool) -> Self {
-        Self {
-            path: is_path.then(|| entry.to_owned()),
-            patch: entry.to_owned(),
-            target: None,
-        }
-    }
-}
-
 /// The objects that a patch changes. Each field that is not empty must match; names are regular expressions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -107,10 +96,10 @@ impl Patch {
 /// Merges a patch into an object, which keeps its name and namespace.
 fn merge_into(resource: &mut Resource, patch: &Value) {
     let (group, _) = resource.group_version();
-    let is_known = matches!(
-        group,
-        "" | "admissionregistration.k8s.io" | "apps" | "batch"
-    );
+    let lists = match group {
+        "" | "admissionregistration.k8s.io" | "apps" | "batch" => Lists::Merge,
+        _ => Lists::Replace,
+    };
     let mut changes = patch.clone();
     for field in ["name", "namespace"] {
         if let Some(value) = resource.object.value["metadata"].get(field) {
@@ -119,7 +108,7 @@ fn merge_into(resource: &mut Resource, patch: &Value) {
             metadata.remove(field);
         }
     }
-    merge(&mut resource.object.value, &changes, is_known);
+    merge(&mut resource.object.value, &changes, lists);
 }
 
 /// Whether the patch has the kind and a name of the object.
@@ -209,8 +198,15 @@ fn merge_key(field: &str, items: &[Value]) -> Option<&'static str> {
     })
 }
 
-/// A strategic merge. In kinds that kustomize does not know, a list is replaced.
-fn merge(target: &mut Value, patch: &Value, is_known: bool) {
+/// What happens to the lists of an object. In kinds that kustomize does not know, a list is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    Merge,
+    Replace,
+}
+
+/// A strategic merge.
+fn merge(target: &mut Value, patch: &Value, lists: Lists) {
     let Value::Object(changes) = patch else {
         *target = patch.clone();
         return;
@@ -232,18 +228,13 @@ fn merge(target: &mut Value, patch: &Value, is_known: bool) {
         match (fields.get_mut(name), change) {
             _ if name.starts_with('$') => {}
             _ if is_deleted => _ = fields.remove(name),
-            (Some(Value::Array(items)), Value::Array(new)) if is_known => {
+            (Some(Value::Array(items)), Value::Array(new)) if lists == Lists::Merge => {
                 match merge_key(name, new) {
                     Some(key) => merge_lists(items, new, key),
                     None => items.clone_from(new),
                 }
             }
-            (Some(field), change) => merge(field, change, is_known),
-            (None, change) => {
-                let mut field = Value::Null;
-                merge(&mut field, change, is_known);
-                fields.insert(name.clone(), field);
-            }
+            _ => merge(fields.entry(name).or_insert(Value::Null), change, lists),
         }
     }
 }
@@ -258,7 +249,7 @@ fn merge_lists(items: &mut Vec<Value>, changed: &[Value], key: &str) {
         let before = items.iter().position(|item| item[key] == change[key]);
         let mut item = before.map_or(Value::Null, |index| items.remove(index));
         if !matches!(change["$patch"].as_str(), Some("delete" | "replace")) {
-            merge(&mut item, change, true);
+            merge(&mut item, change, Lists::Merge);
             merged.push(item);
         }
     }

@@ -179,9 +179,10 @@ fn point(field: &mut Value, to: &str, from: &Resource, resources: &[Resource]) {
             target.was_called(name)
                 && (!target.is_namespaced() || target.object.namespace() == from.object.namespace())
         });
-        let mut beside = candidates.iter();
-        let beside = beside.find(|target| target.affixes == from.affixes);
-        if let Some(target) = beside.or(candidates.first()) {
+        let mut beside = candidates
+            .iter()
+            .filter(|target| target.affixes == from.affixes);
+        if let Some(target) = beside.next().or(candidates.first()) {
             *field = target.object.name().into();
         }
         return;
