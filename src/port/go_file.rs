@@ -203,6 +203,11 @@ impl File {
         None
     }
 
+    /// The name of the package that the file calls `name`: `controllerutil` for an alias of it.
+    pub fn package<'a>(&'a self, name: &'a str) -> &'a str {
+        file_name(self.import(name).unwrap_or(name))
+    }
+
     /// The function whose keyword `func` is before this index.
     fn function(&self, start: usize) -> Option<Function> {
         let is_method = self.is_sign(start, '(');
