@@ -234,20 +234,20 @@ impl Port {
     fn notes(&self, project: &Project, lost: &Lost) -> Vec<String> {
         let folder = visible(&self.operator.folder);
         let mut notes = vec![format!("from `{folder}`: {}", self.summary(project))];
-        match lost.items.len() {
-            0 => {}
-            1 => notes.push(format!(
+        notes.extend(match lost.items.len() {
+            0 => None,
+            1 => Some(format!(
                 "1 thing could not be taken over: `{REPORT}` lists it"
             )),
-            several => notes.push(format!(
+            several => Some(format!(
                 "{several} things could not be taken over: `{REPORT}` lists them"
             )),
-        }
-        match lost.warnings.len() {
-            0 => {}
-            1 => notes.push(format!("1 warning: `{REPORT}` has it")),
-            several => notes.push(format!("{several} warnings: `{REPORT}` has them")),
-        }
+        });
+        notes.extend(match lost.warnings.len() {
+            0 => None,
+            1 => Some(format!("1 warning: `{REPORT}` has it")),
+            several => Some(format!("{several} warnings: `{REPORT}` has them")),
+        });
         notes
     }
 

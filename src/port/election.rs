@@ -242,51 +242,43 @@ fn names_in_code(go: &Go) -> Vec<Found> {
             found.push((value, Some(definition.place.clone())));
         }
     }
-    for (file, place, value) in set_to(go, "LeaderElectionID") {
-        found.push((go.value(file, &value), Some(place)));
-    }
-    for (file, _, value) in set_to(go, "LeaseMeta") {
-        let mut tokens = value.take(MAX_TOKENS);
-        if let Some(name) = tokens.find(|at| file.name(*at) == Some("Name"))
-            && let Some(value) = file.value(name)
-        {
-            found.push((go.value(file, &value), Some(file.place(name))));
+    for file in go.code() {
+        for (at, value) in file.set_to("LeaderElectionID") {
+            found.push((go.value(file, &value), Some(file.place(at))));
+        }
+        for (_, lock) in file.set_to("LeaseMeta") {
+            let mut tokens = lock.take(MAX_TOKENS);
+            if let Some(name) = tokens.find(|at| file.name(*at) == Some("Name"))
+                && let Some(value) = file.value(name)
+            {
+                found.push((go.value(file, &value), Some(file.place(name))));
+            }
         }
     }
     found
 }
 
-/// What the Go code sets to `name`: the values, each with its file and its place.
-fn set_to<'a>(go: &'a Go, name: &str) -> Vec<(&'a File, Place, Range<usize>)> {
-    let mut values = Vec::new();
-    for file in go.code() {
-        for (at, value) in file.set_to(name) {
-            values.push((file, file.place(at), value));
-        }
-    }
-    values
-}
-
 /// Whether the code turns leader election on. Without a Deployment, the arguments of the operator are unknown, so the
 /// default of a flag says nothing.
 fn in_code(go: &Go, deployment: Option<&Deployment>, lost: &mut Lost) -> Option<bool> {
-    let (mut is_off, mut computed, mut is_literal) = (false, Vec::new(), true);
-    for (file, place, value) in set_to(go, "LeaderElection") {
-        match go.value(file, &value) {
-            Value::Known(text) if text == "true" => return Some(true),
-            Value::Known(text) if text == "false" => {
-                is_off = true;
-                is_literal &= file.name(value.start) == Some("false");
+    let (mut is_off, mut is_literal, mut computed) = (false, true, Vec::new());
+    for file in go.code() {
+        for (at, value) in file.set_to("LeaderElection") {
+            match go.value(file, &value) {
+                Value::Known(text) if text == "true" => return Some(true),
+                Value::Known(text) if text == "false" => {
+                    is_off = true;
+                    is_literal &= file.name(value.start) == Some("false");
+                }
+                Value::Known(text) | Value::Unknown(text) => computed.push(format!(
+                    "whether leader election is on: the Go code computes it by `{}` ({}); here it is on",
+                    visible(&text),
+                    file.place(at)
+                )),
             }
-            Value::Known(text) | Value::Unknown(text) => computed.push((text, place)),
         }
     }
-    for (expression, place) in &computed {
-        lost.add(format!(
-            "whether leader election is on: the Go code computes it by `{}` ({place}); here it is on",
-            visible(expression)
-        ));
-    }
+    lost.add_all(&computed);
     if go.code().any(|file| file.mentions("RunOrDie")) {
         return Some(true);
     }

@@ -4,10 +4,7 @@
 //! An object that has a finalizer is deleted only after an operator has removed the finalizer. So whatever looks like a
 //! finalizer, and is not taken over, is reported with its place.
 
-use std::{
-    collections::BTreeSet,
-    ops::Range,
-};
+use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     go::{Go, Value},

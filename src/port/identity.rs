@@ -61,19 +61,15 @@ fn domain(go: &GoProject, crds: &[(String, Crd)], shown: &str, lost: &mut Lost) 
 
 /// The longest domain in which all groups of the CRDs are, or else that of the first group.
 fn common_domain(crds: &[(String, Crd)]) -> Option<&str> {
-    let ((_, first), others) = crds.split_first()?;
+    let (_, first) = crds.first()?;
     let (_, of_first) = first.group.split_once('.')?;
-    let mut domain = of_first;
-    loop {
-        let end = format!(".{domain}");
-        if others.iter().all(|(_, crd)| crd.group.ends_with(&end)) {
-            return Some(domain);
-        }
-        match domain.split_once('.') {
-            Some((_, shorter)) => domain = shorter,
-            None => return Some(of_first),
+    for (dot, _) in first.group.match_indices('.') {
+        let end = &first.group[dot..];
+        if crds.iter().all(|(_, crd)| crd.group.ends_with(end)) {
+            return end.strip_prefix('.');
         }
     }
+    Some(of_first)
 }
 
 /// The path of a Go module without its major version: `example.com/books` for `example.com/books/v2`.

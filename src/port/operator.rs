@@ -27,21 +27,30 @@ pub(super) struct Operator {
 }
 
 impl Operator {
-    /// The kinds with controllers. The first controller of a kind has its names.
-    pub fn controlled<'a>(
-        &'a self,
-        project: &'a Project,
-    ) -> Vec<(&'a GoKind, &'a Resource, &'a Controller)> {
+    /// The kinds with controllers.
+    pub fn controlled<'a>(&'a self, project: &'a Project) -> Vec<Controlled<'a>> {
         let mut controlled = Vec::new();
         for kind in &self.kinds {
             if let Some(resource) = kind.resource(project)
-                && let Some(controller) = resource.controllers.first()
+                && let Some(first) = resource.controllers.first()
             {
-                controlled.push((kind, resource, controller));
+                controlled.push(Controlled {
+                    kind,
+                    resource,
+                    first,
+                });
             }
         }
         controlled
     }
+}
+
+/// A kind with controllers.
+pub(super) struct Controlled<'a> {
+    pub kind: &'a GoKind,
+    pub resource: &'a Resource,
+    /// The first controller, which has the names of the kind.
+    pub first: &'a Controller,
 }
 
 /// A kind that was taken over from the Go project.

@@ -173,27 +173,27 @@ impl Remaining<'_> {
     /// The reconcilers in a Go file.
     fn reconcilers(&self, path: &str, text: &str) -> Vec<Reconciler> {
         let mut reconcilers = Vec::new();
-        for (kind, resource, first) in self.operator.controlled(self.project) {
-            if !kind.code.files.contains(path) {
+        for of_kind in self.operator.controlled(self.project) {
+            let (code, resource) = (&of_kind.kind.code, of_kind.resource);
+            if !code.files.contains(path) {
                 continue;
             }
             // A kind may have several controllers, each in a file of its own.
-            let mut controllers = resource.controllers.iter();
-            let named = controllers
-                .find(|controller| text.contains(&format!("Named(\"{}\")", controller.name)));
-            let controller = named.unwrap_or(first);
+            let mut named = (resource.controllers.iter())
+                .filter(|controller| text.contains(&format!("Named(\"{}\")", controller.name)));
+            let controller = named.next().unwrap_or(of_kind.first);
             let is_usual = resource.is_own(controller);
             reconcilers.push(Reconciler {
-                kind: kind.id.kind().to_string(),
-                group: kind.id.group().to_string(),
-                version: kind.id.version().to_string(),
+                kind: resource.kind.to_string(),
+                group: resource.group.to_string(),
+                version: resource.version.to_string(),
                 target: self.project.controller_file(resource, controller),
                 has_finalizer: controller.finalizer,
                 foreign: !resource.has_api(),
                 controller_name: (!is_usual).then(|| controller.name.to_string()),
-                owns: go_names(&kind.code.owns),
-                owned: kind.code.owned.iter().map(ToString::to_string).collect(),
-                watches: go_names(&kind.code.watches),
+                owns: go_names(&code.owns),
+                owned: code.owned.iter().map(ToString::to_string).collect(),
+                watches: go_names(&code.watches),
             });
         }
         reconcilers

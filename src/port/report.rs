@@ -135,23 +135,17 @@ pub(super) fn report(
 /// The names that objects of each kind have.
 fn names(operator: &Operator, project: &Project) -> Vec<NamesOfKind> {
     let mut names = Vec::new();
-    for (kind, resource, controller) in operator.controlled(project) {
-        let code = &kind.code;
+    for of_kind in operator.controlled(project) {
+        let (code, resource, first) = (&of_kind.kind.code, of_kind.resource, of_kind.first);
+        let field_manager = project.field_manager(resource, first);
+        let finalizer = project.finalizer_name(resource, first);
+        let events = project.controller_name(resource, first);
         names.push(NamesOfKind {
-            kind: kind.id.kind().to_string(),
-            field_manager: Name::joined(
-                &code.field_managers,
-                project.field_manager(resource, controller),
-            ),
-            has_finalizer: controller.finalizer,
-            finalizer: Name::joined(
-                code.finalizers.keys(),
-                project.finalizer_name(resource, controller),
-            ),
-            events: Name::joined(
-                &code.event_reporters,
-                project.controller_name(resource, controller),
-            ),
+            kind: resource.kind.to_string(),
+            field_manager: Name::joined(&code.field_managers, field_manager),
+            has_finalizer: first.finalizer,
+            finalizer: Name::joined(code.finalizers.keys(), finalizer),
+            events: Name::joined(&code.event_reporters, events),
         });
     }
     names

@@ -95,29 +95,26 @@ impl Granted {
 
     /// The permissions: each target, with the same limits, once.
     pub fn rules(&self, lost: &mut Lost) -> Vec<Rule> {
-        let mut verbs_of: BTreeMap<_, BTreeSet<Verb>> = BTreeMap::new();
+        let mut verbs_of: BTreeMap<Rule, BTreeSet<Verb>> = BTreeMap::new();
         let mut notes = BTreeSet::new();
         for Role { object, namespace } in &self.roles {
             for rule in list(&object.value["rules"]) {
                 let names: BTreeSet<_> = texts(&rule["resourceNames"]).map(str::to_owned).collect();
                 let verbs = verbs(rule, object.file(), &mut notes);
                 for target in targets(rule, object.file(), &mut notes) {
-                    let key = (target, names.clone(), namespace.clone());
-                    verbs_of.entry(key).or_default().extend(&verbs);
+                    let without_verbs = Rule {
+                        target,
+                        names: names.clone(),
+                        namespace: namespace.clone(),
+                        verbs: BTreeSet::new(),
+                    };
+                    verbs_of.entry(without_verbs).or_default().extend(&verbs);
                 }
             }
         }
         lost.add_all(notes);
-        let mut rules = Vec::new();
-        for ((target, names, namespace), verbs) in verbs_of {
-            rules.push(Rule {
-                target,
-                names,
-                namespace,
-                verbs,
-            });
-        }
-        rules
+        let rules = verbs_of.into_iter();
+        rules.map(|(rule, verbs)| Rule { verbs, ..rule }).collect()
     }
 }
 
