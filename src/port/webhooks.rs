@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use heck::ToUpperCamelCase as _;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -120,32 +121,13 @@ struct Settings {
     calls: Vec<String>,
 }
 
-/// The policies of a webhook: the field, the method of `Hook`, the type of its value, the values, the default first.
-const POLICIES: [(&str, &str, &str, [&str; 2]); 4] = [
-    (
-        "failurePolicy",
-        "failure_policy",
-        "FailurePolicy",
-        ["Fail", "Ignore"],
-    ),
-    (
-        "matchPolicy",
-        "match_policy",
-        "MatchPolicy",
-        ["Equivalent", "Exact"],
-    ),
-    (
-        "sideEffects",
-        "side_effects",
-        "SideEffects",
-        ["None", "NoneOnDryRun"],
-    ),
-    (
-        "reinvocationPolicy",
-        "reinvocation",
-        "Reinvocation",
-        ["Never", "IfNeeded"],
-    ),
+/// The policies of a webhook: the field, the method of `Hook`, and the values, the default first. The type of the values
+/// has the name of the method.
+const POLICIES: [(&str, &str, [&str; 2]); 4] = [
+    ("failurePolicy", "failure_policy", ["Fail", "Ignore"]),
+    ("matchPolicy", "match_policy", ["Equivalent", "Exact"]),
+    ("sideEffects", "side_effects", ["None", "NoneOnDryRun"]),
+    ("reinvocationPolicy", "reinvocation", ["Never", "IfNeeded"]),
 ];
 
 /// A field of a webhook that `Hook` does not have, and its value.
@@ -212,9 +194,10 @@ fn operations<'a>(rule: &'a Value, number: &'a str, left: &mut Vec<Left<'a>>) ->
 /// The other calls.
 fn calls<'a>(webhook: &'a Value, rule: &Value, left: &mut Vec<Left<'a>>) -> Vec<String> {
     let mut calls = Vec::new();
-    for (field, method, type_name, [usual, other]) in POLICIES {
+    for (field, method, [usual, other]) in POLICIES {
         match webhook[field].as_str() {
             Some(text) if text == other => {
+                let type_name = method.to_upper_camel_case();
                 calls.push(format!(".{method}(webhook::{type_name}::{text})"));
             }
             Some(text) if text != usual => left.push((vec![field], text)),

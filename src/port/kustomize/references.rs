@@ -6,7 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    fields::{Missing, find, set, template},
+    fields::{
+        Missing::{self, Create, Skip},
+        find, set, template,
+    },
     resource::Resource,
 };
 
@@ -41,37 +44,30 @@ pub(super) struct FieldSpec {
 
 impl FieldSpec {
     pub fn missing(&self) -> Missing {
-        if self.create {
-            Missing::Create
-        } else {
-            Missing::Skip
-        }
+        if self.create { Create } else { Skip }
     }
 }
 
 /// Fields of the template of a Pod: the kind that they refer to, and where they are.
-const IN_PODS: [(&str, &str); 12] = [
-    ("ConfigMap", "spec/volumes/configMap/name"),
-    ("ConfigMap", "spec/volumes/projected/sources/configMap/name"),
-    (
-        "ConfigMap",
-        "spec/containers/env/valueFrom/configMapKeyRef/name",
-    ),
-    ("ConfigMap", "spec/containers/envFrom/configMapRef/name"),
-    (
-        "ConfigMap",
-        "spec/initContainers/env/valueFrom/configMapKeyRef/name",
-    ),
+const IN_PODS: [(&str, &str); 7] = [
+    ("ConfigMap", "volumes/configMap/name"),
+    ("ConfigMap", "volumes/projected/sources/configMap/name"),
     (
         "PersistentVolumeClaim",
-        "spec/volumes/persistentVolumeClaim/claimName",
+        "volumes/persistentVolumeClaim/claimName",
     ),
-    ("Secret", "spec/volumes/secret/secretName"),
-    ("Secret", "spec/volumes/projected/sources/secret/name"),
-    ("Secret", "spec/containers/env/valueFrom/secretKeyRef/name"),
-    ("Secret", "spec/containers/envFrom/secretRef/name"),
-    ("Secret", "spec/imagePullSecrets/name"),
-    ("ServiceAccount", "spec/serviceAccountName"),
+    ("Secret", "imagePullSecrets/name"),
+    ("Secret", "volumes/projected/sources/secret/name"),
+    ("Secret", "volumes/secret/secretName"),
+    ("ServiceAccount", "serviceAccountName"),
+];
+
+/// The same for fields of containers.
+const IN_CONTAINERS: [(&str, &str); 4] = [
+    ("ConfigMap", "env/valueFrom/configMapKeyRef/name"),
+    ("ConfigMap", "envFrom/configMapRef/name"),
+    ("Secret", "env/valueFrom/secretKeyRef/name"),
+    ("Secret", "envFrom/secretRef/name"),
 ];
 
 /// Other fields: the kind that has them, the kind that they refer to, and where they are.
@@ -123,7 +119,12 @@ impl Configuration {
         let mut references = Vec::new();
         if let Some(template) = template(kind) {
             for (to, path) in IN_PODS {
-                references.push((to, format!("{template}/{path}")));
+                references.push((to, format!("{template}/spec/{path}")));
+            }
+            for (to, path) in IN_CONTAINERS {
+                for list in ["containers", "initContainers"] {
+                    references.push((to, format!("{template}/spec/{list}/{path}")));
+                }
             }
         }
         for (from, to, path) in OTHERS {
@@ -152,7 +153,7 @@ pub(super) fn resolve(resources: &mut [Resource], configuration: &Configuration)
         let from = &resources[index];
         let mut value = from.object.value.clone();
         for (to, path) in configuration.references(from.object.kind()) {
-            for field in find(&mut value, &path, Missing::Skip) {
+            for field in find(&mut value, &path, Skip) {
                 point(field, to, from, resources);
             }
         }
@@ -165,7 +166,7 @@ pub(super) fn resolve(resources: &mut [Resource], configuration: &Configuration)
 fn point(field: &mut Value, to: &str, from: &Resource, resources: &[Resource]) {
     if matches!(field["kind"].as_str(), Some("ClusterRole" | "Role")) {
         if field["kind"] == to {
-            for name in find(field, "name", Missing::Skip) {
+            for name in find(field, "name", Skip) {
                 point(name, to, from, resources);
             }
         }

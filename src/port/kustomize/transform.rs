@@ -4,7 +4,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    fields::{Missing, Pairs, add, find, set, template},
+    fields::{
+        Missing::{self, Create, Skip},
+        Pairs, add, find, set, template,
+    },
     references::Configuration,
     resource::Resource,
 };
@@ -69,7 +72,7 @@ pub(super) fn namespace(resources: &mut [Resource], namespace: &str, known: &Con
             continue;
         }
         if kind.ends_with("RoleBinding") {
-            for subject in find(value, "subjects", Missing::Skip) {
+            for subject in find(value, "subjects", Skip) {
                 if subject["kind"] == "ServiceAccount" && subject["name"] == "default" {
                     set(subject, "namespace", namespace);
                 }
@@ -78,7 +81,7 @@ pub(super) fn namespace(resources: &mut [Resource], namespace: &str, known: &Con
         let mut fields = Vec::new();
         for (of, path) in NAMESPACES {
             if of == kind {
-                fields.push((path, Missing::Skip));
+                fields.push((path, Skip));
             }
         }
         for field in &known.namespace {
@@ -87,7 +90,7 @@ pub(super) fn namespace(resources: &mut [Resource], namespace: &str, known: &Con
             }
         }
         if is_namespaced {
-            fields.push(("metadata/namespace", Missing::Create));
+            fields.push(("metadata/namespace", Create));
         }
         for (path, missing) in fields {
             for field in find(value, path, missing) {
@@ -120,34 +123,21 @@ pub(super) fn rename(resources: &mut [Resource], prefix: &str, suffix: &str) {
 
 /// Where selectors are.
 const SELECTORS: [(&str, &str, Missing); 8] = [
-    ("DaemonSet", "spec/selector/matchLabels", Missing::Create),
-    ("Deployment", "spec/selector/matchLabels", Missing::Create),
-    (
-        "NetworkPolicy",
-        "spec/podSelector/matchLabels",
-        Missing::Skip,
-    ),
-    (
-        "PodDisruptionBudget",
-        "spec/selector/matchLabels",
-        Missing::Skip,
-    ),
-    ("ReplicaSet", "spec/selector/matchLabels", Missing::Create),
-    ("ReplicationController", "spec/selector", Missing::Create),
-    ("Service", "spec/selector", Missing::Create),
-    ("StatefulSet", "spec/selector/matchLabels", Missing::Create),
+    ("DaemonSet", "spec/selector/matchLabels", Create),
+    ("Deployment", "spec/selector/matchLabels", Create),
+    ("NetworkPolicy", "spec/podSelector/matchLabels", Skip),
+    ("PodDisruptionBudget", "spec/selector/matchLabels", Skip),
+    ("ReplicaSet", "spec/selector/matchLabels", Create),
+    ("ReplicationController", "spec/selector", Create),
+    ("Service", "spec/selector", Create),
+    ("StatefulSet", "spec/selector/matchLabels", Create),
 ];
 
 /// Adds labels.
 pub(super) fn label(resources: &mut [Resource], labels: &LabelPairs) {
     for Resource { object, .. } in resources {
         let kind = object.kind().to_owned();
-        add(
-            &mut object.value,
-            "metadata/labels",
-            Missing::Create,
-            &labels.pairs,
-        );
+        add(&mut object.value, "metadata/labels", Create, &labels.pairs);
         if labels.include_selectors || labels.include_templates {
             add_to_template(object, "labels", &labels.pairs);
         }
@@ -168,7 +158,7 @@ pub(super) fn annotate(resources: &mut [Resource], annotations: &Pairs) {
         add(
             &mut object.value,
             "metadata/annotations",
-            Missing::Create,
+            Create,
             annotations,
         );
         add_to_template(object, "annotations", annotations);
@@ -179,7 +169,7 @@ pub(super) fn annotate(resources: &mut [Resource], annotations: &Pairs) {
 fn add_to_template(object: &mut Object, field: &str, pairs: &Pairs) {
     if let Some(template) = template(object.kind()) {
         let path = format!("{template}/metadata/{field}");
-        add(&mut object.value, &path, Missing::Create, pairs);
+        add(&mut object.value, &path, Create, pairs);
     }
 }
 
@@ -209,7 +199,7 @@ fn set_images(value: &mut Value, image: &Image) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 if matches!(name.as_str(), "containers" | "initContainers") {
-                    for field in find(field, "image", Missing::Skip) {
+                    for field in find(field, "image", Skip) {
                         image.set(field);
                     }
                 }
