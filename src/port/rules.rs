@@ -96,12 +96,11 @@ impl Granted {
     /// The permissions: each target, with the same limits, once.
     pub fn rules(&self, lost: &mut Lost) -> Vec<Rule> {
         let mut verbs_of: BTreeMap<Rule, BTreeSet<Verb>> = BTreeMap::new();
-        let mut notes = BTreeSet::new();
         for Role { object, namespace } in &self.roles {
             for rule in list(&object.value["rules"]) {
                 let names: BTreeSet<_> = texts(&rule["resourceNames"]).map(str::to_owned).collect();
-                let verbs = verbs(rule, object.file(), &mut notes);
-                for target in targets(rule, object.file(), &mut notes) {
+                let verbs = verbs(rule, object.file(), lost);
+                for target in targets(rule, object.file(), lost) {
                     let without_verbs = Rule {
                         target,
                         names: names.clone(),
@@ -112,7 +111,6 @@ impl Granted {
                 }
             }
         }
-        lost.add_all(notes);
         let rules = verbs_of.into_iter();
         rules.map(|(rule, verbs)| Rule { verbs, ..rule }).collect()
     }
@@ -161,20 +159,20 @@ fn is_in_main_file(role: &Object) -> bool {
 }
 
 /// The verbs of a rule in `file`.
-fn verbs(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> BTreeSet<Verb> {
+fn verbs(rule: &Value, file: &str, lost: &mut Lost) -> BTreeSet<Verb> {
     let mut verbs = BTreeSet::new();
     for name in texts(&rule["verbs"]) {
         if name == "*" {
             verbs.extend(ORDINARY);
             let names = ORDINARY.map(|verb| verb.to_string()).join(", ");
-            notes.insert(format!(
+            lost.add(format!(
                 "`{file}`: the verb `*` became {names}, which are all verbs of most resources; add verbs that other \
                  resources need"
             ));
         } else if let Some(verb) = Verb::ALL.iter().find(|verb| verb.to_string() == name) {
             verbs.insert(*verb);
         } else {
-            notes.insert(format!(
+            lost.add(format!(
                 "`{file}`: the verb `{name}`, which `Verb` does not have"
             ));
         }
@@ -183,13 +181,13 @@ fn verbs(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> BTreeSet<Ver
 }
 
 /// The targets of a rule in `file`.
-fn targets(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<Target> {
+fn targets(rule: &Value, file: &str, lost: &mut Lost) -> Vec<Target> {
     let mut targets = Vec::new();
-    for url in shown(&rule["nonResourceURLs"], file, notes) {
+    for url in shown(&rule["nonResourceURLs"], file, lost) {
         targets.push(Target::Url(url.to_owned()));
     }
-    let groups = shown(&rule["apiGroups"], file, notes);
-    for resource in shown(&rule["resources"], file, notes) {
+    let groups = shown(&rule["apiGroups"], file, lost);
+    for resource in shown(&rule["resources"], file, lost) {
         let (plural, subresource) = match resource.split_once('/') {
             Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
             None => (resource, None),
@@ -206,12 +204,12 @@ fn targets(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<Target
 }
 
 /// The names in a list, without those that have invisible characters.
-fn shown<'a>(names: &'a Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<&'a str> {
+fn shown<'a>(names: &'a Value, file: &str, lost: &mut Lost) -> Vec<&'a str> {
     let mut shown: Vec<_> = texts(names).collect();
     let all = shown.len();
     shown.retain(|name| !name.contains(is_hidden) && name.len() <= 253);
     if shown.len() < all {
-        notes.insert(format!(
+        lost.add(format!(
             "`{file}`: a resource whose name has invisible characters"
         ));
     }
