@@ -16,6 +16,7 @@ mod finalizers;
 mod go;
 mod go_file;
 mod go_files;
+mod go_tokens;
 mod identity;
 mod kinds;
 mod kustomize;

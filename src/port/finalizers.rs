@@ -8,7 +8,8 @@ use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     go::{Go, Value},
-    go_file::{File, Place, Token},
+    go_file::{File, Place},
+    go_tokens::Token,
     path::{file_name, folder},
 };
 use crate::names::FinalizerName;

@@ -9,7 +9,8 @@ use std::{
 };
 
 use super::{
-    go_file::{File, Place, Token},
+    go_file::{File, Place},
+    go_tokens::Token,
     path::{file_name, folder, is_file_of},
     programs::OtherPrograms,
 };

@@ -20,7 +20,10 @@ use super::{
 };
 use crate::{
     crd::Crd,
-    from_crd::{KindFromCrd, group, resource_of_others},
+    from_crd::{
+        KindFromCrd,
+        groups::{group, resource_of_others},
+    },
     names::{GroupVersionKind, Kind, Version},
     project::builtin,
     project::{Controller, Definition, Own, Project, Resource, Stage, Webhook},

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    go_file::{File, Token},
+    go_file::File,
+    go_tokens::Token,
     path::{file_name, folder},
 };
 
