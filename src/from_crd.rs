@@ -224,7 +224,7 @@ impl<'a> KindFromCrd<'a> {
         rendered: &Rendered,
     ) -> Result<FilesFromCrd> {
         let mut files = FilesFromCrd::default();
-        let mut versions = Vec::new();
+        let mut entries = Vec::new();
         for version in &self.versions {
             let Some(resource) = self.existing(version, project)? else {
                 continue;
@@ -252,33 +252,28 @@ impl<'a> KindFromCrd<'a> {
                 if self.versions.len() == 1 {
                     all.extend(of_version);
                 } else {
-                    let losses = of_version.into_iter();
-                    all.extend(losses.map(|loss| loss.of_version(&version.name)));
+                    for loss in of_version {
+                        all.push(loss.of_version(&version.name));
+                    }
                 }
             }
-            versions.push((resource, *version, generated.schema));
+            let mut entry = crd::manifest_version(version, generated.schema);
+            entry["served"] = resource.is_served().into();
+            entry["storage"] = resource.is_stored().into();
+            entries.push((resource, entry));
         }
-        if !versions.is_empty() {
-            files.losses.extend(crd::losses_of_all_versions(self.crd));
-        }
-        if let Some(resource) = versions.first().map(|(resource, ..)| *resource)
-            && project.versions(resource).count() == versions.len()
-        {
-            versions.sort_by_key(|(resource, ..)| {
-                (!resource.is_stored(), Reverse(resource.version.clone()))
-            });
-            let mut entries = Vec::new();
-            for (resource, version, schema) in versions {
-                let mut entry = crd::manifest_version(version, schema);
-                entry["served"] = resource.is_served().into();
-                entry["storage"] = resource.is_stored().into();
-                entries.push(entry);
-            }
+        let Some(resource) = entries.first().map(|(resource, _)| *resource) else {
+            return Ok(files);
+        };
+        files.losses.extend(crd::losses_of_all_versions(self.crd));
+        if project.versions(resource).count() == entries.len() {
+            entries.sort_by_key(|(of, _)| (!of.is_stored(), Reverse(of.version.clone())));
+            let versions: Vec<_> = entries.iter().map(|(_, entry)| entry).collect();
             let manifest = ManifestFields {
                 singular: self.crd.singular.as_deref(),
                 categories: &self.crd.categories,
                 metadata: yaml::as_in_manifest(&self.metadata(project, resource))?,
-                versions: yaml::as_in_manifest(&entries)?,
+                versions: yaml::as_in_manifest(&versions)?,
             };
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
             let chart = format!("charts/{}/files/crds", project.project_name);
