@@ -95,12 +95,13 @@ impl Granted {
 
     /// The permissions: each target, with the same limits, once.
     pub fn rules(&self, lost: &mut Lost) -> Vec<Rule> {
+        let mut notes = BTreeSet::new();
         let mut verbs_of: BTreeMap<Rule, BTreeSet<Verb>> = BTreeMap::new();
         for Role { object, namespace } in &self.roles {
             for rule in list(&object.value["rules"]) {
                 let names: BTreeSet<_> = texts(&rule["resourceNames"]).map(str::to_owned).collect();
-                let verbs = verbs(rule, object.file(), lost);
-                for target in targets(rule, object.file(), lost) {
+                let verbs = verbs(rule, object.file(), &mut notes);
+                for target in targets(rule, object.file(), &mut notes) {
                     let without_verbs = Rule {
                         target,
                         names: names.clone(),
@@ -111,6 +112,7 @@ impl Granted {
                 }
             }
         }
+        lost.add_all(notes);
         let rules = verbs_of.into_iter();
         rules.map(|(rule, verbs)| Rule { verbs, ..rule }).collect()
     }
@@ -159,20 +161,20 @@ fn is_in_main_file(role: &Object) -> bool {
 }
 
 /// The verbs of a rule in `file`.
-fn verbs(rule: &Value, file: &str, lost: &mut Lost) -> BTreeSet<Verb> {
+fn verbs(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> BTreeSet<Verb> {
     let mut verbs = BTreeSet::new();
     for name in texts(&rule["verbs"]) {
         if name == "*" {
             verbs.extend(ORDINARY);
             let names = ORDINARY.map(|verb| verb.to_string()).join(", ");
-            lost.add(format!(
+            notes.insert(format!(
                 "`{file}`: the verb `*` became {names}, which are all verbs of most resources; add verbs that other \
                  resources need"
             ));
         } else if let Some(verb) = Verb::ALL.iter().find(|verb| verb.to_string() == name) {
             verbs.insert(*verb);
         } else {
-            lost.add(format!(
+            notes.insert(format!(
                 "`{file}`: the verb `{name}`, which `Verb` does not have"
             ));
         }
@@ -181,13 +183,13 @@ fn verbs(rule: &Value, file: &str, lost: &mut Lost) -> BTreeSet<Verb> {
 }
 
 /// The targets of a rule in `file`.
-fn targets(rule: &Value, file: &str, lost: &mut Lost) -> Vec<Target> {
+fn targets(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<Target> {
     let mut targets = Vec::new();
-    for url in shown(&rule["nonResourceURLs"], file, lost) {
+    for url in shown(&rule["nonResourceURLs"], file, notes) {
         targets.push(Target::Url(url.to_owned()));
     }
-    let groups = shown(&rule["apiGroups"], file, lost);
-    for resource in shown(&rule["resources"], file, lost) {
+    let groups = shown(&rule["apiGroups"], file, notes);
+    for resource in shown(&rule["resources"], file, notes) {
         let (plural, subresource) = match resource.split_once('/') {
             Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
             None => (resource, None),
@@ -204,12 +206,12 @@ fn targets(rule: &Value, file: &str, lost: &mut Lost) -> Vec<Target> {
 }
 
 /// The names in a list, without those that have invisible characters.
-fn shown<'a>(names: &'a Value, file: &str, lost: &mut Lost) -> Vec<&'a str> {
+fn shown<'a>(names: &'a Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<&'a str> {
     let mut shown: Vec<_> = texts(names).collect();
     let all = shown.len();
     shown.retain(|name| !name.contains(is_hidden) && name.len() <= 253);
     if shown.len() < all {
-        lost.add(format!(
+        notes.insert(format!(
             "`{file}`: a resource whose name has invisible characters"
         ));
     }
