@@ -1,15 +1,17 @@
 //! Turns a CRD from the user into resources of a project, and into the texts of their files.
 
+pub(crate) mod groups;
+
 use std::{cmp::Reverse, str::FromStr};
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::groups::{group, group_of_others};
 use crate::{
     crd::{self, Crd, CrdVersion, Loss},
     engine::Texts,
-    hint::OrHint,
     names::{Domain, Group, GroupVersionKind, Kind, Version},
     project::{
         Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
@@ -222,7 +224,7 @@ impl<'a> KindFromCrd<'a> {
         rendered: &Rendered,
     ) -> Result<FilesFromCrd> {
         let mut files = FilesFromCrd::default();
-        let mut versions = Vec::new();
+        let mut entries = Vec::new();
         for version in &self.versions {
             let Some(resource) = self.existing(version, project)? else {
                 continue;
@@ -250,33 +252,28 @@ impl<'a> KindFromCrd<'a> {
                 if self.versions.len() == 1 {
                     all.extend(of_version);
                 } else {
-                    let losses = of_version.into_iter();
-                    all.extend(losses.map(|loss| loss.of_version(&version.name)));
+                    for loss in of_version {
+                        all.push(loss.of_version(&version.name));
+                    }
                 }
             }
-            versions.push((resource, *version, generated.schema));
+            let mut entry = crd::manifest_version(version, generated.schema);
+            entry["served"] = resource.is_served().into();
+            entry["storage"] = resource.is_stored().into();
+            entries.push((resource, entry));
         }
-        if !versions.is_empty() {
-            files.losses.extend(crd::losses_of_all_versions(self.crd));
-        }
-        if let Some(resource) = versions.first().map(|(resource, ..)| *resource)
-            && project.versions(resource).count() == versions.len()
-        {
-            versions.sort_by_key(|(resource, ..)| {
-                (!resource.is_stored(), Reverse(resource.version.clone()))
-            });
-            let entries: Vec<_> = versions
-                .into_iter()
-                .map(|(resource, version, schema)| {
-                    let (served, stored) = (resource.is_served(), resource.is_stored());
-                    crd::manifest_version(version, schema, served, stored)
-                })
-                .collect();
+        let Some(resource) = entries.first().map(|(resource, _)| *resource) else {
+            return Ok(files);
+        };
+        files.losses.extend(crd::losses_of_all_versions(self.crd));
+        if project.versions(resource).count() == entries.len() {
+            entries.sort_by_key(|(of, _)| (!of.is_stored(), Reverse(of.version.clone())));
+            let versions: Vec<_> = entries.iter().map(|(_, entry)| entry).collect();
             let manifest = ManifestFields {
                 singular: self.crd.singular.as_deref(),
                 categories: &self.crd.categories,
                 metadata: yaml::as_in_manifest(&self.metadata(project, resource))?,
-                versions: yaml::as_in_manifest(&entries)?,
+                versions: yaml::as_in_manifest(&versions)?,
             };
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
             let chart = format!("charts/{}/files/crds", project.project_name);
@@ -348,9 +345,8 @@ impl FilesFromCrd {
         path: String,
         from_crd: &impl Serialize,
     ) -> Result<()> {
-        if let Some(text) = rendered.file_with(templates, &path, "from_crd", from_crd)? {
-            self.texts.insert(path, text);
-        }
+        let file = rendered.file_with(templates, path, "from_crd", from_crd)?;
+        self.texts.extend(file);
         Ok(())
     }
 }
@@ -395,94 +391,4 @@ fn parse<T: FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> {
         let name = name(crd);
         anyhow!("cannot use the CustomResourceDefinition `{name}`: {error}")
     })
-}
-
-/// Splits the full group `full` into the group as in `PROJECT`, and its domain if it differs from the project's domain.
-///
-/// # Errors
-/// When `full` has no domain, or names two groups of the project.
-pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
-    let (group, domain) = project.group(full)?;
-    if domain.is_some() || full.without(&project.domain) != *full {
-        return Ok((group, domain));
-    }
-    if full.as_str() == project.domain.as_str() {
-        return Ok((Group::none(), None));
-    }
-    let (group, domain) = split(project, full)?;
-    Ok((group, Some(domain)))
-}
-
-/// Returns the resource for a kind that another project defines in the group `full`. Its types have no fields until the
-/// user gives its CRD.
-///
-/// # Errors
-/// When the group has no domain.
-pub fn resource_of_others(
-    project: &Project,
-    full: &Group,
-    version: Version,
-    kind: Kind,
-) -> Result<Resource> {
-    let (group, domain) = group_of_others(project, full)?;
-    let id = GroupVersionKind::new(group.clone(), version, kind);
-    let definition = Definition::External(External::Given);
-    Ok(Resource {
-        domain,
-        ..Resource::new(group, &id, definition)
-    })
-}
-
-/// Like [`group`], for a kind that another project defines. If the domain is `None`, the group is the full group.
-fn group_of_others(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
-    let known = project
-        .resources
-        .iter()
-        .find(|resource| project.full_group(resource) == full.as_str() && !resource.is_builtin());
-    if let Some(resource) = known {
-        return Ok(if resource.group.is_empty() {
-            (full.clone(), None)
-        } else {
-            let own = resource.has_api().then_some(&project.domain);
-            let domain = resource.domain.as_ref().or(own);
-            (resource.group.clone(), domain.cloned())
-        });
-    }
-    let short = if full.as_str() == project.domain.as_str() {
-        Group::none()
-    } else {
-        full.without(&project.domain)
-    };
-    let (group, domain) = if short == *full || has_module(project, &short) {
-        split(project, full)?
-    } else {
-        (short, project.domain.clone())
-    };
-    Ok((group, Some(domain)))
-}
-
-/// Splits `full` at a dot into a group and a domain.
-fn split(project: &Project, full: &Group) -> Result<(Group, Domain)> {
-    let mut splits: Vec<(Group, Domain)> = Vec::new();
-    for (dot, _) in full.as_str().match_indices('.') {
-        let (group, domain) = (&full.as_str()[..dot], &full.as_str()[dot + 1..]);
-        splits.push((group.parse()?, domain.parse()?));
-    }
-    if splits.is_empty() {
-        return Err(anyhow!("the group `{full}` has no domain")).or_hint(
-            "the group of a CustomResourceDefinition ends in a domain, as in `webapp.example.com`",
-        );
-    }
-    // Take the shortest group whose Rust module no other group of the project uses.
-    let free = splits
-        .iter()
-        .position(|(group, _)| !has_module(project, group));
-    Ok(splits.swap_remove(free.unwrap_or(0)))
-}
-
-/// Returns whether a group of the project has the same Rust module as `group`.
-fn has_module(project: &Project, group: &Group) -> bool {
-    let module = group.module(&project.domain);
-    let mut resources = project.resources.iter();
-    resources.any(|resource| project.group_module(resource) == module)
 }

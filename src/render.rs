@@ -90,31 +90,35 @@ impl Rendered {
     pub fn file_with(
         &self,
         templates: &Templates,
-        path: &str,
+        path: impl Into<String>,
         name: &'static str,
         addition: &impl Serialize,
-    ) -> Result<Option<Text>> {
+    ) -> Result<Option<(String, Text)>> {
         let mut additions = Context::new();
         additions.insert(name, addition);
-        self.again(templates, path, &additions)
+        self.again(templates, path.into(), &additions)
     }
 
     /// Renders the file at `path` again, with `templates`. Returns `None` if the project does not have the file.
     ///
     /// # Errors
     /// When the template has a defect.
-    pub fn file(&self, templates: &Templates, path: &str) -> Result<Option<Text>> {
-        self.again(templates, path, &Context::new())
+    pub fn file(
+        &self,
+        templates: &Templates,
+        path: impl Into<String>,
+    ) -> Result<Option<(String, Text)>> {
+        self.again(templates, path.into(), &Context::new())
     }
 
     fn again(
         &self,
         templates: &Templates,
-        path: &str,
+        path: String,
         additions: &Context,
-    ) -> Result<Option<Text>> {
+    ) -> Result<Option<(String, Text)>> {
         let mut text = None;
-        if let Some(origin) = self.origins.get(path) {
+        if let Some(origin) = self.origins.get(&path) {
             templates.visit(Some(origin), &mut |file| {
                 let mut context = file.context.clone();
                 context.extend(additions.clone());
@@ -122,7 +126,7 @@ impl Rendered {
                 Ok(())
             })?;
         }
-        Ok(text)
+        Ok(text.map(|text| (path, text)))
     }
 
     /// Adds the code to the files that convert between two versions, of which the templates have the head.

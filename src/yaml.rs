@@ -1,8 +1,7 @@
 //! Reads and writes YAML. Cargo.toml gives the crate serde-saphyr the name `serde_yaml`. Outside of tests, only this
 //! module uses it.
 
-mod lines;
-mod names;
+mod nodes;
 
 use std::borrow::Cow;
 
@@ -15,7 +14,7 @@ use serde_yaml::{
     budget::BudgetBreach,
 };
 
-use self::{lines::Node, names::WithNames};
+use self::nodes::Node;
 use crate::visible::visible;
 
 /// Reads the text of `file`. A string that looks like a number needs quotes, and only `true` and `false` are booleans.
@@ -56,12 +55,24 @@ pub fn documents(text: &str) -> Result<Vec<Value>> {
     all(text)
 }
 
+/// Removes all fields that are null: a field without a value, such as `resources:` alone, counts as missing.
+pub fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(remove_nulls);
+        }
+        _ => {}
+    }
+}
+
 /// Refuses a list of names in which YAML reads a name as another value, such as `required: [n]`.
 ///
 /// # Errors
 /// Give the line and the value.
 pub fn check_names(text: &str) -> Result<()> {
-    all::<WithNames>(text).map(drop)
+    all::<Node>(text)?.iter().try_for_each(Node::check_names)
 }
 
 /// The line of the value at `path` in a document of the text, or of the deepest value on the way to it, and how many parts
@@ -84,10 +95,13 @@ fn all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
         with_snippet: false,
     };
     serde_yaml::from_multiple_with_options(text, options).map_err(|error| {
-        let line = error.location().map_or(1, |location| location.line());
         let reason = reason(error.without_snippet());
         let first = reason.lines().next().unwrap_or_default();
-        anyhow!("line {line} cannot be read: {}", visible(first))
+        anyhow!(
+            "line {} cannot be read: {}",
+            line_of(&error),
+            visible(first)
+        )
     })
 }
 
@@ -104,9 +118,12 @@ fn limits() -> Options {
     }
 }
 
+fn line_of(error: &Error) -> u64 {
+    error.location().map_or(1, |location| location.line())
+}
+
 /// An error with file, line, field and reason.
 fn located(file: &str, error: &Error, path: &str) -> anyhow::Error {
-    let line = error.location().map_or(1, |location| location.line());
     let mut cause = error.without_snippet();
     while let Error::AliasError { error, .. } = cause {
         cause = error;
@@ -119,7 +136,7 @@ fn located(file: &str, error: &Error, path: &str) -> anyhow::Error {
     // For a missing field, the parser gives a line below the object.
     let line = match cause {
         Error::SerdeMissingField { .. } => String::new(),
-        _ => format!(" line {line}"),
+        _ => format!(" line {}", line_of(error)),
     };
     // `.` stands for the whole text, and `?` for a field whose name was not read.
     let field = match field.as_str() {
@@ -130,7 +147,6 @@ fn located(file: &str, error: &Error, path: &str) -> anyhow::Error {
 }
 
 fn reason(error: &Error) -> Cow<'_, str> {
-    let list = |names: &[&str]| format!("`{}`", names.join("`, `"));
     match error {
         Error::AliasReplayLimitExceeded { .. } => "its aliases repeat too much text".into(),
         Error::Budget {
@@ -148,11 +164,11 @@ fn reason(error: &Error) -> Cow<'_, str> {
             format!("`{value}` needs quotes: `'{value}'`").into()
         }
         Error::SerdeUnknownField { expected, .. } => {
-            format!("unknown field, expected one of {}", list(expected)).into()
+            format!("unknown field, expected one of `{}`", expected.join("`, `")).into()
         }
         Error::SerdeUnknownVariant {
             variant, expected, ..
-        } => format!("`{variant}` must be one of {}", list(expected)).into(),
+        } => format!("`{variant}` must be one of `{}`", expected.join("`, `")).into(),
         Error::Unexpected { expected, .. } => match *expected {
             "mapping start" => "fields are expected, as in `kind: Guestbook`".into(),
             "sequence start" => "a list is expected".into(),
@@ -166,13 +182,22 @@ fn reason(error: &Error) -> Cow<'_, str> {
 /// The text of a value. A string gets quotes if YAML 1.2 would read it as another type. The quotes are single, unless
 /// the string needs an escape.
 pub fn write(value: impl Serialize) -> Result<String> {
-    write_as(value, true)
+    write_as(value, Version::New)
 }
 
 /// The same for a manifest, which kubectl reads. A string also gets quotes if YAML 1.1 would read it as another type,
 /// such as `y`.
 pub fn write_manifest(value: impl Serialize) -> Result<String> {
-    write_as(value, false)
+    write_as(value, Version::Old)
+}
+
+/// A version of YAML.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    /// 1.1
+    Old,
+    /// 1.2
+    New,
 }
 
 /// `value` as in the manifests that the rendered operator writes with the same library. A text is quoted if YAML would
@@ -187,15 +212,19 @@ pub fn as_in_manifest<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     Ok(text)
 }
 
-fn write_as(value: impl Serialize, is_yaml_12: bool) -> Result<String> {
+fn write_as(value: impl Serialize, version: Version) -> Result<String> {
     let options = serde_yaml::ser_options! {
         no_lang_directive: true,
         prefer_block_scalars: false,
-        yaml_12: is_yaml_12,
+        yaml_12: version == Version::New,
     };
     let text = serde_yaml::to_string_with_options(&value, options)?;
-    let lines = text.lines().map(with_single_quotes);
-    Ok(lines.fold(String::new(), |text, line| text + &line + "\n"))
+    let mut quoted = String::new();
+    for line in text.lines() {
+        quoted += &with_single_quotes(line);
+        quoted.push('\n');
+    }
+    Ok(quoted)
 }
 
 fn with_single_quotes(line: &str) -> Cow<'_, str> {
@@ -332,12 +361,12 @@ mod tests {
             &format!("lent: true\npages: {brackets}"),
             "`BOOK` line 2, `pages`: recursion limit exceeded",
         );
-        let level = |level: usize| {
+        let mut lines = vec!["a0: &a0 [x, x, x, x, x, x, x, x, x]".to_owned()];
+        for level in 1..12 {
             let below = vec![format!("*a{}", level - 1); 9].join(", ");
-            format!("a{level}: &a{level} [{below}]\n")
-        };
-        let bomb: String = (1..12).map(level).collect();
-        let bomb = format!("a0: &a0 [x, x, x, x, x, x, x, x, x]\n{bomb}");
+            lines.push(format!("a{level}: &a{level} [{below}]"));
+        }
+        let bomb = lines.join("\n");
         let error = read::<BTreeMap<String, serde_json::Value>>("BOMB", &bomb).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -366,9 +395,10 @@ mod tests {
 
     #[test]
     fn the_default_replaces_an_unreadable_text() {
-        let title = |text| read_or_default::<BTreeMap<String, String>>(text);
-        assert_eq!(title("title: 12")["title"], "12");
-        assert!(title("title: [").is_empty());
+        let read = read_or_default::<BTreeMap<String, String>>("title: 12");
+        assert_eq!(read["title"], "12");
+        let unreadable = read_or_default::<BTreeMap<String, String>>("title: [");
+        assert!(unreadable.is_empty());
     }
 
     #[test]

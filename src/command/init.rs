@@ -264,8 +264,7 @@ pub fn ported(
         for (resource, controller) in project.controllers() {
             if rules.contains_key(&(resource.id(), controller.name.clone())) {
                 let path = project.controller_file(resource, controller);
-                let text = rendered.file(&replacing, &path)?;
-                ported.texts.extend(text.map(|text| (path, text)));
+                ported.texts.extend(rendered.file(&replacing, path)?);
             }
         }
     }

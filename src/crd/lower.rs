@@ -71,7 +71,7 @@ pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowere
         helpers: BTreeSet::new(),
     };
     let schema = object(schema::normal(version.schema.clone()));
-    let (root, written) = lower.root(schema, version.subresources.status.is_some());
+    let (root, written) = lower.root(schema, &version.subresources);
     let mut lowered = Lowered {
         items: lower.slots.into_iter().flatten().collect(),
         defaults: lower.defaults,

@@ -7,13 +7,11 @@ use super::{
     read::{Crd, CrdVersion},
     schema::with_inner,
 };
-use crate::visible::visible;
+use crate::{visible::visible, yaml};
 
 /// Returns the entry of a version in the manifest of its CRD. `schema` is the schema that kube generates.
-pub fn manifest_version(version: &CrdVersion, schema: Value, served: bool, stored: bool) -> Value {
+pub fn manifest_version(version: &CrdVersion, schema: Value) -> Value {
     let mut entry = json!(version);
-    entry["served"] = served.into();
-    entry["storage"] = stored.into();
     let subresources = &version.subresources;
     if subresources.status.is_some() {
         entry["subresources"] = json!({"status": {}});
@@ -24,6 +22,7 @@ pub fn manifest_version(version: &CrdVersion, schema: Value, served: bool, store
     {
         entry["subresources"]["scale"] = json!(scale);
     }
+    yaml::remove_nulls(&mut entry);
     entry["schema"]["openAPIV3Schema"] = floats(schema);
     entry
 }

@@ -91,21 +91,6 @@ fn plain(name: &str) -> String {
     plain
 }
 
-/// The name that serde gives to a field in camel case: `podCidrs` for `pod_cidrs`.
-pub(super) fn camel(ident: &str) -> String {
-    let mut camel = String::new();
-    for word in ident.split('_').filter(|word| !word.is_empty()) {
-        let (first, rest) = word.split_at(1);
-        camel += &if camel.is_empty() {
-            first.to_ascii_lowercase()
-        } else {
-            first.to_ascii_uppercase()
-        };
-        camel += rest;
-    }
-    camel
-}
-
 /// The names that are in use.
 #[derive(Debug, Default)]
 pub(super) struct Unique(BTreeSet<String>);

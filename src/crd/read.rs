@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{visible::visible, yaml};
@@ -53,27 +53,18 @@ pub struct CrdVersion {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,
     /// The text of the warning, if the version is deprecated and the CRD sets a text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecation_warning: Option<String>,
     /// The schema of its objects.
-    #[serde(default, skip_serializing)]
+    #[serde(skip)]
     pub schema: Value,
     /// The columns of `kubectl get`.
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub additional_printer_columns: Vec<Column>,
     /// The fields that a field selector can use.
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selectable_fields: Vec<SelectableField>,
     /// The parts of its objects that have their own URLs.
-    #[serde(default, deserialize_with = "nullable", skip_serializing)]
+    #[serde(default, skip_serializing)]
     pub subresources: Subresources,
 }
 
@@ -82,17 +73,14 @@ pub struct CrdVersion {
 #[serde(rename_all = "camelCase")]
 pub struct Column {
     /// What it shows.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The format of its values.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// The JSON path of its values.
     pub json_path: String,
     /// Its heading.
     pub name: String,
     /// 0 if it is always shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
     /// The type of its values.
     pub r#type: String,
@@ -120,7 +108,6 @@ pub struct Subresources {
 #[serde(rename_all = "camelCase")]
 pub struct Scale {
     /// The selector of the Pods.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub label_selector_path: Option<String>,
     /// The desired number of replicas.
     pub spec_replicas_path: String,
@@ -130,16 +117,15 @@ pub struct Scale {
 
 #[derive(Deserialize)]
 struct Manifest {
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     metadata: Metadata,
     spec: Spec,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct Metadata {
-    #[serde(default, deserialize_with = "nullable")]
     labels: BTreeMap<String, String>,
-    #[serde(default, deserialize_with = "nullable")]
     annotations: BTreeMap<String, String>,
 }
 
@@ -156,7 +142,7 @@ struct Spec {
     names: NamesOfKind,
     scope: String,
     versions: Vec<CrdVersion>,
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     conversion: Value,
 }
 
@@ -167,19 +153,10 @@ struct NamesOfKind {
     plural: String,
     singular: Option<String>,
     list_kind: Option<String>,
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     short_names: Vec<String>,
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     categories: Vec<String>,
-}
-
-/// A field that may be null, which means the same as no field.
-fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// The largest file, in bytes. The API server limits one CRD to 1.5 MB, but a file can have many CRDs.
@@ -262,7 +239,7 @@ pub fn of_object(file: &str, object: Value) -> Result<Crd> {
 }
 
 /// Reads one CRD.
-fn crd(file: &str, document: Value) -> Result<Crd> {
+fn crd(file: &str, mut document: Value) -> Result<Crd> {
     let name = document["metadata"]["name"].as_str().unwrap_or("?");
     let shown = format!(
         "the CustomResourceDefinition `{}` in `{file}`",
@@ -275,6 +252,17 @@ fn crd(file: &str, document: Value) -> Result<Crd> {
          version, so convert the file first",
         visible(version)
     );
+    // A schema keeps its nulls: `default: null` is a default.
+    let mut schemas = Vec::new();
+    let versions = document.pointer_mut("/spec/versions");
+    for version in versions.and_then(Value::as_array_mut).into_iter().flatten() {
+        schemas.push(
+            version
+                .pointer_mut("/schema/openAPIV3Schema")
+                .map(Value::take),
+        );
+    }
+    yaml::remove_nulls(&mut document);
     let mut track = serde_path_to_error::Track::new();
     let deserializer = serde_path_to_error::Deserializer::new(document, &mut track);
     let Manifest {
@@ -305,8 +293,7 @@ fn crd(file: &str, document: Value) -> Result<Crd> {
         stored == 1,
         "{shown} stores {stored} versions: exactly one must be stored"
     );
-    for version in &mut versions {
-        let schema = version.schema.get_mut("openAPIV3Schema").map(Value::take);
+    for (version, schema) in versions.iter_mut().zip(schemas) {
         version.schema = schema.filter(Value::is_object).with_context(|| {
             let name = visible(&version.name);
             format!("{shown} has no schema for its version `{name}`")

@@ -288,17 +288,18 @@ fn text(schema: &Value, number: usize) -> Value {
     let short: String = usual.chars().take(most).collect();
     let pattern = schema["pattern"].as_str().unwrap_or("");
     let expression = regex(pattern);
+    let mut candidates = vec![usual.to_owned()];
+    for suffix in 2..=number + 1 {
+        candidates.push(format!("{usual}{suffix}"));
+    }
+    candidates.extend([short, long]);
+    candidates.retain(|text| !text.is_empty());
+    for text in &TEXTS[1..] {
+        candidates.push((*text).to_owned());
+    }
     let mut found = Vec::new();
-    let candidates = [usual.to_owned()]
-        .into_iter()
-        .chain((2..=number + 1).map(|number| format!("{usual}{number}")))
-        .chain([short, long].into_iter().filter(|text| !text.is_empty()))
-        .chain(TEXTS[1..].iter().map(|text| (*text).to_owned()))
-        .chain(pattern::texts(pattern));
-    for text in candidates {
-        let is_match = expression
-            .as_ref()
-            .is_none_or(|regex| regex.is_match(&text));
+    for text in candidates.into_iter().chain(pattern::texts(pattern)) {
+        let is_match = (expression.as_ref()).is_none_or(|regex| regex.is_match(&text));
         if is_match && misfits(&json!(text), schema).is_empty() && !found.contains(&text) {
             found.push(text);
         }

@@ -1,21 +1,19 @@
 //! What the Go project deploys beside its operator, and the new project does not.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde_json::Value;
 
 use super::{
-    config::{Deployed, is_user_role},
+    deployed::is_user_role,
     kustomize,
-    rules::{bound, roles},
+    lost::Lost,
+    operator::Operator,
     source::{Object, Source},
 };
 use crate::engine::Texts;
 
 /// The kinds of which other lines speak.
-const ELSEWHERE: [&str; 4] = [
+const ELSEWHERE: [&str; 3] = [
     "CustomResourceDefinition",
-    "Deployment",
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
 ];
@@ -41,111 +39,84 @@ const USUAL: [(&str, &str); 16] = [
     ("Service", "webhook-service"),
 ];
 
-/// A line for each object, or field of an object, that the new project does not deploy. `rendered` has the files of the
-/// new project.
-pub(super) fn left(source: &Source, deployed: &Deployed, rendered: &Texts) -> Vec<String> {
+/// Reports each object, or field of an object, that the new project does not deploy. `rendered` has the files of the new
+/// project.
+pub(super) fn report(operator: &Operator, rendered: &Texts, lost: &mut Lost) {
+    let Operator {
+        source,
+        deployed,
+        granted,
+        ..
+    } = operator;
     if !deployed.is_built {
-        return Vec::new();
+        return;
     }
-    let files: BTreeMap<&str, &str> = rendered
+    let files = rendered
         .iter()
-        .map(|(path, text)| (path.as_str(), text.content()))
-        .collect();
-    let here = kustomize::build(&files, "config/default").objects;
-    let taken = taken(source, deployed);
-    let mut lines = Vec::new();
+        .map(|(path, text)| (path.as_str(), text.content()));
+    let here = kustomize::build(&files.collect(), "config/default").objects;
     for object in &deployed.objects {
-        let (Some(kind), name) = (object.text("kind"), object.name()) else {
-            continue;
-        };
-        if ELSEWHERE.contains(&kind) && !is_other_deployment(deployed, object) {
-            continue;
-        }
-        let is_usual = (USUAL.iter()).any(|(of, end)| *of == kind && name.ends_with(end))
+        let (kind, name) = (object.kind(), object.name());
+        let is_operator = (deployed.deployment.as_ref()).is_some_and(|own| own.name() == name);
+        let is_elsewhere = ELSEWHERE.contains(&kind) || kind == "Deployment" && is_operator;
+        let is_usual = USUAL
+            .iter()
+            .any(|(of, end)| *of == kind && name.ends_with(end))
             || is_user_role(object)
             || kind == "ServiceMonitor" && here.iter().any(|other| other.is_a(kind));
-        if is_usual || taken.contains(&(kind.to_owned(), name.to_owned())) {
+        if kind.is_empty() || is_elsewhere || is_usual || granted.has(object) {
             continue;
         }
-        let mut same = here.iter().filter(|other| other.is_a(kind));
-        match same.find(|other| other.name() == name) {
-            Some(other) => differences(source, object, other, &mut lines),
-            None => lines.push(format!(
-                "{}: the {} `{}`: copy it to `config/default`, and add the file to `config/default/kustomization.yaml`",
+        match here
+            .iter()
+            .find(|other| other.is_a(kind) && other.name() == name)
+        {
+            Some(other) => differences(source, object, other, lost),
+            None => lost.add(format!(
+                "{}: the {kind} `{name}`: copy it to `config/default`, and add the file to \
+                 `config/default/kustomization.yaml`",
                 source.place(object, &["kind"]),
-                kind,
-                name
             )),
         }
     }
-    lines
 }
 
-/// Whether an object is a Deployment, but not that of the operator.
-fn is_other_deployment(deployed: &Deployed, object: &Object) -> bool {
-    let own = deployed
-        .deployment
-        .as_ref()
-        .map(|deployment| deployment.name.as_str());
-    object.is_a("Deployment") && own != Some(object.name())
-}
-
-/// The roles whose permissions are `RULES` of controllers, and their bindings.
-fn taken(source: &Source, deployed: &Deployed) -> BTreeSet<(String, String)> {
-    let mut taken = BTreeSet::new();
-    for (role, _) in roles(source, deployed) {
-        let kind = role.text("kind").unwrap_or("").to_owned();
-        taken.insert((kind, role.name().to_owned()));
+/// Reports each field that `here` lacks, or that has another value there.
+fn differences(source: &Source, object: &Object, here: &Object, lost: &mut Lost) {
+    if object.kind().contains("Role") {
+        return;
     }
-    for role in bound(deployed) {
-        let binding = if role.within.is_empty() {
-            "ClusterRoleBinding"
-        } else {
-            "RoleBinding"
-        };
-        taken.insert((binding.to_owned(), role.binding));
-    }
-    taken
-}
-
-/// Adds a line for each field that `here` lacks, or that has another value there.
-fn differences(source: &Source, object: &Object, here: &Object, lines: &mut Vec<String>) {
     let mut fields = Vec::new();
     compare(&object.value, &here.value, &mut Vec::new(), &mut fields);
     for (path, value) in fields {
-        let is_of_tool = path
+        if path
             .iter()
-            .any(|name| name.starts_with("app.kubernetes.io/"));
-        if is_of_tool
-            || object
-                .text("kind")
-                .is_some_and(|kind| kind.contains("Role"))
+            .any(|name| name.starts_with("app.kubernetes.io/"))
         {
             continue;
         }
-        let parts: Vec<_> = path.iter().map(String::as_str).collect();
-        lines.push(format!(
-            "{}: `{}: {}` of the {} `{}`: add it to the one in `{}`",
-            source.place(object, &parts),
+        lost.add(format!(
+            "{}: `{}: {value}` of the {} `{}`: add it to the one in `{}`",
+            source.place(object, &path),
             path.join("."),
-            value,
-            object.text("kind").unwrap_or(""),
+            object.kind(),
             object.name(),
             here.file()
         ));
     }
 }
 
+/// Adds the fields that `here` lacks, or that have another value there, to `fields`.
 fn compare<'a>(
     value: &'a Value,
     here: &Value,
-    path: &mut Vec<String>,
-    fields: &mut Vec<(Vec<String>, &'a Value)>,
+    path: &mut Vec<&'a str>,
+    fields: &mut Vec<(Vec<&'a str>, &'a Value)>,
 ) {
     match value {
         Value::Object(own) if here.is_object() || here.is_null() => {
             for (name, field) in own {
-                path.push(name.clone());
+                path.push(name);
                 compare(field, &here[name], path, fields);
                 path.pop();
             }

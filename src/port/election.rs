@@ -3,9 +3,11 @@
 use std::{collections::BTreeSet, ops::Range};
 
 use super::{
-    config::Deployed,
+    deployed::Deployed,
+    deployment::Deployment,
     go::{Go, Value},
-    go_file::{File, Place, Token},
+    go_file::{File, Place},
+    go_tokens::Token,
     lost::Lost,
     path::is_in_test_folder,
     source::Source,
@@ -36,30 +38,27 @@ impl Election {
     /// Reads the arguments of the Deployment first, which count more than configuration files and the code.
     pub fn new(source: &Source, deployed: &Deployed, lost: &mut Lost) -> Self {
         let go = &source.go;
-        let is_deployed = deployed.arguments.is_some();
-        let arguments = deployed.arguments.as_deref().unwrap_or(&[]);
+        let deployment = deployed.deployment.as_ref();
+        let arguments = deployment.map(Deployment::arguments).unwrap_or_default();
         let settings = settings(source);
-        let lease = lease(go, arguments, &settings, lost);
-        let is_on = switched(arguments)
+        let lease = lease(go, &arguments, &settings, lost);
+        let is_on = switched(&arguments)
             .or_else(|| settings.switches.last().copied())
-            .or_else(|| in_code(go, is_deployed, lost));
+            .or_else(|| in_code(go, deployment, lost));
         let mut lines = BTreeSet::new();
         for file in go.code() {
             rest(go, file, deployed, &mut lines);
         }
         for argument in arguments {
             let (name, _value) = flag(argument);
-            if !is_left(name) {
-                continue;
+            if is_left(name) {
+                lines.insert(format!(
+                    "the argument `{argument}` of the Deployment, about leader election: add it to \
+                     `config/manager/manager.yaml`"
+                ));
             }
-            lines.insert(format!(
-                "the argument `{argument}` of the Deployment, about leader election: add it to \
-                 `config/manager/manager.yaml`"
-            ));
         }
-        for line in lines.into_iter().take(MAX_LINES) {
-            lost.add(line);
-        }
+        lost.add_all(lines.into_iter().take(MAX_LINES));
         Self { is_on, lease }
     }
 }
@@ -115,7 +114,7 @@ fn is_left(flag: &str) -> bool {
 }
 
 /// Whether the arguments turn leader election on or off.
-fn switched(arguments: &[String]) -> Option<bool> {
+fn switched(arguments: &[&str]) -> Option<bool> {
     let mut is_on = None;
     for argument in arguments.iter().filter(|text| text.starts_with('-')) {
         let (name, value) = flag(argument);
@@ -164,31 +163,17 @@ impl Settings {
     }
 }
 
+/// A name of the Lease, with its place in the Go code.
+type Found = (Value, Option<Place>);
+
 /// The name of the Lease that the replicas of the Go operator share.
-fn lease(go: &Go, arguments: &[String], settings: &Settings, lost: &mut Lost) -> Option<LeaseName> {
-    let mut found: BTreeSet<(Value, Option<Place>)> = BTreeSet::new();
-    for (at, argument) in arguments.iter().enumerate() {
-        let (flag, value) = flag(argument);
-        if flag.starts_with('-') && is_lease_name(flag) {
-            let next = arguments.get(at + 1).map(String::as_str);
-            let name = value.or(next);
-            found.extend(name.map(|name| (Value::Known(name.to_owned()), None)));
-        }
-    }
+fn lease(go: &Go, arguments: &[&str], settings: &Settings, lost: &mut Lost) -> Option<LeaseName> {
+    let mut found = in_arguments(arguments);
     if found.is_empty() {
         for name in &settings.leases {
             found.insert((Value::Known(name.clone()), None));
         }
-        // The default of a flag.
-        for definition in go.definitions("LeaderElectionID") {
-            let place = Some(definition.place.clone());
-            let value = go.defined(definition);
-            found.extend(matches!(value, Value::Known(_)).then_some((value, place)));
-        }
-        for (file, place, value) in set_to(go, "LeaderElectionID") {
-            found.insert((go.value(file, &value), Some(place)));
-        }
-        found.extend(of_lock(go));
+        found.extend(names_in_code(go));
     }
     let mut names = BTreeSet::new();
     for (value, _) in &found {
@@ -199,99 +184,107 @@ fn lease(go: &Go, arguments: &[String], settings: &Settings, lost: &mut Lost) ->
     if names.len() == 1 {
         return names.pop_first();
     }
+    let names: Vec<_> = names
+        .iter()
+        .map(|name| shown(&found, name.as_str()))
+        .collect();
     if !names.is_empty() {
-        let mut shown = Vec::new();
-        for name in &names {
-            shown.push(format!("`{name}`{}", places(&found, name.as_str())));
-        }
         lost.add(format!(
             "the name of the Lease: the Go code has {}; set `lease` in PROJECT to the right one",
-            shown.join(" and ")
+            names.join(" and ")
         ));
     }
     for (value, _) in &found {
         if let Value::Unknown(expression) = value {
             lost.add(format!(
-                "the name of the Lease: the Go code computes it by `{}`{}; set `lease` in PROJECT",
-                visible(expression),
-                places(&found, expression)
+                "the name of the Lease: the Go code computes it by {}; set `lease` in PROJECT",
+                shown(&found, expression)
             ));
         }
     }
     None
 }
 
-/// The places where a name of the Lease was found, in parentheses.
-fn places(found: &BTreeSet<(Value, Option<Place>)>, name: &str) -> String {
-    let mut places = Vec::new();
-    for (value, place) in found {
-        if let Some(place) = place
-            && value.text() == name
+/// A name of the Lease in backticks, with its places in parentheses.
+fn shown(found: &BTreeSet<Found>, name: &str) -> String {
+    let own = found.iter().filter(|(value, _)| value.text() == name);
+    let places: Vec<_> = own.filter_map(|(_, place)| place.as_ref()).collect();
+    let places: Vec<_> = places.iter().map(ToString::to_string).collect();
+    match places.join(", ").as_str() {
+        "" => format!("`{}`", visible(name)),
+        places => format!("`{}` ({places})", visible(name)),
+    }
+}
+
+/// The names in arguments: in a flag, or after it.
+fn in_arguments(arguments: &[&str]) -> BTreeSet<Found> {
+    let mut found = BTreeSet::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        let (flag, value) = flag(argument);
+        let name = value.or(arguments.get(at + 1).copied());
+        if flag.starts_with('-')
+            && is_lease_name(flag)
+            && let Some(name) = name
         {
-            places.push(place.to_string());
+            found.insert((Value::Known(name.to_owned()), None));
         }
     }
-    if places.is_empty() {
-        return String::new();
-    }
-    format!(" ({})", places.join(", "))
+    found
 }
 
-/// What the Go code sets to `name`: the values, each with its file and its place.
-fn set_to<'a>(go: &'a Go, name: &str) -> Vec<(&'a File, Place, Range<usize>)> {
-    let mut values = Vec::new();
-    for file in go.code() {
-        for (at, token) in file.tokens.iter().enumerate() {
-            if token.is_name(name)
-                && let Some(value) = file.value(at)
-            {
-                values.push((file, file.place(at), value));
-            }
-        }
-    }
-    values
-}
-
-/// The names of Leases that the code gives to client-go: `LeaseMeta: metav1.ObjectMeta{Name: …}`.
-fn of_lock(go: &Go) -> Vec<(Value, Option<Place>)> {
+/// The names in the code: the default of a flag, a setting, or what the code gives to client-go, as in `LeaseMeta:
+/// metav1.ObjectMeta{Name: …}`.
+fn names_in_code(go: &Go) -> Vec<Found> {
     const MAX_TOKENS: usize = 20;
-    let mut names = Vec::new();
-    for (file, _, value) in set_to(go, "LeaseMeta") {
-        let mut tokens = value.take(MAX_TOKENS);
-        if let Some(name) = tokens.find(|at| file.name(*at) == Some("Name"))
-            && let Some(value) = file.value(name)
-        {
-            names.push((go.value(file, &value), Some(file.place(name))));
+    let mut found = Vec::new();
+    for definition in go.definitions("LeaderElectionID") {
+        let value = go.defined(definition);
+        if matches!(value, Value::Known(_)) {
+            found.push((value, Some(definition.place.clone())));
         }
     }
-    names
+    for file in go.code() {
+        for (at, value) in file.set_to("LeaderElectionID") {
+            found.push((go.value(file, &value), Some(file.place(at))));
+        }
+        for (_, lock) in file.set_to("LeaseMeta") {
+            let mut tokens = lock.take(MAX_TOKENS);
+            if let Some(name) = tokens.find(|at| file.name(*at) == Some("Name"))
+                && let Some(value) = file.value(name)
+            {
+                found.push((go.value(file, &value), Some(file.place(name))));
+            }
+        }
+    }
+    found
 }
 
-/// Whether the code turns leader election on. `is_deployed` tells whether the arguments of the operator are known:
-/// otherwise, the default of a flag says nothing.
-fn in_code(go: &Go, is_deployed: bool, lost: &mut Lost) -> Option<bool> {
-    let (mut is_off, mut computed, mut is_literal) = (false, Vec::new(), true);
-    for (file, place, value) in set_to(go, "LeaderElection") {
-        match go.value(file, &value) {
-            Value::Known(text) if text == "true" => return Some(true),
-            Value::Known(text) if text == "false" => {
-                is_off = true;
-                is_literal &= file.name(value.start) == Some("false");
+/// Whether the code turns leader election on. Without a Deployment, the arguments of the operator are unknown, so the
+/// default of a flag says nothing.
+fn in_code(go: &Go, deployment: Option<&Deployment>, lost: &mut Lost) -> Option<bool> {
+    let (mut is_off, mut is_literal, mut computed) = (false, true, Vec::new());
+    for file in go.code() {
+        for (at, value) in file.set_to("LeaderElection") {
+            match go.value(file, &value) {
+                Value::Known(text) if text == "true" => return Some(true),
+                Value::Known(text) if text == "false" => {
+                    is_off = true;
+                    is_literal &= file.name(value.start) == Some("false");
+                }
+                Value::Known(text) | Value::Unknown(text) => computed.push(format!(
+                    "whether leader election is on: the Go code computes it by `{}` ({}); here it is on",
+                    visible(&text),
+                    file.place(at)
+                )),
             }
-            Value::Known(text) | Value::Unknown(text) => computed.push((text, place)),
         }
     }
-    for (expression, place) in &computed {
-        lost.add(format!(
-            "whether leader election is on: the Go code computes it by `{}` ({place}); here it is on",
-            visible(expression)
-        ));
-    }
+    lost.add_all(&computed);
     if go.code().any(|file| file.mentions("RunOrDie")) {
         return Some(true);
     }
     // Without a word, controller-runtime does not elect a leader.
-    (computed.is_empty() && (is_deployed || is_off && is_literal)).then_some(false)
+    (computed.is_empty() && (deployment.is_some() || is_off && is_literal)).then_some(false)
 }
 
 /// Whether one of the words of a name, such as `LeaseDuration` or `lease-name`, is `word`. `Release` has another word.
@@ -406,9 +399,9 @@ mod tests {
             ("--metrics-bind-address=:8080", None),
             ("leader-elect", None),
         ] {
-            assert_eq!(switched(&[argument.to_owned()]), expected, "{argument}");
+            assert_eq!(switched(&[argument]), expected, "{argument}");
         }
-        let both = ["--leader-elect", "--leader-elect=false"].map(str::to_owned);
+        let both = ["--leader-elect", "--leader-elect=false"];
         assert_eq!(switched(&both), Some(false));
     }
 

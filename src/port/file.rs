@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::source::list;
-use crate::yaml::documents;
+use crate::yaml::{documents, remove_nulls};
 
 /// The contents of the file.
 #[derive(Debug, Default, Deserialize)]
@@ -28,21 +28,16 @@ pub(super) struct GoProject {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct GoResource {
     api: Option<GoApi>,
-    controller: Option<bool>,
+    controller: bool,
     pub controllers: Vec<GoController>,
     pub core: bool,
     pub external: bool,
     pub domain: Option<String>,
-    pub group: Option<String>,
+    pub group: String,
     pub version: String,
     pub kind: String,
     pub plural: Option<String>,
-    pub path: Option<String>,
     pub webhooks: Option<GoWebhooks>,
-    /// Whether the file has version 2, which has only group, version and kind: an API and a
-    /// controller are implied.
-    #[serde(skip)]
-    pub is_implied: bool,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -68,13 +63,19 @@ pub(super) struct GoWebhooks {
     validation_path: Option<String>,
 }
 
+/// What an admission webhook does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    Defaulting,
+    Validating,
+}
+
 impl GoWebhooks {
-    /// If there is a webhook that sets defaults, or else one that validates: its path, empty for the usual one.
-    pub fn path(&self, is_defaulting: bool) -> Option<&str> {
-        let (is_there, path) = if is_defaulting {
-            (self.defaulting, &self.defaulting_path)
-        } else {
-            (self.validation, &self.validation_path)
+    /// If there is such a webhook: its path, empty for the usual one.
+    pub fn path(&self, admission: Admission) -> Option<&str> {
+        let (is_there, path) = match admission {
+            Admission::Defaulting => (self.defaulting, &self.defaulting_path),
+            Admission::Validating => (self.validation, &self.validation_path),
         };
         is_there.then_some(path.as_deref().unwrap_or(""))
     }
@@ -83,28 +84,25 @@ impl GoWebhooks {
 impl GoResource {
     /// Whether the project defines the kind.
     pub fn has_api(&self) -> bool {
-        self.api.is_some() || self.is_implied
+        self.api.is_some()
     }
 
     /// Whether the entry is about a kind that the project defines, with this group and kind. Some tools leave out the
     /// domain, or what the entry says about the API.
     pub fn is_of(&self, group: &str, kind: &str) -> bool {
-        let own = self.group.as_deref().unwrap_or("");
-        let is_in_group = own.is_empty()
-            || group == own
-            || group
-                .strip_prefix(own)
-                .is_some_and(|rest| rest.starts_with('.'));
+        let rest = group.strip_prefix(&self.group);
+        let is_in_group = self.group.is_empty()
+            || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         self.kind == kind && !self.external && !self.core && (self.has_api() || is_in_group)
     }
 
     pub fn is_namespaced(&self) -> bool {
-        self.is_implied || self.api.as_ref().is_some_and(|api| api.namespaced)
+        self.api.as_ref().is_some_and(|api| api.namespaced)
     }
 
     /// The full group of a kind that another project defines.
     pub fn group_of_others(&self) -> String {
-        let group = self.group.as_deref().unwrap_or("");
+        let group = self.group.as_str();
         // The domain is often the full group already.
         match self.domain.as_deref() {
             Some(domain) if group.is_empty() || domain.split('.').next() == Some(group) => {
@@ -115,18 +113,16 @@ impl GoResource {
         }
     }
 
-    /// Whether there is a controller; `None` if the file does not say.
-    pub fn has_controller(&self) -> Option<bool> {
-        match self.controller {
-            None if self.is_implied => None,
-            controller => Some(controller == Some(true) || !self.controllers.is_empty()),
-        }
+    /// Whether the file says that there is a controller.
+    pub fn has_controller(&self) -> bool {
+        self.controller || !self.controllers.is_empty()
     }
 }
 
 /// A line about a kind whose controller runs an image, with the command that makes the same here.
 fn deployed_image(resource: &Value) -> String {
-    let text = |field: &str| resource[field].as_str().unwrap_or("?").to_owned();
+    let [group, version, kind] =
+        ["group", "version", "kind"].map(|field| resource[field].as_str().unwrap_or("?"));
     let options = &resource["options"];
     let image = options["image"].as_str().unwrap_or("<IMAGE>");
     let mut flags = vec![format!("--image {image}")];
@@ -139,12 +135,9 @@ fn deployed_image(resource: &Value) -> String {
             flags.push(format!("{flag} {value}"));
         }
     }
-    let kind = text("kind");
     format!(
-        "the controller of {kind} that the plugin deploy-image wrote: `rscaffold create api --group {} --version {} \
-         --kind {kind} {} --force` makes one that runs the same image",
-        text("group"),
-        text("version"),
+        "the controller of {kind} that the plugin deploy-image wrote: `rscaffold create api --group {group} --version \
+         {version} --kind {kind} {} --force` makes one that runs the same image",
         flags.join(" "),
     )
 }
@@ -155,14 +148,21 @@ impl GoProject {
     /// # Errors
     /// When the text is not YAML, or not the file of a project in Go.
     pub fn parse(text: &str) -> Result<Self> {
-        let document = documents(text)?.pop().context("it is empty")?;
+        let mut document = documents(text)?.pop().context("it is empty")?;
+        remove_nulls(&mut document);
         let mut project: Self = serde_json::from_value(document)?;
         project.check()?;
-        let is_implied = project.version() == "2";
-        for resource in &mut project.resources {
-            resource.is_implied = is_implied;
+        if project.implies_controllers() {
+            for resource in &mut project.resources {
+                resource.api = Some(GoApi { namespaced: true });
+            }
         }
         Ok(project)
+    }
+
+    /// Whether the file has version 2, which has only group, version and kind: an API and a controller are implied.
+    pub fn implies_controllers(&self) -> bool {
+        self.version() == "2"
     }
 
     fn version(&self) -> String {
@@ -215,7 +215,7 @@ impl GoProject {
             match name {
                 "autoupdate" | "grafana" | "helm" => {}
                 "deploy-image" => {
-                    for resource in list(settings.get("resources")) {
+                    for resource in list(&settings["resources"]) {
                         lines.push(deployed_image(resource));
                     }
                 }
@@ -245,7 +245,7 @@ mod tests {
         let project = GoProject::parse(text).unwrap();
         let book = &project.resources[0];
         assert!(book.has_api() && book.is_namespaced());
-        assert_eq!(book.has_controller(), None);
+        assert!(project.implies_controllers() && !book.has_controller());
         assert!(GoProject::parse(&text.replace("\"2\"", "2")).is_ok());
     }
 
@@ -278,9 +278,9 @@ version: '3'
         assert_eq!(
             has,
             [
-                (true, true, Some(true)),
-                (true, false, Some(false)),
-                (false, false, Some(true))
+                (true, true, true),
+                (true, false, false),
+                (false, false, true)
             ]
         );
         let plugins = ["helm", "grafana", "autoupdate"].map(|name| project.has_plugin(name));

@@ -4,14 +4,12 @@
 //! An object that has a finalizer is deleted only after an operator has removed the finalizer. So whatever looks like a
 //! finalizer, and is not taken over, is reported with its place.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Range,
-};
+use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     go::{Go, Value},
-    go_file::{File, Place, Token},
+    go_file::{File, Place},
+    go_tokens::Token,
     path::{file_name, folder},
 };
 use crate::names::FinalizerName;
@@ -55,6 +53,13 @@ pub(super) struct Setting {
     pub name: Option<String>,
     pub object: Object,
     pub action: Action,
+}
+
+impl Setting {
+    /// Whether the finalizer is known.
+    pub fn is_known(&self) -> bool {
+        matches!(self.value, Value::Known(_))
+    }
 }
 
 /// What was found in all files.
@@ -138,6 +143,21 @@ struct Helper {
     /// The setting in the function.
     setting: Setting,
     is_called: bool,
+}
+
+impl Helper {
+    /// Whether the call at `at` is of this function.
+    fn is_called_by(&self, file: &File, at: usize) -> bool {
+        if file.name(at) != Some(&self.function) {
+            return false;
+        }
+        let is_dotted = at.checked_sub(1).is_some_and(|dot| file.is_sign(dot, '.'));
+        match file.qualifier(at) {
+            _ if self.is_method => is_dotted,
+            Some(package) => file.package(package) == file_name(&self.folder),
+            None => !is_dotted && folder(&file.path) == self.folder,
+        }
+    }
 }
 
 /// The elements of `[]string{…}` at this index.
@@ -245,17 +265,12 @@ impl Finder<'_> {
                 _ => {}
             }
         }
-        let lists = (0..file.tokens.len()).filter(|at| {
-            file.name(*at) == Some("Finalizers")
-                && (file.is_sign(at + 1, ':') || file.is_sign(at + 1, '='))
-        });
-        for at in lists {
+        for (at, elements) in file.set_to("Finalizers") {
             let object = match (owner(file, at), file.literal_around(at)) {
-                (Some(owner), _) => self.object(file, &owner),
                 (None, Some((package, kind))) => self.kind(file, package, kind),
-                (None, None) => Object::Unknown,
+                _ => self.owner(file, at),
             };
-            for value in list(file, at + 2) {
+            for value in list(file, elements.start) {
                 self.setting(file, at, &value, object.clone(), Action::Add);
             }
         }
@@ -263,10 +278,7 @@ impl Finder<'_> {
 
     /// The object at the end of the path before the token at `end`.
     fn owner(&self, file: &File, end: usize) -> Object {
-        match owner(file, end) {
-            Some(owner) => self.object(file, &owner),
-            None => Object::Unknown,
-        }
+        owner(file, end).map_or(Object::Unknown, |owner| self.object(file, &owner))
     }
 
     /// Follows the functions of the project that set a finalizer in one of their parameters, to their calls.
@@ -275,18 +287,18 @@ impl Finder<'_> {
         for _ in 0..MAX_ROUNDS {
             let new = done..self.helpers.len();
             done = new.end;
-            let mut names = BTreeSet::new();
-            for helper in &self.helpers[new.clone()] {
-                names.insert(helper.function.clone());
-            }
-            if names.is_empty() {
+            if new.is_empty() {
                 break;
             }
+            let names = self.helpers[new.clone()]
+                .iter()
+                .map(|helper| helper.function.clone());
+            let names: BTreeSet<_> = names.collect();
             for file in files {
                 for (at, function) in file.calls() {
                     if names.contains(function) {
                         for index in new.clone() {
-                            self.helper_call(file, at, function, index);
+                            self.helper_call(file, at, index);
                         }
                     }
                 }
@@ -301,20 +313,18 @@ impl Finder<'_> {
     }
 
     /// Reads the call at `at`, if it calls the helper at `index`.
-    fn helper_call(&mut self, file: &File, at: usize, function: &str, index: usize) {
+    fn helper_call(&mut self, file: &File, at: usize, index: usize) {
         let helper = &self.helpers[index];
-        if helper.function != function || !is_call_of(file, at, helper) {
-            return;
-        }
         let arguments = file.arguments(at + 1);
-        let Some(value) = arguments.get(helper.parameter) else {
-            return;
-        };
-        let action = helper.setting.action;
-        let beside = self.object_beside(file, &arguments, value);
-        let object = beside.unwrap_or_else(|| helper.setting.object.clone());
-        self.helpers[index].is_called = true;
-        self.setting(file, at, value, object, action);
+        if helper.is_called_by(file, at)
+            && let Some(value) = arguments.get(helper.parameter)
+        {
+            let action = helper.setting.action;
+            let beside = self.object_beside(file, &arguments, value);
+            let object = beside.unwrap_or_else(|| helper.setting.object.clone());
+            self.helpers[index].is_called = true;
+            self.setting(file, at, value, object, action);
+        }
     }
 
     /// Reads the other calls that say something about a finalizer: of functions outside of the project, and of
@@ -326,7 +336,10 @@ impl Finder<'_> {
                     function,
                     "append" | "SetFinalizers" | "GetFinalizers" | "Register"
                 )
-                || self.is_helper(file, at, function);
+                || self
+                    .helpers
+                    .iter()
+                    .any(|helper| helper.is_called_by(file, at));
             if is_known || is_about_text(file, at, function) || self.is_full() {
                 continue;
             }
@@ -363,12 +376,6 @@ impl Finder<'_> {
         matches!(self.go.value(file, tokens), Value::Known(text) if is_finalizer(&text))
     }
 
-    /// Whether the call at `at` is of a function that sets the finalizer in one of its parameters.
-    fn is_helper(&self, file: &File, at: usize, function: &str) -> bool {
-        let mut helpers = self.helpers.iter();
-        helpers.any(|helper| helper.function == function && is_call_of(file, at, helper))
-    }
-
     /// Records that the code at `at` sets the finalizer `value`.
     fn setting(
         &mut self,
@@ -394,34 +401,29 @@ impl Finder<'_> {
             object,
             action,
         };
-        let function = file.around(at);
-        let parameter = match (tokens, function) {
-            ([Token::Name(name)], Some(function)) => {
-                let mut parameters = function.parameters.iter();
-                parameters.position(|parameter| parameter == name)
-            }
-            _ => None,
-        };
-        let (Some(function), Some(parameter)) = (function, parameter) else {
-            self.found.settings.insert(setting);
-            return;
-        };
-        let folder = folder(&setting.place.path).to_owned();
-        let is_there = self.helpers.iter().any(|helper| {
-            helper.function == function.name
-                && helper.folder == folder
-                && helper.parameter == parameter
-                && helper.setting.action == action
-        });
-        if !is_there {
-            self.helpers.push(Helper {
-                folder,
-                function: function.name.clone(),
-                is_method: function.is_method,
-                parameter,
-                setting,
-                is_called: false,
+        if let [Token::Name(name)] = tokens
+            && let Some(function) = file.around(at)
+            && let Some(parameter) = function.parameters.iter().position(|own| own == name)
+        {
+            let folder = folder(&setting.place.path).to_owned();
+            let is_known = self.helpers.iter().any(|helper| {
+                helper.function == function.name
+                    && helper.folder == folder
+                    && helper.parameter == parameter
+                    && helper.setting.action == action
             });
+            if !is_known {
+                self.helpers.push(Helper {
+                    folder,
+                    function: function.name.clone(),
+                    is_method: function.is_method,
+                    parameter,
+                    setting,
+                    is_called: false,
+                });
+            }
+        } else {
+            self.found.settings.insert(setting);
         }
     }
 
@@ -436,12 +438,9 @@ impl Finder<'_> {
         arguments: &[Range<usize>],
         value: &Range<usize>,
     ) -> Option<Object> {
-        let mut objects = BTreeSet::new();
-        for argument in arguments.iter().filter(|argument| *argument != value) {
-            objects.insert(self.object(file, argument));
-        }
-        objects.remove(&Object::Unknown);
-        objects.pop_first()
+        let others = arguments.iter().filter(|argument| *argument != value);
+        let objects = others.map(|argument| self.object(file, argument));
+        objects.filter(|object| *object != Object::Unknown).min()
     }
 
     /// The kind of the object in these tokens.
@@ -458,12 +457,9 @@ impl Finder<'_> {
                 Some(function) => function.tokens.clone(),
                 None => 0..file.tokens.len(),
             };
-            let mut kinds = BTreeSet::new();
-            for (package, kind) in types(file, scope, name) {
-                kinds.insert(self.kind(file, package, kind));
-            }
-            kinds.remove(&Object::Unknown);
-            if let Some(kind) = kinds.pop_first() {
+            let types = types(file, scope, name).into_iter();
+            let kinds = types.map(|(package, kind)| self.kind(file, package, kind));
+            if let Some(kind) = kinds.filter(|kind| *kind != Object::Unknown).min() {
                 return kind;
             }
         } else if let Some((package, kind)) = file.type_at(start)
@@ -524,7 +520,7 @@ impl Finder<'_> {
 
     /// Finds constants, variables and fields whose name says that they have a finalizer.
     fn definitions(&mut self) {
-        let mut all: BTreeMap<String, Place> = BTreeMap::new();
+        let mut found = BTreeSet::new();
         for (name, definition) in self.go.all_definitions(says_finalizer) {
             let lower = name.to_ascii_lowercase();
             let is_one = lower.ends_with("finalizer") || lower.ends_with("finalizername");
@@ -533,12 +529,11 @@ impl Finder<'_> {
                 && (is_one || is_finalizer(&text))
                 && !matches!(text.as_str(), "true" | "false")
             {
-                let place = all.entry(text).or_insert(definition.place.clone());
-                *place = definition.place.clone().min(place.clone());
+                found.insert((text, &definition.place));
             }
         }
-        for (text, place) in all {
-            self.text(&text, &place);
+        for (text, place) in found {
+            self.text(&text, place);
         }
     }
 
@@ -546,9 +541,9 @@ impl Finder<'_> {
     fn text(&mut self, text: &str, place: &Place) {
         let value = Value::Known(text.to_owned());
         let mut settings = self.found.settings.iter();
-        let is_set =
-            settings.any(|setting| setting.action != Action::Check && setting.value == value);
-        if !is_set && self.reported.insert(text.to_owned()) {
+        if !settings.any(|setting| setting.action != Action::Check && setting.value == value)
+            && self.reported.insert(text.to_owned())
+        {
             self.rest(without_kind(text, place));
         }
     }
@@ -579,24 +574,8 @@ fn is_of_library(file: &File, at: usize) -> bool {
         file.name(at),
         Some("AddFinalizer" | "RemoveFinalizer" | "ContainsFinalizer")
     );
-    let Some(package) = file.qualifier(at).filter(|_| is_named) else {
-        return false;
-    };
-    let import = file.import(package).unwrap_or(package);
-    file_name(import) == "controllerutil"
-}
-
-/// Whether the call at `at` is of this function of the project.
-fn is_call_of(file: &File, at: usize, helper: &Helper) -> bool {
-    let is_dotted = at.checked_sub(1).is_some_and(|dot| file.is_sign(dot, '.'));
-    match file.qualifier(at) {
-        _ if helper.is_method => is_dotted,
-        Some(package) => {
-            let import = file.import(package).unwrap_or(package);
-            file_name(import) == file_name(&helper.folder)
-        }
-        None => !is_dotted && folder(&file.place(at).path) == helper.folder,
-    }
+    let package = file.qualifier(at).map(|package| file.package(package));
+    is_named && package == Some("controllerutil")
 }
 
 /// Whether the call at `at` only writes or compares text.

@@ -3,13 +3,14 @@
 //! A value that cannot be resolved, such as a name that is computed at run time, is reported, and never guessed.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     ops::Range,
 };
 
 use super::{
-    go_file::{File, Place, Token},
+    go_file::{File, Place},
+    go_tokens::Token,
     path::{file_name, folder, is_file_of},
     programs::OtherPrograms,
 };
@@ -52,6 +53,13 @@ fn flag_function(file: &File, at: usize) -> Option<(&str, usize)> {
     Some((function, open))
 }
 
+/// The path of the module in a go.mod file.
+fn module(go_mod: &str) -> Option<&str> {
+    let mut lines = go_mod.lines();
+    let path = lines.find_map(|line| line.trim().strip_prefix("module "))?;
+    Some(path.trim().trim_matches('"'))
+}
+
 /// What the code sets the name at this index to.
 fn value_of(file: &File, at: usize) -> Option<Range<usize>> {
     match file.tokens.get(at + 1..)? {
@@ -83,8 +91,10 @@ pub(super) struct Definition {
 }
 
 /// The Go files of a project.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Go {
+    /// The path of the module.
+    pub module: Option<String>,
     files: BTreeMap<String, File>,
     /// The values of each name.
     values: BTreeMap<String, Vec<Definition>>,
@@ -92,6 +102,35 @@ pub(super) struct Go {
     pub others: OtherPrograms,
     /// How many expressions may still be resolved.
     left: Cell<usize>,
+    /// The texts of names that were resolved before. A name may stand in thousands of expressions.
+    resolved: RefCell<BTreeMap<Reference, Option<String>>>,
+}
+
+/// A name in the code.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Reference {
+    name: String,
+    scope: Scope,
+    /// How many more names are followed.
+    steps: usize,
+}
+
+/// Where the value of a name is looked for first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Scope {
+    /// In the files of this folder.
+    Folder(String),
+    /// In folders with this name.
+    Package(String),
+}
+
+impl Scope {
+    fn has(&self, file: &str) -> bool {
+        match self {
+            Self::Folder(path) => folder(file) == path,
+            Self::Package(name) => file_name(folder(file)) == name,
+        }
+    }
 }
 
 /// The value of an expression.
@@ -113,14 +152,22 @@ impl Value {
 }
 
 impl Go {
-    /// `module` is the name of the Go module; `builds` are the files that build the operator, such as its Dockerfile.
-    pub(super) fn new(texts: &BTreeMap<String, String>, module: &str, builds: &[&str]) -> Self {
-        let sources = texts.iter().filter(|(path, _)| is_file_of("go", path));
-        let files: Vec<_> = sources.map(|(path, text)| File::new(path, text)).collect();
+    /// `texts` has the text of each file of the project.
+    pub(super) fn new(texts: &BTreeMap<String, String>) -> Self {
+        let mut files = Vec::new();
+        for (path, text) in texts {
+            if is_file_of("go", path) {
+                files.push(File::new(path, text));
+            }
+        }
+        let module = texts.get("go.mod").and_then(|text| module(text));
         let mut go = Self {
-            others: OtherPrograms::new(texts, &files, module, builds),
+            others: OtherPrograms::new(texts, &files, module.unwrap_or("")),
+            module: module.map(str::to_owned),
+            files: BTreeMap::new(),
+            values: BTreeMap::new(),
             left: Cell::new(MAX_EXPRESSIONS),
-            ..Self::default()
+            resolved: RefCell::default(),
         };
         for file in files {
             if go.others.have(&file.path) {
@@ -230,7 +277,10 @@ impl Go {
         match &file.tokens[start..end] {
             [Token::Text(text)] => (text.len() <= MAX_TEXT).then(|| text.clone()),
             [Token::Name(name)] if matches!(name.as_str(), "true" | "false") => Some(name.clone()),
-            [Token::Name(name)] => self.named(folder(&file.path), None, name, steps),
+            [Token::Name(name)] => {
+                let folder = folder(&file.path).to_owned();
+                self.named(name, Scope::Folder(folder), steps)
+            }
             // The variable that a pointer points to, and the pointer.
             [Token::Sign('*' | '&'), ..] => self.text(file, start + 1..end, steps),
             // A conversion.
@@ -239,7 +289,7 @@ impl Go {
             }
             // A constant of a package, or a field of the reconciler.
             [Token::Name(package), Token::Sign('.'), Token::Name(name)] => {
-                self.named("", Some(package), name, steps)
+                self.named(name, Scope::Package(package.clone()), steps)
             }
             [
                 Token::Name(_),
@@ -280,39 +330,34 @@ impl Go {
         }
     }
 
-    /// Resolves `name` to its text: the value in `folder` or in a folder with the name `package`, or else the only value
-    /// in all folders. Returns `None` if there are several texts.
-    fn named(
-        &self,
-        in_folder: &str,
-        package: Option<&str>,
-        name: &str,
-        steps: usize,
-    ) -> Option<String> {
-        let values = self.values.get(name)?;
-        let mut near = Vec::new();
-        for definition in values {
-            let place = folder(&definition.place.path);
-            let is_near = match package {
-                Some(package) => file_name(place) == package,
-                None => place == in_folder,
-            };
-            if is_near {
-                near.push(definition);
-            }
+    /// Resolves a name to its text: the value in its scope, or else the only value in all folders. Returns `None` if there
+    /// are several texts.
+    fn named(&self, name: &str, scope: Scope, steps: usize) -> Option<String> {
+        let definitions = self.values.get(name)?;
+        let reference = Reference {
+            name: name.to_owned(),
+            scope,
+            steps,
+        };
+        if let Some(known) = self.resolved.borrow().get(&reference) {
+            return known.clone();
         }
+        let mut near: Vec<_> = definitions.iter().collect();
+        near.retain(|definition| reference.scope.has(&definition.place.path));
         if near.is_empty() {
-            near.extend(values);
+            near.extend(definitions);
         }
         let mut texts = BTreeSet::new();
         for Definition { place, value } in near {
             let file = self.file(&place.path)?;
             texts.extend(self.text(file, value.clone(), steps));
+            if texts.len() > 1 {
+                break;
+            }
         }
-        if texts.len() > 1 {
-            return None;
-        }
-        texts.pop_first()
+        let text = texts.pop_first().filter(|_| texts.is_empty());
+        self.resolved.borrow_mut().insert(reference, text.clone());
+        text
     }
 }
 
@@ -342,7 +387,7 @@ mod tests {
         let texts = files
             .iter()
             .map(|(path, text)| (path.to_string(), text.to_string()));
-        Go::new(&texts.collect(), "", &[])
+        Go::new(&texts.collect())
     }
 
     fn known(text: &str) -> BTreeSet<Value> {
@@ -397,6 +442,17 @@ mod tests {
             "var id string\npflag.StringVar(&id, \"lease\", \"operator.keda.sh\", \"the Lease\")\nf(id)",
         )]);
         assert_eq!(first(&go, "main.go", "f"), known("operator.keda.sh"));
+    }
+
+    #[test]
+    fn a_name_is_resolved_after_names_with_many_values() {
+        let mut text = String::from("const name = \"a\"\n");
+        for level in 0..10 {
+            text += &format!("x{level} = x{}\n", level + 1).repeat(50);
+        }
+        let go = go(&[("main.go", &(text + "f(x0)\ng(name)"))]);
+        assert_eq!(first(&go, "main.go", "f"), unknown("x0"));
+        assert_eq!(first(&go, "main.go", "g"), known("a"));
     }
 
     #[test]

@@ -1,92 +1,11 @@
-//! A Go file as tokens, with its brackets and its functions. The reader knows tokens, but not types.
+//! A Go file as tokens, with its functions. The reader knows tokens, but not types.
 
 use std::{collections::BTreeSet, fmt, ops::Range, sync::Arc};
 
-use super::path::{file_name, is_in_test_folder};
-
-/// A token of Go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
-    Name(String),
-    Text(String),
-    Sign(char),
-}
-
-impl Token {
-    pub fn is_name(&self, name: &str) -> bool {
-        matches!(self, Self::Name(text) if text == name)
-    }
-}
-
-/// The tokens of a file, without comments, each with its line.
-fn tokens(text: &str) -> (Vec<Token>, Vec<u32>) {
-    let (mut tokens, mut lines, mut line) = (Vec::new(), Vec::new(), 1_u32);
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let mut taken = first.len_utf8();
-        if rest.starts_with("//") {
-            taken = rest.find('\n').unwrap_or(rest.len());
-        } else if rest.starts_with("/*") {
-            taken = rest.find("*/").map_or(rest.len(), |end| end + 2);
-        } else if matches!(first, '"' | '`' | '\'') {
-            let (text, length) = literal(rest, first);
-            if first != '\'' {
-                tokens.push(Token::Text(text));
-            }
-            taken = length;
-        } else if is_word(first) {
-            taken = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-            tokens.push(Token::Name(rest[..taken].to_owned()));
-        } else if !first.is_whitespace() {
-            tokens.push(Token::Sign(first));
-        }
-        lines.resize(tokens.len(), line);
-        let ends = rest.as_bytes()[..taken]
-            .iter()
-            .filter(|byte| **byte == b'\n');
-        line = line.saturating_add(u32::try_from(ends.count()).unwrap_or(u32::MAX));
-        rest = &rest[taken..];
-    }
-    (tokens, lines)
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// The text of the literal that `rest` begins with, and its length with quotes. Only a raw literal has several lines.
-fn literal(rest: &str, quote: char) -> (String, usize) {
-    let is_raw = quote == '`';
-    let mut text = String::new();
-    let mut chars = rest.char_indices().skip(1);
-    while let Some((at, c)) = chars.next() {
-        match c {
-            c if c == quote => return (text, at + 1),
-            '\n' if !is_raw => return (text, at),
-            '\\' if !is_raw => text.extend(chars.next().map(|(_, c)| c)),
-            c => text.push(c),
-        }
-    }
-    (text, rest.len())
-}
-
-/// For each opening bracket, the index of the bracket that closes it, or else the number of tokens.
-fn ends(tokens: &[Token]) -> Vec<usize> {
-    let mut ends = vec![tokens.len(); tokens.len()];
-    let mut open = Vec::new();
-    for (at, token) in tokens.iter().enumerate() {
-        match token {
-            Token::Sign('(' | '[' | '{') => open.push(at),
-            Token::Sign(')' | ']' | '}') => {
-                if let Some(opening) = open.pop() {
-                    ends[opening] = at;
-                }
-            }
-            _ => {}
-        }
-    }
-    ends
-}
+use super::{
+    go_tokens::{Token, ends, tokens},
+    path::{file_name, is_in_test_folder},
+};
 
 /// A place in a Go file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -181,6 +100,11 @@ impl File {
         self.tokens.iter().any(|token| token.is_name(name))
     }
 
+    /// Returns whether the file is a part of a program: `package main`.
+    pub fn is_program(&self) -> bool {
+        self.name(0) == Some("package") && self.name(1) == Some("main")
+    }
+
     /// What the file imports as `package`, such as `k8s.io/api/core/v1`.
     pub fn import(&self, package: &str) -> Option<&str> {
         for pair in self.tokens.windows(2) {
@@ -196,6 +120,11 @@ impl File {
             }
         }
         None
+    }
+
+    /// The name of the package that the file calls `name`: `controllerutil` for an alias of it.
+    pub fn package<'a>(&'a self, name: &'a str) -> &'a str {
+        file_name(self.import(name).unwrap_or(name))
     }
 
     /// The function whose keyword `func` is before this index.
@@ -351,6 +280,16 @@ impl File {
         self.expression(self.assigned(at).or(of_field)?)
     }
 
+    /// What the file sets names to: the index of each name that is equal to `name`, and its value.
+    pub fn set_to(&self, name: &str) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let names = self
+            .tokens
+            .iter()
+            .enumerate()
+            .filter(move |(_, token)| token.is_name(name));
+        names.filter_map(|(at, _)| Some((at, self.value(at)?)))
+    }
+
     /// The expression at this index. It ends at a comma, at a closing bracket, with the line, or at a limit.
     pub fn expression(&self, start: usize) -> Option<Range<usize>> {
         const MAX_PARTS: usize = 100;
@@ -422,34 +361,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_strings_are_distinguished() {
-        let (words, lines) = tokens("a // b \"c\n/* d */ \"e//f\\\"\" `g\"` '\\'' h");
-        let expected = [
-            Token::Name("a".to_owned()),
-            Token::Text("e//f\"".to_owned()),
-            Token::Text("g\"".to_owned()),
-            Token::Name("h".to_owned()),
-        ];
-        assert_eq!(words, expected);
-        assert_eq!(lines, [1, 2, 2, 2]);
-    }
-
-    #[test]
     fn kinds_are_read_from_calls() {
         let file = File::new(
             "c.go",
             "ctrl.NewControllerManagedBy(mgr).\n\tFor(&webappv1.Guestbook{}, builder.WithPredicates(p)).\n\
              \tOwns(&appsv1.Deployment{}).\n\tOwns(&Local{})",
         );
-        let kind = |package: &str, kind: &str| (package.to_owned(), kind.to_owned());
-        assert_eq!(
-            file.kinds("For"),
-            BTreeSet::from([kind("webappv1", "Guestbook")])
-        );
-        assert_eq!(
-            file.kinds("Owns"),
-            BTreeSet::from([kind("", "Local"), kind("appsv1", "Deployment")])
-        );
+        for (function, expected) in [
+            ("For", vec![("webappv1", "Guestbook")]),
+            ("Owns", vec![("", "Local"), ("appsv1", "Deployment")]),
+        ] {
+            let expected = expected.into_iter();
+            let expected = expected.map(|(package, kind)| (package.to_owned(), kind.to_owned()));
+            assert_eq!(file.kinds(function), expected.collect());
+        }
         assert!(file.mentions("NewControllerManagedBy"));
     }
 }

@@ -9,22 +9,22 @@ mod transform;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 pub(super) use self::transform::image_name;
 use self::{
     fields::Pairs,
     patch::{Patch, PatchFile},
-    references::Reference,
+    references::Configuration,
     resource::Resource,
     transform::{Image, LabelPairs, Replicas},
 };
 use super::{
     path::{folder, join},
-    source::{Object, at},
+    source::Object,
 };
-use crate::yaml::documents;
+use crate::yaml::{documents, remove_nulls};
 
 /// The files of a project: the text of each path.
 pub(super) type Files<'a> = BTreeMap<&'a str, &'a str>;
@@ -42,8 +42,8 @@ pub(super) struct Built {
     pub objects: Vec<Object>,
     /// The prefix of the names of most objects.
     pub prefix: String,
-    /// The namespace of all objects, if the kustomization sets one.
-    pub namespace: Option<String>,
+    /// The namespace of all objects. Empty if the kustomization does not set one.
+    pub namespace: String,
     /// The folders of all kustomizations.
     pub folders: BTreeSet<String>,
     /// What was left out, with the file.
@@ -88,13 +88,13 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
     let mut builder = Builder {
         files,
         built: Built::default(),
-        references: references::usual(),
+        configuration: Configuration::default(),
         open: Vec::new(),
         visited: 0,
     };
     let mut resources = Vec::new();
     builder.add_folder(folder, &mut resources);
-    references::resolve(&mut resources, &builder.references);
+    references::resolve(&mut resources, &builder.configuration);
     let objects = resources.into_iter().map(|resource| resource.object);
     builder.built.objects = objects.collect();
     builder.built
@@ -103,7 +103,8 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
 struct Builder<'a> {
     files: &'a Files<'a>,
     built: Built,
-    references: Vec<Reference>,
+    /// What all files of `configurations` declare.
+    configuration: Configuration,
     /// The folders that are being built, each inside of the one before.
     open: Vec<String>,
     /// How many folders were built.
@@ -115,23 +116,26 @@ impl Builder<'_> {
         self.built.left.insert(format!("`{file}`: {what}"));
     }
 
+    fn leave_field(&mut self, file: &str, name: &str) {
+        self.leave(
+            file,
+            &format!("`{name}`, which `init --from` does not apply"),
+        );
+    }
+
     /// The path of the kustomization in `folder`.
     fn file(&self, folder: &str) -> Option<String> {
-        let mut paths = NAMES
-            .iter()
-            .map(|name| join(folder, name).unwrap_or_default());
+        let mut paths = NAMES.iter().filter_map(|name| join(folder, name));
         paths.find(|path| self.files.contains_key(path.as_str()))
     }
 
-    /// The kustomization in `folder`, if there is one that can be read.
-    fn kustomization(&mut self, folder: &str) -> Option<Kustomization> {
-        let file = self.file(folder)?;
-        let value = self.documents(&file).pop()?;
-        let set = without_nulls(value);
-        match serde_json::from_value(set) {
-            Ok(kustomization) => Some(kustomization),
+    /// Reads a document of a file. A field without a value, such as `resources:` alone, counts as missing.
+    fn read<T: DeserializeOwned>(&mut self, file: &str, mut document: Value) -> Option<T> {
+        remove_nulls(&mut document);
+        match serde_json::from_value(document) {
+            Ok(read) => Some(read),
             Err(error) => {
-                self.leave(&file, &error.to_string());
+                self.leave(file, &error.to_string());
                 None
             }
         }
@@ -152,15 +156,11 @@ impl Builder<'_> {
     fn add_folder(&mut self, folder: &str, resources: &mut Vec<Resource>) {
         self.visited += 1;
         if self.visited > MAX_FOLDERS || resources.len() > MAX_OBJECTS {
-            self.leave(
-                folder,
-                "the kustomizations have too many folders or objects",
-            );
-            return;
+            let what = "the kustomizations have too many folders or objects";
+            return self.leave(folder, what);
         }
         if self.open.iter().any(|open| open == folder) {
-            self.leave(folder, "a kustomization that contains itself");
-            return;
+            return self.leave(folder, "a kustomization that contains itself");
         }
         let Some(file) = self.file(folder) else {
             self.leave(
@@ -169,13 +169,15 @@ impl Builder<'_> {
             );
             self.built.folders.insert(folder.to_owned());
             let below = format!("{folder}/");
-            let files: Vec<_> = self.files.keys().copied().collect();
-            for path in files.into_iter().filter(|path| path.starts_with(&below)) {
+            let files = self.files;
+            for path in files.keys().filter(|path| path.starts_with(&below)) {
                 self.add_file(path, resources);
             }
             return;
         };
-        let Some(kustomization) = self.kustomization(folder) else {
+        let last = self.documents(&file).pop();
+        let Some(kustomization) = last.and_then(|last| self.read::<Kustomization>(&file, last))
+        else {
             return;
         };
         self.built.folders.insert(folder.to_owned());
@@ -186,17 +188,13 @@ impl Builder<'_> {
             resources.append(&mut added);
         }
         for component in &kustomization.components {
-            match self.path(&file, component) {
-                Some(path) => self.add_folder(&path, resources),
-                None => self.leave_outside(&file, component),
+            if let Some(path) = self.path(&file, component) {
+                self.add_folder(&path, resources);
             }
         }
         for name in kustomization.others.keys() {
             if !WITHOUT_EFFECT.contains(&name.as_str()) {
-                self.leave(
-                    &file,
-                    &format!("`{name}`, which `init --from` does not apply"),
-                );
+                self.leave_field(&file, name);
             }
         }
         for configuration in &kustomization.configurations {
@@ -204,17 +202,14 @@ impl Builder<'_> {
         }
         self.change(&file, &kustomization, resources);
         self.open.pop();
-        if self.open.is_empty() {
-            self.built.prefix = kustomization.name_prefix;
-            self.built.namespace =
-                Some(kustomization.namespace).filter(|namespace| !namespace.is_empty());
-        }
+        // At last, these are the fields of the outermost kustomization.
+        self.built.prefix = kustomization.name_prefix;
+        self.built.namespace = kustomization.namespace;
     }
 
     /// Adds the objects of a file or a folder that the kustomization in `file` names.
     fn entry(&mut self, file: &str, entry: &str, resources: &mut Vec<Resource>) {
         let Some(path) = self.path(file, entry) else {
-            self.leave_outside(file, entry);
             return;
         };
         if self.files.contains_key(path.as_str()) {
@@ -227,14 +222,9 @@ impl Builder<'_> {
     /// Adds the objects of a file.
     fn add_file(&mut self, path: &str, resources: &mut Vec<Resource>) {
         for (document, value) in self.documents(path).into_iter().enumerate() {
-            let items = match at(&value, "items").and_then(Value::as_array) {
-                Some(items)
-                    if value["kind"]
-                        .as_str()
-                        .is_some_and(|kind| kind.ends_with("List")) =>
-                {
-                    items.clone()
-                }
+            let kind = value["kind"].as_str().unwrap_or("");
+            let items = match &value["items"] {
+                Value::Array(items) if kind.ends_with("List") => items.clone(),
                 _ => vec![value],
             };
             for value in items {
@@ -248,55 +238,66 @@ impl Builder<'_> {
         }
     }
 
-    /// The path of an entry of the kustomization in `file`, if it is in the project.
-    fn path(&self, file: &str, entry: &str) -> Option<String> {
-        let path = join(folder(file), entry)?;
+    /// Whether the project has this file or folder.
+    fn has(&self, path: &str) -> bool {
         let below = format!("{path}/");
-        let is_folder = self.files.keys().any(|known| known.starts_with(&below));
-        (is_folder || self.files.contains_key(path.as_str())).then_some(path)
+        self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&below))
     }
 
-    fn leave_outside(&mut self, file: &str, entry: &str) {
-        let is_remote = entry.contains("://")
-            || entry.contains("?ref=")
-            || entry.starts_with("git@")
-            || entry.starts_with("github.com/");
-        let what = if is_remote {
-            format!("the remote base `{entry}`, which `init --from` does not fetch")
-        } else {
-            format!("`{entry}`, which was not found")
-        };
-        self.leave(file, &what);
+    /// The path of an entry of the kustomization in `file`. An entry that is not in the project is left out.
+    fn path(&mut self, file: &str, entry: &str) -> Option<String> {
+        let path = join(folder(file), entry).filter(|path| self.has(path));
+        if path.is_none() {
+            let is_remote = entry.contains("://")
+                || entry.contains("?ref=")
+                || entry.starts_with("git@")
+                || entry.starts_with("github.com/");
+            let what = if is_remote {
+                format!("the remote base `{entry}`, which `init --from` does not fetch")
+            } else {
+                format!("`{entry}`, which was not found")
+            };
+            self.leave(file, &what);
+        }
+        path
     }
 
-    /// Adds the references that a file of `configurations` declares.
-    fn configure(&mut self, file: &str, configuration: &str) {
-        let Some(path) = self.path(file, configuration) else {
-            self.leave_outside(file, configuration);
+    /// Adds what a file of `configurations` declares.
+    fn configure(&mut self, file: &str, entry: &str) {
+        let Some(path) = self.path(file, entry) else {
             return;
         };
-        for value in self.documents(&path) {
-            let unknown = references::configured(&value, &mut self.references);
-            for name in unknown {
-                self.leave(
-                    &path,
-                    &format!("`{name}`, which `init --from` does not apply"),
-                );
+        for document in self.documents(&path) {
+            let Some(configuration) = self.read::<Configuration>(&path, document) else {
+                continue;
+            };
+            for name in configuration.others.keys() {
+                // `varReference` is where `vars` are replaced; `vars` themselves are named.
+                if name != "varReference" {
+                    self.leave_field(&path, name);
+                }
             }
+            self.configuration.extend(configuration);
         }
     }
 
     /// Changes the objects, in the order of kustomize.
     fn change(&mut self, file: &str, kustomization: &Kustomization, resources: &mut Vec<Resource>) {
         for entry in &kustomization.patches_strategic_merge {
-            let patch = PatchFile::strategic(entry, self.path(file, entry).is_some());
+            // A path, or the patch itself.
+            let is_path = join(folder(file), entry).is_some_and(|path| self.has(&path));
+            let patch = PatchFile {
+                path: is_path.then(|| entry.clone()),
+                patch: entry.clone(),
+                target: None,
+            };
             self.patch(file, &patch, resources);
         }
         for patch in &kustomization.patches {
             self.patch(file, patch, resources);
         }
         if !kustomization.namespace.is_empty() {
-            transform::namespace(resources, &kustomization.namespace, &self.references);
+            transform::namespace(resources, &kustomization.namespace, &self.configuration);
         }
         transform::rename(
             resources,
@@ -324,22 +325,18 @@ impl Builder<'_> {
 
     /// Applies a patch that the kustomization in `file` names or contains.
     fn patch(&mut self, file: &str, patch: &PatchFile, resources: &mut Vec<Resource>) {
-        let source = match &patch.path {
-            None => Some(file.to_owned()),
-            Some(entry) => self.path(file, entry),
+        let (source, changes) = if let Some(entry) = &patch.path {
+            let Some(source) = self.path(file, entry) else {
+                return;
+            };
+            let changes = self.documents(&source);
+            (source, changes)
+        } else {
+            match documents(&patch.patch) {
+                Ok(changes) => (file.to_owned(), changes),
+                Err(error) => return self.leave(file, &format!("a patch: {error}")),
+            }
         };
-        let Some(source) = source else {
-            self.leave_outside(file, patch.path.as_deref().unwrap_or(""));
-            return;
-        };
-        let read = match &patch.path {
-            None => documents(&patch.patch),
-            Some(_) => Ok(self.documents(&source)),
-        };
-        let changes = read.unwrap_or_else(|error| {
-            self.leave(file, &format!("a patch: {error}"));
-            Vec::new()
-        });
         for (number, change) in changes.into_iter().enumerate() {
             let place = (source.clone(), number);
             let applied = Patch::new(change)
@@ -349,12 +346,4 @@ impl Builder<'_> {
             }
         }
     }
-}
-
-/// An object without the fields that are null: kustomize reads `resources:` without a value as an empty list.
-fn without_nulls(mut value: Value) -> Value {
-    if let Some(fields) = value.as_object_mut() {
-        fields.retain(|_, field| !field.is_null());
-    }
-    value
 }

@@ -25,6 +25,13 @@ impl Lost {
         }
     }
 
+    /// Records several items.
+    pub fn add_all(&mut self, texts: impl IntoIterator<Item: AsRef<str>>) {
+        for text in texts {
+            self.add(text);
+        }
+    }
+
     /// Parses a name of the Go project. Records an invalid name, and returns `None`.
     pub fn name<T: FromStr<Err = Error>>(&mut self, what: &str, text: &str) -> Option<T> {
         match text.parse() {

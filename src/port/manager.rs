@@ -5,10 +5,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    config::Deployment,
+    deployment::Deployment,
     election,
     kustomize::image_name,
-    source::{Source, at, list, texts},
+    lost::Lost,
+    source::{Source, list, texts},
 };
 use crate::{
     project::{Feature, Project},
@@ -80,80 +81,58 @@ pub(super) struct Reader<'a> {
     pub source: &'a Source,
     pub deployment: &'a Deployment,
     pub project: &'a Project,
-    /// What is not taken over.
-    pub lines: Vec<String>,
+    pub lost: &'a mut Lost,
 }
 
 impl Reader<'_> {
     /// What is taken over. `None` if this is nothing.
     pub fn read(&mut self) -> Result<Option<Taken>> {
-        let object = &self.deployment.object.value;
-        let spec = &object["spec"];
+        let spec = &self.deployment.0.value["spec"];
         let pod = &spec["template"]["spec"];
-        let (container, others) = self.containers(pod);
+        let containers = &pod["containers"];
+        let position = list(containers).position(|container| container["name"] == "manager");
+        let container = &containers[position.unwrap_or(0)];
+        let mut others = Vec::new();
+        for other in list(containers).filter(|other| *other != container) {
+            if other["name"] == "kube-rbac-proxy" {
+                let what = "the container `kube-rbac-proxy`: here, the operator itself checks who reads its metrics";
+                self.line(&["containers", "kube-rbac-proxy"], what);
+            } else {
+                others.push(other);
+            }
+        }
         let strategy = &spec["strategy"];
         let mut of_deployment = without(spec, &OF_DEPLOYMENT);
         if self.project.features.contains(&Feature::LeaderElection) && !strategy.is_null() {
             of_deployment.insert("strategy".to_owned(), strategy.clone());
         }
-        let annotations = at(object, "spec.template.metadata.annotations");
-        let of_pods =
-            annotations.map(|own| without(own, &["kubectl.kubernetes.io/default-container"]));
+        let annotations = without(
+            &spec["template"]["metadata"]["annotations"],
+            &["kubectl.kubernetes.io/default-container"],
+        );
         let volumes = volumes(pod);
-        let names: Vec<_> = volumes
-            .iter()
-            .map(|volume| volume["name"].clone())
-            .collect();
-        let mut mounts = Vec::new();
-        for mount in list(container.get("volumeMounts")) {
-            if names.contains(&mount["name"]) {
-                mounts.push(mount.clone());
-            }
-        }
-        let mut ports: Vec<_> = list(container.get("ports")).cloned().collect();
+        let mut mounts: Vec<_> = list(&container["volumeMounts"]).collect();
+        mounts.retain(|mount| volumes.iter().any(|volume| volume["name"] == mount["name"]));
+        let mut ports: Vec<_> = list(&container["ports"]).collect();
         ports.retain(|port| !PORTS.iter().any(|own| port["containerPort"] == *own));
-        let mut fields = without(&container, &OF_CONTAINER);
-        fields.retain(|name, _| !name.starts_with("terminationMessage"));
+        let mut of_container = without(container, &OF_CONTAINER);
+        of_container.retain(|name, _| !name.starts_with("terminationMessage"));
         let taken = Taken {
-            image: self.image(&container),
+            image: self.image(container),
             replicas: spec["replicas"].as_u64().filter(|count| *count != 1),
-            deployment: self.block(&of_deployment.into())?,
-            annotations: self.block(&of_pods.unwrap_or_default().into())?,
-            pod: self.block(&without(pod, &OF_POD).into())?,
-            volumes: self.block(&volumes.into())?,
-            containers: self.block(&others.into())?,
+            deployment: self.block(of_deployment)?,
+            annotations: self.block(annotations)?,
+            pod: self.block(without(pod, &OF_POD))?,
+            volumes: self.block(volumes)?,
+            containers: self.block(others)?,
             env: self.block(&container["env"])?,
-            ports: self.block(&ports.into())?,
-            mounts: self.block(&mounts.into())?,
-            container: self.block(&fields.into())?,
+            ports: self.block(ports)?,
+            mounts: self.block(mounts)?,
+            container: self.block(of_container)?,
             resources: self.block(&container["resources"])?,
         };
-        self.leave(pod, &container);
+        self.report(pod, container);
         Ok((taken != Taken::default()).then_some(taken))
-    }
-
-    /// The container of the operator, and the others.
-    fn containers(&mut self, pod: &Value) -> (Value, Vec<Value>) {
-        let mut all: Vec<_> = list(pod.get("containers")).cloned().collect();
-        let index = all
-            .iter()
-            .position(|container| container["name"] == "manager")
-            .unwrap_or_default();
-        if all.is_empty() {
-            return (Value::Null, all);
-        }
-        let manager = all.remove(index);
-        let proxy = all
-            .iter()
-            .position(|container| container["name"] == "kube-rbac-proxy");
-        if let Some(proxy) = proxy {
-            all.remove(proxy);
-            self.line(
-                &["containers", "kube-rbac-proxy"],
-                "the container `kube-rbac-proxy`: here, the operator itself checks who reads its metrics",
-            );
-        }
-        (manager, all)
     }
 
     /// The name of the operator's image, unless it is the one that kubebuilder writes.
@@ -168,97 +147,78 @@ impl Reader<'_> {
     }
 
     /// A value as YAML; empty for an empty one.
-    fn block(&mut self, value: &Value) -> Result<String> {
-        let is_empty = match value {
-            Value::Null => true,
-            Value::Array(items) => items.is_empty(),
-            Value::Object(fields) => fields.is_empty(),
-            _ => false,
-        };
-        if is_empty {
-            return Ok(String::new());
-        }
+    fn block(&mut self, value: impl Serialize) -> Result<String> {
         let text = yaml::write_manifest(value)?;
         if text.contains(|c| is_hidden(c) && c != '\n') {
             self.line(&[], "settings of the Deployment with invisible characters");
             return Ok(String::new());
         }
-        Ok(text.trim_end().to_owned())
+        Ok(match text.trim_end() {
+            "[]" | "null" | "{}" => String::new(),
+            block => block.to_owned(),
+        })
     }
 
-    /// Adds a line about a field of the Pods.
+    /// Reports what happens to a field of the Pods.
     fn line(&mut self, path: &[&str], what: &str) {
-        let mut full = POD.to_vec();
-        full.extend(path);
-        let place = self.source.place(&self.deployment.object, &full);
-        self.lines.push(format!("{place}: {what}"));
+        let full = [&POD, path].concat();
+        let place = self.source.place(&self.deployment.0, &full);
+        self.lost.add(format!("{place}: {what}"));
     }
 
-    /// Adds a line for each setting that is not taken over.
-    fn leave(&mut self, pod: &Value, container: &Value) {
-        let name = container["name"].as_str().unwrap_or("").to_owned();
-        let arguments = texts(container.get("args"));
-        for (number, argument) in arguments.iter().enumerate() {
+    /// Reports each setting that is not taken over.
+    fn report(&mut self, pod: &Value, container: &Value) {
+        let in_container = ["containers", container["name"].as_str().unwrap_or("")];
+        for (number, argument) in texts(&container["args"]).enumerate() {
             if let Some(what) = self.argument(argument) {
-                let number = number.to_string();
-                self.line(&["containers", &name, "args", &number], &what);
+                let position = number.to_string();
+                self.line(&[&in_container[..], &["args", &position]].concat(), &what);
             }
         }
         if let Some(seconds) = pod["terminationGracePeriodSeconds"].as_u64()
             && seconds != 10
         {
-            self.line(
-                &["terminationGracePeriodSeconds"],
-                &format!(
-                    "`terminationGracePeriodSeconds: {seconds}`: here, it is 10, because running reconciles have 8 \
-                     s to finish; `--graceful-shutdown-timeout` gives them more"
-                ),
+            let what = format!(
+                "`terminationGracePeriodSeconds: {seconds}`: here, it is 10, because running reconciles have 8 s to \
+                 finish; `--graceful-shutdown-timeout` gives them more"
             );
+            self.line(&["terminationGracePeriodSeconds"], &what);
         }
         // What each project has, and what kubebuilder writes.
-        let of_pod = json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
+        let of_pod = json!({
+            "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+        });
         let of_container = json!({
-            "allowPrivilegeEscalation": false,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": true,
-            "runAsNonRoot": true,
-            "seccompProfile": {"type": "RuntimeDefault"},
+            "livenessProbe": {
+                "httpGet": {"path": "/healthz", "port": 8081},
+                "initialDelaySeconds": 15, "periodSeconds": 20,
+            },
+            "readinessProbe": {
+                "httpGet": {"path": "/readyz", "port": 8081},
+                "initialDelaySeconds": 5, "periodSeconds": 10,
+            },
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "capabilities": {"drop": ["ALL"]},
+                "readOnlyRootFilesystem": true,
+                "runAsNonRoot": true,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
         });
-        let live = json!({
-            "httpGet": {"path": "/healthz", "port": 8081},
-            "initialDelaySeconds": 15, "periodSeconds": 20,
-        });
-        let ready = json!({
-            "httpGet": {"path": "/readyz", "port": 8081},
-            "initialDelaySeconds": 5, "periodSeconds": 10,
-        });
-        for (fields, usual, path) in [
-            (pod, &of_pod, vec!["securityContext"]),
-            (
-                container,
-                &of_container,
-                vec!["containers", &name, "securityContext"],
-            ),
-            (container, &live, vec!["containers", &name, "livenessProbe"]),
-            (
-                container,
-                &ready,
-                vec!["containers", &name, "readinessProbe"],
-            ),
-        ] {
-            let field = path.last().copied().unwrap_or_default();
-            let own = fields[field].as_object().into_iter().flatten();
-            for (setting, value) in own {
-                if usual.get(setting) != Some(value) {
-                    let mut full = path.clone();
-                    full.push(setting);
-                    self.line(
-                        &full,
-                        &format!(
-                            "`{field}.{setting}: {value}` of the Deployment: change `config/manager/manager.yaml` \
-                             if the new operator needs it"
-                        ),
+        self.report_unusual(pod, &of_pod, &[]);
+        self.report_unusual(container, &of_container, &in_container);
+    }
+
+    /// Reports the settings of the object at `path` that are not the usual ones.
+    fn report_unusual(&mut self, object: &Value, usual: &Value, path: &[&str]) {
+        for (field, usual_settings) in usual.as_object().into_iter().flatten() {
+            for (setting, value) in object[field].as_object().into_iter().flatten() {
+                if usual_settings.get(setting) != Some(value) {
+                    let what = format!(
+                        "`{field}.{setting}: {value}` of the Deployment: change `config/manager/manager.yaml` if the \
+                         new operator needs it"
                     );
+                    self.line(&[path, &[field, setting]].concat(), &what);
                 }
             }
         }
@@ -313,14 +273,13 @@ fn without(value: &Value, names: &[&str]) -> Map<String, Value> {
 }
 
 /// The volumes, without those of certificates.
-fn volumes(pod: &Value) -> Vec<Value> {
-    let mut volumes: Vec<_> = list(pod.get("volumes")).cloned().collect();
+fn volumes(pod: &Value) -> Vec<&Value> {
+    let mut volumes: Vec<_> = list(&pod["volumes"]).collect();
     volumes.retain(|volume| {
         let secret = volume["secret"]["secretName"].as_str().unwrap_or("");
-        !CERTIFICATES.iter().any(|name| secret.ends_with(name))
-            && !["metrics-certs", "webhook-certs"]
-                .iter()
-                .any(|name| volume["name"] == *name)
+        let name = volume["name"].as_str().unwrap_or("");
+        !CERTIFICATES.iter().any(|own| secret.ends_with(own))
+            && !matches!(name, "metrics-certs" | "webhook-certs")
     });
     volumes
 }

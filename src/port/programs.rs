@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    go_file::{File, Token},
+    go_file::File,
+    go_tokens::Token,
     path::{file_name, folder},
 };
 
@@ -17,38 +18,29 @@ pub(super) struct OtherPrograms {
 }
 
 impl OtherPrograms {
-    /// `module` is the name of the Go module; `builds` are the files that build the operator, such as its Dockerfile.
-    pub fn new(
-        texts: &BTreeMap<String, String>,
-        files: &[File],
-        module: &str,
-        builds: &[&str],
-    ) -> Self {
+    /// `texts` has the text of each file of the project, and `module` is the path of its Go module.
+    pub fn new(texts: &BTreeMap<String, String>, files: &[File], module: &str) -> Self {
         let mut mains: BTreeMap<&str, &str> = BTreeMap::new();
         for file in files.iter().filter(|file| !file.is_test) {
-            let is_program = texts[&*file.path]
-                .lines()
-                .any(|line| line.trim_end() == "package main");
-            if is_program && file.mentions("NewManager") {
+            if file.is_program() && file.mentions("NewManager") {
                 mains.insert(folder(&file.path), &file.path);
             }
         }
-        let Some(operator) = operator(&mains, builds) else {
+        let Some(operator) = operator(&mains, texts) else {
             return Self::default();
         };
         let imports = imports(files, module);
-        let used = reachable(&[operator], &imports);
-        let others: Vec<_> = mains
-            .keys()
-            .copied()
-            .filter(|main| *main != operator)
-            .collect();
-        let mut folders = reachable(&others, &imports);
-        folders.retain(|folder| !used.contains(folder));
+        let used = reachable([operator], &imports);
         mains.remove(operator);
+        let mut folders = BTreeSet::new();
+        for folder in reachable(mains.keys().copied(), &imports) {
+            if !used.contains(folder) {
+                folders.insert(folder.to_owned());
+            }
+        }
         Self {
             mains: mains.into_values().map(str::to_owned).collect(),
-            folders: folders.into_iter().map(str::to_owned).collect(),
+            folders,
         }
     }
 
@@ -58,39 +50,46 @@ impl OtherPrograms {
     }
 }
 
-/// The folder of the operator's program among those of several programs: that which a build file names, or else one with
-/// a usual name.
-fn operator<'a>(mains: &BTreeMap<&'a str, &str>, builds: &[&str]) -> Option<&'a str> {
+/// The folder of the operator's program among those of several programs: that which a file that builds the operator
+/// names, or else one with a usual name.
+fn operator<'a>(
+    mains: &BTreeMap<&'a str, &str>,
+    texts: &BTreeMap<String, String>,
+) -> Option<&'a str> {
+    const BUILDS: [&str; 3] = ["Dockerfile", "Makefile", "GNUmakefile"];
+    const USUAL: [&str; 5] = ["", "cmd", "cmd/manager", "cmd/operator", "cmd/controller"];
+
     if mains.len() < 2 {
         return None;
     }
-    for build in builds {
-        for line in build
-            .lines()
-            .filter(|line| line.contains("go build") || line.contains("go run"))
-        {
-            for word in line.split_whitespace() {
-                let path = word.trim_start_matches("./").trim_end_matches('/');
-                let path = path.trim_end_matches(".go");
-                let path = path
-                    .strip_suffix("main")
-                    .map_or(path, |path| path.trim_end_matches('/'));
-                let is_named =
-                    word.starts_with("./") || word.ends_with("main.go") || word.contains("cmd");
-                if is_named && let Some((main, _)) = mains.get_key_value(path) {
-                    return Some(main);
-                }
+    let builds = BUILDS.iter().filter_map(|path| texts.get(*path));
+    for line in builds.flat_map(|text| text.lines()) {
+        if !line.contains("go build") && !line.contains("go run") {
+            continue;
+        }
+        for word in line.split_whitespace() {
+            let is_named =
+                word.starts_with("./") || word.ends_with("main.go") || word.contains("cmd");
+            if is_named && let Some((main, _)) = mains.get_key_value(folder_of_program(word)) {
+                return Some(main);
             }
         }
     }
-    let mut usual = ["", "cmd", "cmd/manager", "cmd/operator", "cmd/controller"].into_iter();
-    let usual = usual.find_map(|name| mains.get_key_value(name));
-    let (main, _) = usual.or_else(|| {
-        mains
-            .iter()
-            .find(|(main, _)| file_name(main) == "controller-manager")
-    })?;
-    Some(main)
+    for usual in USUAL {
+        if let Some((main, _)) = mains.get_key_value(usual) {
+            return Some(main);
+        }
+    }
+    let mut folders = mains.keys().copied();
+    folders.find(|main| file_name(main) == "controller-manager")
+}
+
+/// The folder of the program that a command builds: `cmd/manager` for `./cmd/manager/main.go`.
+fn folder_of_program(word: &str) -> &str {
+    let path = word.trim_start_matches("./").trim_end_matches('/');
+    let without_end = path.trim_end_matches(".go");
+    let without_file = without_end.strip_suffix("main").unwrap_or(without_end);
+    without_file.trim_end_matches('/')
 }
 
 /// The folders that the files of each folder import.
@@ -112,11 +111,11 @@ fn imports<'a>(files: &'a [File], module: &str) -> BTreeMap<&'a str, BTreeSet<&'
 
 /// The folders that the programs in `mains` use.
 fn reachable<'a>(
-    mains: &[&'a str],
+    mains: impl IntoIterator<Item = &'a str>,
     imports: &BTreeMap<&'a str, BTreeSet<&'a str>>,
 ) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
-    let mut next = mains.to_vec();
+    let mut next: Vec<_> = mains.into_iter().collect();
     while let Some(folder) = next.pop() {
         if reached.insert(folder) {
             next.extend(imports.get(folder).into_iter().flatten());

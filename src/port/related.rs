@@ -2,33 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::{kind::GoKind, path::file_name, source::Source};
+use super::{operator::GoKind, path::file_name, source::Source};
 use crate::{names::GroupVersionKind, project::Project, project::builtin};
 
 /// Adds the kinds that the Go controllers watch to the controllers of `project`. Owned kinds are not added: the
 /// generated code for an owned kind creates an example object, whose name an object in the cluster may already have.
 pub(super) fn take(project: &mut Project, source: &Source, kinds: &mut [GoKind]) {
-    for kind in kinds {
-        let files = &kind.code.files;
-        let owns = kind.code.owns.iter();
-        let owned: Option<Vec<_>> = owns
-            .map(|(package, name)| called(project, source, files, package, name))
-            .collect();
-        // If an owned kind is unknown, a watched kind may be the same.
-        if let Some(owned) = &owned {
-            let watches = std::mem::take(&mut kind.code.watches);
-            for (package, name) in watches {
-                let id = called(project, source, files, &package, &name);
-                let is_taken = match id {
-                    Some(id) if !owned.contains(&id) => watch(project, &kind.id, id),
-                    _ => false,
-                };
-                if !is_taken {
-                    kind.code.watches.insert((package, name));
-                }
-            }
+    for GoKind { id, code, .. } in kinds {
+        let mut owned = Vec::new();
+        for (package, name) in &code.owns {
+            owned.extend(called(project, source, &code.files, package, name));
         }
-        kind.code.owned = owned.unwrap_or_default();
+        // If an owned kind is unknown, a watched kind may be the same.
+        if owned.len() < code.owns.len() {
+            continue;
+        }
+        code.watches.retain(|(package, name)| {
+            let watched = called(project, source, &code.files, package, name);
+            !watched.is_some_and(|watched| !owned.contains(&watched) && watch(project, id, watched))
+        });
+        code.owned = owned;
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{
-    config::Deployed,
+    deployed::Deployed,
     lost::Lost,
     source::{Object, Source, list, texts},
 };
@@ -28,132 +28,127 @@ const ORDINARY: [Verb; 8] = [
     Verb::Watch,
 ];
 
-/// A controller of the project.
-pub(super) type Key = (GroupVersionKind, ControllerName);
-
-/// The permissions of the manager: each target, with the same limits, once. A Role without a namespace is in the namespace
-/// of the operator.
-pub(super) fn of_manager(source: &Source, deployed: &Deployed, lost: &mut Lost) -> Vec<Rule> {
-    let namespace = deployed.namespace.as_deref();
-    let mut verbs_of: BTreeMap<_, BTreeSet<Verb>> = BTreeMap::new();
-    let mut notes = BTreeSet::new();
-    for (role, within) in roles(source, deployed) {
-        let limit = match within {
-            Some(within) if within.is_empty() || within == "system" => namespace.map(str::to_owned),
-            within => within,
-        };
-        for rule in list(role.value.get("rules")) {
-            let names: BTreeSet<_> = texts(rule.get("resourceNames")).into_iter().collect();
-            let verbs = verbs(rule, role.file(), &mut notes);
-            for target in targets(rule, role.file(), &mut notes) {
-                let key = (target, names.clone(), limit.clone());
-                verbs_of.entry(key).or_default().extend(&verbs);
-            }
-        }
-    }
-    for note in notes {
-        lost.add(note);
-    }
-    let mut rules = Vec::new();
-    for ((target, names, namespace), verbs) in verbs_of {
-        rules.push(Rule {
-            target,
-            names,
-            namespace,
-            verbs,
-        });
-    }
-    rules
-}
-
 /// The roles that each project has, because their permissions are those of the runtime: election of a leader, and checks
 /// of who reads the metrics.
 const OF_RUNTIME: [&str; 3] = ["leader-election-role", "metrics-auth-role", "proxy-role"];
 
-/// The roles of the manager, each with the namespace in which it counts: those that are bound to its `ServiceAccount`, or
-/// else those in `role.yaml`, or else those whose names end in `manager-role`.
-pub(super) fn roles(source: &Source, deployed: &Deployed) -> Vec<(Object, Option<String>)> {
-    let mut all = deployed.of_kinds(source, &["Role", "ClusterRole"]);
-    all.retain(|role| !OF_RUNTIME.iter().any(|name| role.name().ends_with(name)));
-    let bound = bound(deployed);
-    let mut roles = Vec::new();
-    for role in &all {
-        for within in namespaces(role, &bound) {
-            roles.push((role.clone(), within));
+/// What gives the manager its permissions.
+#[derive(Debug)]
+pub(super) struct Granted {
+    /// The bindings of its `ServiceAccount`.
+    bindings: Vec<Object>,
+    /// The roles that these bind, or else those in `role.yaml`, or else those whose names end in `manager-role`.
+    roles: Vec<Role>,
+}
+
+/// A role of the manager.
+#[derive(Debug)]
+struct Role {
+    object: Object,
+    /// The namespace in which it counts; `None` for the whole cluster.
+    namespace: Option<String>,
+}
+
+impl Granted {
+    pub fn new(source: &Source, deployed: &Deployed) -> Self {
+        let mut all = deployed.of_kinds(source, &["Role", "ClusterRole"]);
+        all.retain(|role| !OF_RUNTIME.iter().any(|name| role.name().ends_with(name)));
+        let bindings = bindings(deployed);
+        let mut roles = Vec::new();
+        for object in &all {
+            for namespace in namespaces(object, &bindings) {
+                roles.push(Role {
+                    object: object.clone(),
+                    namespace,
+                });
+            }
         }
+        if roles.is_empty() {
+            let has_main_file = all.iter().any(is_in_main_file);
+            for object in all {
+                let is_in_namespace = object.is_a("Role");
+                if is_in_main_file(&object)
+                    || !has_main_file && object.name().ends_with("manager-role")
+                {
+                    roles.push(Role {
+                        namespace: is_in_namespace.then(|| object.namespace().to_owned()),
+                        object,
+                    });
+                }
+            }
+        }
+        for role in &mut roles {
+            // A Role without a namespace is in the namespace of the operator.
+            if matches!(role.namespace.as_deref(), Some("" | "system")) {
+                role.namespace.clone_from(&deployed.namespace);
+            }
+        }
+        Self { bindings, roles }
     }
-    if !roles.is_empty() {
-        return roles;
+
+    /// Whether `object` is one of the roles or bindings.
+    pub fn has(&self, object: &Object) -> bool {
+        let roles = self.roles.iter().map(|role| &role.object);
+        let mut all = roles.chain(&self.bindings);
+        all.any(|other| other.kind() == object.kind() && other.name() == object.name())
     }
-    if all.iter().any(is_in_main_file) {
-        all.retain(is_in_main_file);
-    } else {
-        all.retain(|role| role.name().ends_with("manager-role"));
+
+    /// The permissions: each target, with the same limits, once.
+    pub fn rules(&self, lost: &mut Lost) -> Vec<Rule> {
+        let mut notes = BTreeSet::new();
+        let mut verbs_of: BTreeMap<Rule, BTreeSet<Verb>> = BTreeMap::new();
+        for Role { object, namespace } in &self.roles {
+            for rule in list(&object.value["rules"]) {
+                let names: BTreeSet<_> = texts(&rule["resourceNames"]).map(str::to_owned).collect();
+                let verbs = verbs(rule, object.file(), &mut notes);
+                for target in targets(rule, object.file(), &mut notes) {
+                    let without_verbs = Rule {
+                        target,
+                        names: names.clone(),
+                        namespace: namespace.clone(),
+                        verbs: BTreeSet::new(),
+                    };
+                    verbs_of.entry(without_verbs).or_default().extend(&verbs);
+                }
+            }
+        }
+        lost.add_all(notes);
+        let rules = verbs_of.into_iter();
+        rules.map(|(rule, verbs)| Rule { verbs, ..rule }).collect()
     }
-    for role in all {
-        let own = role.text("metadata.namespace").unwrap_or("").to_owned();
-        let within = role.is_a("Role").then_some(own);
-        roles.push((role, within));
-    }
-    roles
 }
 
-/// A role that is bound to the `ServiceAccount` of the manager.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Bound {
-    pub kind: String,
-    pub name: String,
-    /// The namespace of the binding; empty for the whole cluster.
-    pub within: String,
-    pub binding: String,
-}
-
-/// The roles that are bound to the `ServiceAccount` of the manager.
-pub(super) fn bound(deployed: &Deployed) -> BTreeSet<Bound> {
-    let mut bound = BTreeSet::new();
+/// The bindings of the `ServiceAccount` of the manager.
+fn bindings(deployed: &Deployed) -> Vec<Object> {
+    let mut bindings = Vec::new();
     let Some(deployment) = &deployed.deployment else {
-        return bound;
+        return bindings;
     };
     let namespace = deployed.namespace.as_deref().unwrap_or("");
-    for binding in &deployed.objects {
-        if !binding.is_a("ClusterRoleBinding") && !binding.is_a("RoleBinding") {
-            continue;
-        }
-        let mut subjects = list(binding.value.get("subjects"));
-        let is_bound = subjects.any(|subject| {
+    for object in &deployed.objects {
+        let is_bound = list(&object.value["subjects"]).any(|subject| {
             let within = subject["namespace"].as_str().unwrap_or(namespace);
             subject["kind"] == "ServiceAccount"
-                && subject["name"] == *deployment.service_account
+                && subject["name"] == deployment.service_account()
                 && (within == namespace || within == "system")
         });
-        let role = &binding.value["roleRef"];
-        if is_bound && let (Some(kind), Some(name)) = (role["kind"].as_str(), role["name"].as_str())
-        {
-            bound.insert(Bound {
-                kind: kind.to_owned(),
-                name: name.to_owned(),
-                within: binding.text("metadata.namespace").unwrap_or("").to_owned(),
-                binding: binding.name().to_owned(),
-            });
+        if is_bound && matches!(object.kind(), "ClusterRoleBinding" | "RoleBinding") {
+            bindings.push(object.clone());
         }
     }
-    bound
+    bindings
 }
 
 /// The namespaces in which a role is bound; `None` for the whole cluster.
-fn namespaces(role: &Object, bound: &BTreeSet<Bound>) -> BTreeSet<Option<String>> {
-    let own = role.text("metadata.namespace").unwrap_or("");
+fn namespaces(role: &Object, bindings: &[Object]) -> BTreeSet<Option<String>> {
     let mut namespaces = BTreeSet::new();
-    for Bound {
-        kind, name, within, ..
-    } in bound
-    {
-        let is_bound = role.is_a(kind) && role.name() == name;
-        if !is_bound || kind == "Role" && within != own {
-            continue;
+    for binding in bindings {
+        let (named, within) = (&binding.value["roleRef"], binding.namespace());
+        let is_bound = named["kind"] == role.kind() && named["name"] == role.name();
+        let is_role = role.is_a("Role");
+        if is_bound && (!is_role || within == role.namespace()) {
+            namespaces.insert((is_role || !within.is_empty()).then(|| within.to_owned()));
         }
-        let is_limited = kind == "Role" || !within.is_empty();
-        namespaces.insert(is_limited.then(|| within.clone()));
     }
     if namespaces.contains(&None) {
         namespaces.retain(Option::is_none);
@@ -168,7 +163,7 @@ fn is_in_main_file(role: &Object) -> bool {
 /// The verbs of a rule in `file`.
 fn verbs(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> BTreeSet<Verb> {
     let mut verbs = BTreeSet::new();
-    for name in texts(rule.get("verbs")) {
+    for name in texts(&rule["verbs"]) {
         if name == "*" {
             verbs.extend(ORDINARY);
             let names = ORDINARY.map(|verb| verb.to_string()).join(", ");
@@ -190,40 +185,41 @@ fn verbs(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> BTreeSet<Ver
 /// The targets of a rule in `file`.
 fn targets(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<Target> {
     let mut targets = Vec::new();
-    for url in texts(rule.get("nonResourceURLs")) {
-        if is_shown(&url) {
-            targets.push(Target::Url(url));
-        } else {
-            notes.insert(hidden(file));
-        }
+    for url in shown(&rule["nonResourceURLs"], file, notes) {
+        targets.push(Target::Url(url.to_owned()));
     }
-    for group in texts(rule.get("apiGroups")) {
-        for resource in texts(rule.get("resources")) {
-            if !is_shown(&group) || !is_shown(&resource) {
-                notes.insert(hidden(file));
-                continue;
-            }
-            let (plural, subresource) = match resource.split_once('/') {
-                Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
-                None => (resource.as_str(), None),
-            };
+    let groups = shown(&rule["apiGroups"], file, notes);
+    for resource in shown(&rule["resources"], file, notes) {
+        let (plural, subresource) = match resource.split_once('/') {
+            Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
+            None => (resource, None),
+        };
+        for group in &groups {
             targets.push(Target::Resource {
-                group: group.clone(),
+                group: (*group).to_owned(),
                 plural: plural.to_owned(),
-                subresource,
+                subresource: subresource.clone(),
             });
         }
     }
     targets
 }
 
-fn is_shown(name: &str) -> bool {
-    !name.contains(is_hidden) && name.len() <= 253
+/// The names in a list, without those that have invisible characters.
+fn shown<'a>(names: &'a Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<&'a str> {
+    let mut shown: Vec<_> = texts(names).collect();
+    let all = shown.len();
+    shown.retain(|name| !name.contains(is_hidden) && name.len() <= 253);
+    if shown.len() < all {
+        notes.insert(format!(
+            "`{file}`: a resource whose name has invisible characters"
+        ));
+    }
+    shown
 }
 
-fn hidden(file: &str) -> String {
-    format!("`{file}`: a resource whose name has invisible characters")
-}
+/// A controller of the project.
+pub(super) type Key = (GroupVersionKind, ControllerName);
 
 /// The rules of each controller, without what its own rules allow. A controller has the rules for its kind, and the
 /// first controller has all others.

@@ -1,7 +1,5 @@
 //! The files of a Go project, and the objects in its manifests.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::{
@@ -37,38 +35,40 @@ impl Object {
         self.sources.first().map_or("", |(file, _)| file)
     }
 
-    /// The string at this place, such as `metadata.name`.
+    /// The string at this place, such as `/metadata/name`.
     pub fn text(&self, place: &str) -> Option<&str> {
-        at(&self.value, place)?.as_str()
+        self.value.pointer(place)?.as_str()
+    }
+
+    /// The kind; empty if there is none.
+    pub fn kind(&self) -> &str {
+        self.text("/kind").unwrap_or("")
     }
 
     /// Whether the object is of this kind.
     pub fn is_a(&self, kind: &str) -> bool {
-        self.text("kind") == Some(kind)
+        self.kind() == kind
     }
 
     /// The name; empty if there is none.
     pub fn name(&self) -> &str {
-        self.text("metadata.name").unwrap_or("")
+        self.text("/metadata/name").unwrap_or("")
+    }
+
+    /// The namespace; empty if there is none.
+    pub fn namespace(&self) -> &str {
+        self.text("/metadata/namespace").unwrap_or("")
     }
 }
 
-/// The value at this place, such as `metadata.name`.
-pub(super) fn at<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
-    place
-        .split('.')
-        .try_fold(value, |value, field| value.get(field))
-}
-
-/// The items of a list. Without a list, there are none.
-pub(super) fn list(value: Option<&Value>) -> impl Iterator<Item = &Value> {
-    value.and_then(Value::as_array).into_iter().flatten()
+/// The items of a list. Any other value has none.
+pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
 }
 
 /// The strings in a list.
-pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
-    let strings = list(value).filter_map(Value::as_str);
-    strings.map(str::to_owned).collect()
+pub(super) fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    list(value).filter_map(Value::as_str)
 }
 
 /// Returns whether a file of a Go project is read. Of the other files, only the paths are known.
@@ -87,36 +87,15 @@ pub fn is_wanted(path: &str) -> bool {
         || file_name(path) == "Kustomization"
 }
 
-/// The path of the module in a go.mod file.
-fn module(go_mod: &str) -> Option<&str> {
-    let mut lines = go_mod.lines();
-    let path = lines.find_map(|line| line.trim().strip_prefix("module "))?;
-    Some(path.trim().trim_matches('"'))
-}
-
 impl Source {
     pub fn new(files: Snapshot) -> Self {
-        let text = |path: &str| files.texts.get(path).map_or("", String::as_str);
-        let module = module(text("go.mod")).unwrap_or("");
-        let builds = [text("Dockerfile"), text("Makefile"), text("GNUmakefile")];
-        let go = Go::new(&files.texts, module, &builds);
+        let go = Go::new(&files.texts);
         Self { files, go }
-    }
-
-    /// The path of the Go module.
-    pub fn module(&self) -> Option<&str> {
-        module(self.text("go.mod")?)
     }
 
     /// The text of a file.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.texts.get(path).map(String::as_str)
-    }
-
-    /// The manifests and kustomizations.
-    pub fn yaml(&self) -> BTreeMap<&str, &str> {
-        let manifests = self.manifests("");
-        manifests.collect()
     }
 
     /// Where the value at `path` of an object is, as `file:line` in backticks.

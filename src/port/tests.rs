@@ -79,10 +79,10 @@ fn json(text: &str) -> String {
 
 fn resource<'a>(port: &'a Port, kind: &str) -> &'a Resource {
     let mut resources = port.project.resources.iter();
-    let is_it = |resource: &&Resource| {
+    let found = resources.find(|resource| {
         resource.kind.as_str() == kind && (!resource.has_api() || resource.is_stored())
-    };
-    resources.find(is_it).unwrap()
+    });
+    found.unwrap()
 }
 
 #[test]
@@ -387,27 +387,25 @@ fn code_that_registers_a_conversion_has_its_place_in_the_report() {
     }
 }
 
+/// The kinds that the controller of `Book` watches if its builder has these calls, and those that the report names.
+fn watched(calls: &str) -> (String, String) {
+    const FILE: &str = "internal/controller/book_controller.go";
+    let usual = "Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.booksOf)).";
+    let code = with(FILE, usual, calls).replace(
+        "\tcorev1 ",
+        "\t\"k8s.io/api/apps/v1beta9\"\n\trbac \"k8s.io/api/rbac/v1\"\n\tcorev1 ",
+    );
+    let port = read(&[(FILE, Some(&code))]).unwrap();
+    let watches = resource(&port, "Book").controllers[0].watches.iter();
+    let ids: Vec<_> = watches.map(ToString::to_string).collect();
+    let report = texts(&port).remove(REPORT).unwrap();
+    let (_, after) = report.split_once("It also watches ").unwrap_or_default();
+    let (named, _) = after.split_once(": `--watches").unwrap_or_default();
+    (ids.join(" "), named.to_owned())
+}
+
 #[test]
 fn watched_kinds_with_a_name_in_the_project_are_taken_over() {
-    const FILE: &str = "internal/controller/book_controller.go";
-    let watched = |calls: &str| {
-        let watches = "Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.booksOf)).";
-        let code = with(FILE, watches, calls).replace(
-            "\tcorev1 ",
-            "\t\"k8s.io/api/apps/v1beta9\"\n\trbac \"k8s.io/api/rbac/v1\"\n\tcorev1 ",
-        );
-        let port = read(&[(FILE, Some(&code))]).unwrap();
-        let watches = resource(&port, "Book").controllers[0].watches.iter();
-        let watches: Vec<_> = watches.map(ToString::to_string).collect();
-        let report = texts(&port).remove(REPORT).unwrap();
-        let (_, rest) = report.split_once("It also watches ").unwrap_or_default();
-        let rest = rest
-            .split(": `--watches")
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        (watches.join(" "), rest)
-    };
     for (calls, taken, left) in [
         (
             "Watches(&rbac.Role{}, h).",
@@ -493,8 +491,8 @@ fn a_kind_may_have_the_domain_as_its_group() {
         "config/crd/bases/shelf.example.com_rooms.yaml",
         "group: shelf.example.com",
         "group: example.com",
-    );
-    let crd = crd.replace("rooms.shelf.example.com", "rooms.example.com");
+    )
+    .replace("rooms.shelf.example.com", "rooms.example.com");
     let port = read(&[("config/crd/bases/shelf.example.com_rooms.yaml", Some(&crd))]).unwrap();
     let room = resource(&port, "Room");
     assert_eq!(port.project.full_group(room), "example.com");
@@ -510,11 +508,11 @@ fn a_bad_name_drops_only_its_kind() {
         );
         let text = fs::read_to_string(go_folder().join("PROJECT")).unwrap();
         let project = text.replace("  kind: Room\n", &format!("  kind: {}\n", json(bad)));
-        let port = read(&[
-            ("config/crd/bases/shelf.example.com_rooms.yaml", Some(&crd)),
+        let changes = [
+            ("config/crd/bases/shelf.example.com_rooms.yaml", Some(&*crd)),
             ("PROJECT", Some(&project)),
-        ]);
-        let port = port.unwrap();
+        ];
+        let port = read(&changes).unwrap();
         assert_eq!(port.project.resources.len(), 3, "{bad}");
         let report = texts(&port).remove(REPORT).unwrap();
         assert!(!report.contains('\u{1b}'));
@@ -785,17 +783,16 @@ fn code_that_only_mentions_finalizers_is_not_reported() {
 fn leader_election_is_on_unless_the_go_operator_has_it_off() {
     const MAIN: &str = "cmd/main.go";
     const MANAGER: &str = "config/manager/manager.yaml";
-    let manager = |argument: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/go-mini")
-            .join(MANAGER);
-        let text = fs::read_to_string(path).unwrap();
-        text.replace("\"--metrics-bind-address=:8080\"", argument)
-    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let manager = fs::read_to_string(folder.join(MANAGER)).unwrap();
     let (on, off) = (Some(true), Some(false));
-    let flags = "flag.BoolVar(&elects, \"leader-elect\", DEFAULT, \"\")\n\
-        ctrl.Options{LeaderElection: elects, LeaderElectionID: \"a\"}";
-    let by_flag = |default: &str| flags.replace("DEFAULT", default);
+    let by_flag = ["false", "true"].map(|default| {
+        format!(
+            "flag.BoolVar(&elects, \"leader-elect\", {default}, \"\")\n\
+             ctrl.Options{{LeaderElection: elects, LeaderElectionID: \"a\"}}"
+        )
+    });
+    let [off_by_flag, on_by_flag] = by_flag.each_ref().map(String::as_str);
     for (code, argument, expected, lease) in [
         (
             "ctrl.Options{LeaderElection: true, LeaderElectionID: \"a\"}",
@@ -810,10 +807,10 @@ fn leader_election_is_on_unless_the_go_operator_has_it_off() {
             "a",
         ),
         ("ctrl.Options{}", "", off, ""),
-        (by_flag("false").as_str(), "", off, "a"),
-        (by_flag("false").as_str(), "--leader-elect", on, "a"),
-        (by_flag("true").as_str(), "", on, "a"),
-        (by_flag("true").as_str(), "--leader-elect=false", off, "a"),
+        (off_by_flag, "", off, "a"),
+        (off_by_flag, "--leader-elect", on, "a"),
+        (on_by_flag, "", on, "a"),
+        (on_by_flag, "--leader-elect=false", off, "a"),
         // A default in a struct.
         (
             "func defaults() Config { return Config{LeaderElection: true, LeaderElectionID: \"a\"} }\n\
@@ -849,7 +846,8 @@ fn leader_election_is_on_unless_the_go_operator_has_it_off() {
             "a",
         ),
     ] {
-        let port = mini(&[(MAIN, code), (MANAGER, &manager(argument))]);
+        let deployed = manager.replace("\"--metrics-bind-address=:8080\"", argument);
+        let port = mini(&[(MAIN, code), (MANAGER, &deployed)]);
         let is_on = port.project.features.contains(&Feature::LeaderElection);
         assert_eq!(Some(is_on), expected, "{code} {argument}");
         let name = port
@@ -1077,12 +1075,10 @@ impl Change {
             Self::Insert(_, at, odd) => text.insert_str(range(text, *at, *at).start, odd),
             // Replaces a word by another word of the file.
             Self::Replace(_, a, b) => {
-                let word = |at: Index| {
-                    let words: Vec<_> = text.split_whitespace().collect();
-                    (!words.is_empty()).then(|| at.get(&words).to_string())
-                };
-                if let (Some(from), Some(to)) = (word(*a), word(*b)) {
-                    *text = text.replacen(&from, &to, 1);
+                let words: Vec<_> = text.split_whitespace().collect();
+                if !words.is_empty() {
+                    let (from, to) = (*a.get(&words), *b.get(&words));
+                    *text = text.replacen(from, to, 1);
                 }
             }
         }
@@ -1119,8 +1115,8 @@ proptest! {
         for (path, text) in &texts {
             // The texts of a CRD are data, and stay unchanged.
             let is_crd = path.contains("/bases/") || path.contains("/crds/");
-            let is_odd = |c: &char| is_hidden(*c) && *c != '\n' && *c != '\t';
-            let hidden = text.chars().find(is_odd).filter(|_| !is_crd);
+            let mut chars = text.chars().filter(|_| !is_crd);
+            let hidden = chars.find(|c| is_hidden(*c) && *c != '\n' && *c != '\t');
             prop_assert_eq!(hidden, None, "{}", path);
             prop_assert!(path == REPORT || rendered.contains_key(path), "{}", path);
             if path::is_file_of("yaml", path) && !path.starts_with("charts/") {
@@ -1182,14 +1178,14 @@ fn names() -> impl Strategy<Value = String> {
 /// The files of the project that replaces the Go project with these names. The Go project has webhooks for a kind of
 /// Kubernetes: its files name `kube-system`.
 fn files_of(name: &str, namespace: &str) -> Texts {
+    let pod =
+        "- core: true\n  group: core\n  kind: Pod\n  version: v1\n  webhooks: {defaulting: true}\n";
     let project = with(
         "PROJECT",
         "projectName: library",
         &format!("projectName: {}", json(name)),
-    );
-    let pod =
-        "- core: true\n  group: core\n  kind: Pod\n  version: v1\n  webhooks: {defaulting: true}\n";
-    let project = project.replace("resources:\n", &format!("resources:\n{pod}"));
+    )
+    .replace("resources:\n", &format!("resources:\n{pod}"));
     let default = format!("namespace: {}\nnamePrefix: {name}-\n", json(namespace));
     let changes = [
         ("PROJECT", Some(project.as_str())),
@@ -1216,8 +1212,8 @@ proptest! {
         let scalar = yaml::as_in_manifest(&namespace).unwrap();
         for (path, marked) in &marked {
             // A namespace such as `on` has quotes in YAML.
-            let marked = marked.replace(&format!("\nnamespace: {MARK}\n"), &format!("\nnamespace: {scalar}\n"));
-            prop_assert_eq!(&found[path], &marked.replace(MARK, &namespace), "{}", path);
+            let quoted = marked.replace(&format!("\nnamespace: {MARK}\n"), &format!("\nnamespace: {scalar}\n"));
+            prop_assert_eq!(&found[path], &quoted.replace(MARK, &namespace), "{}", path);
         }
     }
 }

@@ -7,7 +7,10 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{kind::GoKind, lost::Lost, source::Source};
+use super::{
+    lost::Lost,
+    operator::{GoKind, Operator},
+};
 use crate::{
     crd::fit::misfits,
     engine::Texts,
@@ -36,12 +39,11 @@ pub(super) fn of_crds(
     let mut differences = Vec::new();
     for kind in kinds {
         let Some(crd) = &kind.crd else { continue };
-        let mut resources = project.resources.iter();
-        let from_crd = if resources.any(|resource| resource.id() == kind.id && !resource.has_api())
-        {
-            KindFromCrd::of_others(crd, Some(kind.id.version()), project)?
-        } else {
-            KindFromCrd::of_project(crd, None, project)?
+        let from_crd = match kind.resource(project) {
+            Some(resource) if !resource.has_api() => {
+                KindFromCrd::of_others(crd, Some(kind.id.version()), project)?
+            }
+            _ => KindFromCrd::of_project(crd, None, project)?,
         };
         let files = from_crd.files(project, templates, rendered)?;
         texts.extend(files.texts);
@@ -57,43 +59,37 @@ pub(super) fn of_crds(
 
 /// Adds the samples of the Go project that fit the types to `texts`.
 pub(super) fn samples(
-    source: &Source,
-    kinds: &[GoKind],
+    operator: &Operator,
     project: &Project,
     rendered: &Texts,
     texts: &mut Texts,
     lost: &mut Lost,
 ) {
     let mut taken = BTreeMap::new();
-    for (file, text) in source.manifests("config/samples/") {
+    for (file, text) in operator.source.manifests("config/samples/") {
         let Ok(documents) = documents(text) else {
             lost.add(format!("the sample `{file}`, which is not YAML"));
             continue;
         };
-        let own: Vec<_> = documents
-            .iter()
-            .filter_map(|object| Some((object, resource_of(object, project)?)))
-            .collect();
-        let (sample, resource) = match own.as_slice() {
-            [only] => *only,
-            [] => {
-                if documents
-                    .iter()
-                    .any(|object| object["metadata"]["name"].is_string())
-                {
-                    lost.add(format!(
-                        "the sample `{file}`, which has no object of a kind of this project: copy it to `config/samples`"
-                    ));
-                }
-                continue;
-            }
-            _ => {
+        let mut own = Vec::new();
+        for object in &documents {
+            own.extend(resource_of(object, project).map(|resource| (object, resource)));
+        }
+        let [(sample, resource)] = own.as_slice() else {
+            let has_object = documents
+                .iter()
+                .any(|object| object["metadata"]["name"].is_string());
+            if !own.is_empty() {
                 lost.add(format!(
-                    "the sample `{file}`, which has objects of several kinds of this project: copy each to its file \
-                     in `config/samples`"
+                    "the sample `{file}`, which has objects of several kinds of this project: copy each to its file in \
+                     `config/samples`"
                 ));
-                continue;
+            } else if has_object {
+                lost.add(format!(
+                    "the sample `{file}`, which has no object of a kind of this project: copy it to `config/samples`"
+                ));
             }
+            continue;
         };
         let path = format!("config/samples/{}", resource.sample_file());
         if !rendered.contains_key(&path) {
@@ -101,12 +97,12 @@ pub(super) fn samples(
         }
         if let Some(before) = taken.get(&path) {
             lost.add(format!(
-                "the sample `{file}`: `{path}` has the text of `{before}`; copy the file, and add a line \
-                 for it to `config/samples/kustomization.yaml`"
+                "the sample `{file}`: `{path}` has the text of `{before}`; copy the file, and add a line for it to \
+                 `config/samples/kustomization.yaml`"
             ));
         } else if text.contains(|c| is_hidden(c) && c != '\n' && c != '\t') {
             lost.add(format!("the sample `{file}`: it has invisible characters"));
-        } else if let Some(reason) = misfit(sample, resource, kinds, project) {
+        } else if let Some(reason) = misfit(sample, resource, &operator.kinds, project) {
             lost.add(format!("the sample `{file}`: {reason}"));
         } else {
             texts.insert(path.clone(), text.to_owned().into());

@@ -107,19 +107,16 @@ fn a_file_is_rendered_again_with_data_that_the_project_lacks() {
     let path = "config/samples/shop_v1_book.yaml";
     let before = rendered.texts[path].clone();
     let addition = BTreeMap::from([("fields", "data: 1")]);
-    let text = rendered
-        .file_with(&templates, path, "from_crd", &addition)
-        .unwrap();
-    assert_eq!(text, Some(before.replace("spec: {}", "data: 1").into()));
+    let file = rendered.file_with(&templates, path, "from_crd", &addition);
+    let text = before.replace("spec: {}", "data: 1").into();
+    assert_eq!(file.unwrap(), Some((path.to_owned(), text)));
     // A vendored file has no template.
     for path in [
         "config/samples/shop_v2_book.yaml",
         "crates/kube-manager/src/lib.rs",
     ] {
-        let text = rendered
-            .file_with(&templates, path, "from_crd", &addition)
-            .unwrap();
-        assert_eq!(text, None, "{path}");
+        let file = rendered.file_with(&templates, path, "from_crd", &addition);
+        assert_eq!(file.unwrap(), None, "{path}");
     }
 }
 

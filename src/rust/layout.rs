@@ -12,6 +12,8 @@ const LINE: usize = 100;
 const FIELDS: usize = 18;
 /// rustfmt leaves several arguments of an attribute on one line up to this width.
 const ARGUMENTS: usize = 70;
+/// rustfmt leaves the items of a list, and the arguments of a call, on one line up to this width.
+const ITEMS: usize = 60;
 
 /// Returns `line`, or `lines` if `line` is too long.
 pub(crate) fn one_or_several(line: String, lines: String) -> String {
@@ -32,6 +34,64 @@ pub(crate) fn braces(name: &str, fields: &[String], indent: usize) -> String {
             lines += &format!("{pad}    {field},\n");
         }
         format!("{name} {{\n{lines}{pad}}}")
+    }
+}
+
+/// An expression.
+#[derive(Debug)]
+pub(crate) enum Code {
+    /// An expression on one line.
+    Text(String),
+    /// `&["a", "b"]`
+    List(Vec<Self>),
+    /// The call of the function of this name.
+    Call(String, Vec<Self>),
+}
+
+impl Code {
+    /// A string literal.
+    pub fn text(text: &str) -> Self {
+        Self::Text(literal::text(text))
+    }
+
+    pub fn call(name: &str, arguments: Vec<Self>) -> Self {
+        Self::Call(name.to_owned(), arguments)
+    }
+
+    /// Formats the expression in a line with the indentation `indent`.
+    pub fn laid_out(&self, indent: usize) -> String {
+        let (start, items, end) = self.parts();
+        let inner: Vec<_> = items.iter().map(|item| item.laid_out(indent + 4)).collect();
+        let line = inner.join(", ");
+        match (self, items) {
+            (Self::Call(..), [list @ Self::List(_)]) => {
+                format!("{start}{}{end}", list.laid_out(indent))
+            }
+            _ if width(&line) <= ITEMS && !line.contains('\n') => format!("{start}{line}{end}"),
+            (Self::List(_), [call @ Self::Call(..)]) => {
+                format!("{start}{}{end}", call.on_lines(indent))
+            }
+            _ => self.on_lines(indent),
+        }
+    }
+
+    /// What is before the items or arguments, these, and what is after them.
+    fn parts(&self) -> (String, &[Self], &'static str) {
+        match self {
+            Self::Text(text) => (text.clone(), &[], ""),
+            Self::List(items) => ("&[".to_owned(), items, "]"),
+            Self::Call(name, arguments) => (format!("{name}("), arguments, ")"),
+        }
+    }
+
+    fn on_lines(&self, indent: usize) -> String {
+        let pad = " ".repeat(indent);
+        let (start, items, end) = self.parts();
+        let mut lines = String::new();
+        for item in items {
+            lines += &format!("{pad}    {},\n", item.laid_out(indent + 4));
+        }
+        format!("{start}\n{lines}{pad}{end}")
     }
 }
 

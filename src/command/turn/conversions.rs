@@ -45,8 +45,7 @@ impl Turn<'_> {
         let templates = Templates::new(&self.after)?;
         for (list, versions) in lists {
             let name = "without_status";
-            let text = (self.rendered).file_with(&templates, list, name, &versions)?;
-            texts.extend(text.map(|text| (list.clone(), text)));
+            texts.extend((self.rendered).file_with(&templates, list, name, &versions)?);
         }
         Ok(texts)
     }

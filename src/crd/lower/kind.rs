@@ -11,22 +11,22 @@ use crate::{
         docs::{is_doc, take_doc},
         model::{Item, Root, Shape},
         names::Unique,
+        read::Subresources,
         schema::{self, OF_EVERY_KIND, OPEN, Schema, object},
     },
     rust::{Attribute, RustType},
 };
 
 impl Lower<'_> {
-    /// Lowers the kind itself. Returns it with the schema that kube generates. `has_subresource` says whether the status is
-    /// a subresource.
-    pub(super) fn root(&mut self, of_crd: Schema, has_subresource: bool) -> (Root, Value) {
+    /// Lowers the kind itself. Returns it with the schema that kube generates.
+    pub(super) fn root(&mut self, of_crd: Schema, subresources: &Subresources) -> (Root, Value) {
         let mut schema = schema::supported(of_crd);
         let mut fields = schema::properties(&mut schema);
         for name in OF_EVERY_KIND {
             fields.remove(name);
         }
         let status = match fields.remove("status") {
-            None if has_subresource => Some(json!({"type": "object"})),
+            None if subresources.status.is_some() => Some(json!({"type": "object"})),
             status => status,
         };
         let no_spec = fields.keys().ne(["spec"]);
@@ -67,7 +67,7 @@ impl Lower<'_> {
             let path = ["status".to_owned()];
             let mut written_status = self.own_type(name.clone(), object(status), &path);
             schema::in_option(&mut written_status);
-            if has_subresource {
+            if subresources.status.is_some() {
                 written_status.insert("nullable".to_owned(), true.into());
             } else {
                 self.mark_without_subresource(&name);

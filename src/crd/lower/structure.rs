@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, mem};
 
+use heck::ToLowerCamelCase as _;
 use serde_json::{Value, json};
 
 use super::{
@@ -129,10 +130,10 @@ fn rename_all(fields: &mut [Field], properties: &Schema) -> bool {
     let has_camel = fields
         .iter()
         .zip(properties.keys())
-        .any(|(field, name)| field.ident != *name && names::camel(&field.ident) == *name);
+        .any(|(field, name)| field.ident != *name && field.ident.to_lower_camel_case() == *name);
     for (field, name) in fields.iter_mut().zip(properties.keys()) {
         let is_usual = if has_camel {
-            names::camel(&field.ident) == *name
+            field.ident.to_lower_camel_case() == *name
         } else {
             field.ident == *name
         };

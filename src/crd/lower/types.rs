@@ -33,29 +33,16 @@ impl Lower<'_> {
         }
         let format = schema.get("format").and_then(Value::as_str);
         match (schema.get("type").and_then(Value::as_str), format) {
-            (Some("string"), format) => self.string(schema, format, path),
+            (Some("string"), format) => match values(schema) {
+                Some(values) => self.enumeration(Schema::new(), &values, path),
+                None if schema.contains_key("enum") => scalar("string", None).unwrap_or_else(any),
+                None => scalar("string", format).unwrap_or_else(any),
+            },
             (Some("array"), _) => self.list(schema, path),
             (Some("object"), _) => self.object(schema, path),
             (Some(name), format) => scalar(name, format).unwrap_or_else(any),
             (None, _) => any(),
         }
-    }
-
-    fn string(&mut self, schema: &Schema, format: Option<&str>, path: &[String]) -> TypeWithSchema {
-        if let Some(values) = values(schema) {
-            return self.enumeration(Schema::new(), &values, path);
-        }
-        if format == Some("date-time") && !schema.contains_key("enum") {
-            return TypeWithSchema {
-                is_default: false,
-                helper: Some(Helper::DATE_TIME),
-                ..TypeWithSchema::new(
-                    RustType::Time,
-                    json!({"type": "string", "format": "date-time"}),
-                )
-            };
-        }
-        TypeWithSchema::new(RustType::Text, json!({"type": "string"}))
     }
 
     /// An enum of `values`. `rest` are the other keywords of its schema.
@@ -186,7 +173,7 @@ impl TypeWithSchema {
 
 /// The types of scalars, by the type and the format of the schema. Each has the type, and the function that returns the
 /// schema if no Rust type has it. Without a format, the row is for all other formats.
-const SCALARS: [(&str, Option<&str>, RustType, Option<Helper>); 6] = [
+const SCALARS: [(&str, Option<&str>, RustType, Option<Helper>); 8] = [
     ("boolean", None, RustType::Bool, None),
     ("integer", Some("int32"), RustType::Integer("i32"), None),
     ("integer", Some("int64"), RustType::Integer("i64"), None),
@@ -198,15 +185,23 @@ const SCALARS: [(&str, Option<&str>, RustType, Option<Helper>); 6] = [
     ),
     ("number", Some("double"), RustType::Float("f64"), None),
     ("number", None, RustType::Float("f64"), Some(Helper::NUMBER)),
+    (
+        "string",
+        Some("date-time"),
+        RustType::Time,
+        Some(Helper::DATE_TIME),
+    ),
+    ("string", None, RustType::Text, None),
 ];
 
-/// The type of a boolean or a number.
+/// The type of a boolean, a number or a text.
 fn scalar(name: &str, format: Option<&str>) -> Option<TypeWithSchema> {
     let mut rows = SCALARS.into_iter();
     let (.., of_row, rust, helper) = rows.find(|(of_row, format_of_row, ..)| {
         *of_row == name && (format_of_row.is_none() || *format_of_row == format)
     })?;
     let mut ty = TypeWithSchema::new(rust, json!({"type": name}));
+    ty.is_default = ty.rust != RustType::Time;
     ty.helper = helper;
     ty.written
         .extend(of_row.map(|format| ("format".to_owned(), format.into())));

@@ -7,67 +7,65 @@ use serde_json::{Map, Value};
 /// Labels or annotations.
 pub(super) type Pairs = BTreeMap<String, String>;
 
-/// The pairs as JSON.
-pub(super) fn from_pairs(pairs: &Pairs) -> Map<String, Value> {
-    let texts = pairs
-        .iter()
-        .map(|(key, value)| (key.clone(), Value::from(value.as_str())));
-    texts.collect()
+/// What happens to fields that are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    Create,
+    Skip,
 }
 
 /// Sets the field at `path`, such as `metadata/name`. A value on the way that is not an object stays as it is.
 pub(super) fn set(value: &mut Value, path: &str, field: impl Into<Value>) {
     let new = field.into();
-    visit(value, path, true, &mut |field| *field = new.clone());
+    for field in find(value, path, Missing::Create) {
+        *field = new.clone();
+    }
 }
 
-/// Calls `change` for each value at `path`, such as `spec/template/metadata/labels`. Lists on the way are entered.
-/// Fields that are missing are created if `create` says so.
-pub(super) fn visit(
-    value: &mut Value,
-    path: &str,
-    create: bool,
-    change: &mut impl FnMut(&mut Value),
-) {
-    if let Value::Array(items) = value {
-        for item in items {
-            visit(item, path, create, change);
+/// Adds pairs to the object at `path`.
+pub(super) fn add(value: &mut Value, path: &str, missing: Missing, pairs: &Pairs) {
+    for field in find(value, path, missing) {
+        if field.is_null() {
+            *field = Map::new().into();
         }
-        return;
+        if let Some(fields) = field.as_object_mut() {
+            for (key, value) in pairs {
+                fields.insert(key.clone(), value.as_str().into());
+            }
+        }
+    }
+}
+
+/// The values at `path`, such as `spec/template/metadata/labels`. Lists on the way are entered.
+pub(super) fn find<'a>(value: &'a mut Value, path: &str, missing: Missing) -> Vec<&'a mut Value> {
+    if let Value::Array(items) = value {
+        let found = items.iter_mut().map(|item| find(item, path, missing));
+        return found.flatten().collect();
     }
     if path.is_empty() {
-        change(value);
-        return;
+        return vec![value];
     }
     let (name, rest) = path.split_once('/').unwrap_or((path, ""));
     let field_name = name.trim_end_matches("[]");
-    if create && value.is_null() {
-        *value = Map::new().into();
-    }
-    let Some(fields) = value.as_object_mut() else {
-        return;
+    let is_created = missing == Missing::Create && (value.is_null() || value.is_object());
+    let field = if is_created {
+        Some(&mut value[field_name])
+    } else {
+        value.get_mut(field_name)
     };
-    if create && !fields.contains_key(field_name) {
-        fields.insert(field_name.to_owned(), Value::Null);
-    }
-    if let Some(field) = fields.get_mut(field_name) {
-        visit(field, rest, create, change);
-    }
+    field.map_or_else(Vec::new, |field| find(field, rest, missing))
 }
-
-/// The kinds with a template of Pods, and where it is.
-const TEMPLATES: [(&str, &str); 7] = [
-    ("CronJob", "spec/jobTemplate/spec/template"),
-    ("DaemonSet", "spec/template"),
-    ("Deployment", "spec/template"),
-    ("Job", "spec/template"),
-    ("ReplicaSet", "spec/template"),
-    ("ReplicationController", "spec/template"),
-    ("StatefulSet", "spec/template"),
-];
 
 /// Where the template of Pods of this kind is.
 pub(super) fn template(kind: &str) -> Option<&'static str> {
-    let found = TEMPLATES.iter().find(|(of, _)| *of == kind);
-    found.map(|(_, path)| *path)
+    match kind {
+        "CronJob" => Some("spec/jobTemplate/spec/template"),
+        "DaemonSet"
+        | "Deployment"
+        | "Job"
+        | "ReplicaSet"
+        | "ReplicationController"
+        | "StatefulSet" => Some("spec/template"),
+        _ => None,
+    }
 }

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{fields::set, resource::Resource};
-use crate::port::source::at;
 
 /// An entry of `patches`.
 #[derive(Debug, Default, Deserialize)]
@@ -18,28 +17,17 @@ pub(super) struct PatchFile {
     pub target: Option<Target>,
 }
 
-impl PatchFile {
-    /// An entry of `patchesStrategicMerge`: a path, or the patch itself.
-    pub fn strategic(entry: &str, is_path: bool) -> Self {
-        Self {
-            path: is_path.then(|| entry.to_owned()),
-            patch: entry.to_owned(),
-            target: None,
-        }
-    }
-}
-
-/// The objects that a patch changes. Each field that is set must match; names are regular expressions.
+/// The objects that a patch changes. Each field that is not empty must match; names are regular expressions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Target {
-    group: Option<String>,
-    version: Option<String>,
-    kind: Option<String>,
-    name: Option<String>,
-    namespace: Option<String>,
-    label_selector: Option<String>,
-    annotation_selector: Option<String>,
+    group: String,
+    version: String,
+    kind: String,
+    name: String,
+    namespace: String,
+    label_selector: String,
+    annotation_selector: String,
 }
 
 /// The content of a patch.
@@ -107,86 +95,79 @@ impl Patch {
 
 /// Merges a patch into an object, which keeps its name and namespace.
 fn merge_into(resource: &mut Resource, patch: &Value) {
-    let is_known = matches!(
-        resource.group(),
-        "" | "admissionregistration.k8s.io" | "apps" | "batch"
-    );
+    let (group, _) = resource.group_version();
+    let lists = match group {
+        "" | "admissionregistration.k8s.io" | "apps" | "batch" => Lists::Merge,
+        _ => Lists::Replace,
+    };
     let mut changes = patch.clone();
     for field in ["name", "namespace"] {
-        if let Some(value) = at(&resource.object.value, "metadata").and_then(|own| own.get(field)) {
+        if let Some(value) = resource.object.value["metadata"].get(field) {
             set(&mut changes, &format!("metadata/{field}"), value.clone());
         } else if let Some(metadata) = changes.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove(field);
         }
     }
-    merge(&mut resource.object.value, &changes, is_known);
+    merge(&mut resource.object.value, &changes, lists);
 }
 
 /// Whether the patch has the kind and a name of the object.
 fn is_about(patch: &Value, resource: &Resource) -> bool {
-    let name = at(patch, "metadata.name").and_then(Value::as_str);
-    let namespace = at(patch, "metadata.namespace").and_then(Value::as_str);
-    patch["kind"] == resource.object.value["kind"]
-        && patch["apiVersion"] == resource.object.value["apiVersion"]
-        && resource
-            .called
-            .iter()
-            .any(|(called, within)| name == Some(called) && namespace.unwrap_or("") == within)
+    let Resource { object, .. } = resource;
+    let metadata = &patch["metadata"];
+    let (name, namespace) = (metadata["name"].as_str(), metadata["namespace"].as_str());
+    patch["kind"] == object.value["kind"]
+        && patch["apiVersion"] == object.value["apiVersion"]
+        && resource.was_called_in(name.unwrap_or(""), namespace.unwrap_or(""))
 }
 
 impl Target {
     fn selects(&self, resource: &Resource) -> Result<bool> {
         let mut is_named = false;
         for (name, namespace) in &resource.called {
-            is_named |=
-                fits(self.name.as_deref(), name)? && fits(self.namespace.as_deref(), namespace)?;
+            is_named |= fits(&self.name, name)? && fits(&self.namespace, namespace)?;
         }
+        let (group, version) = resource.group_version();
+        let metadata = &resource.object.value["metadata"];
         Ok(is_named
-            && is_equal(self.group.as_deref(), resource.group())
-            && is_equal(self.version.as_deref(), resource.version())
-            && is_equal(self.kind.as_deref(), resource.kind())
-            && selects(
-                self.label_selector.as_deref(),
-                at(&resource.object.value, "metadata.labels"),
-            )?
-            && selects(
-                self.annotation_selector.as_deref(),
-                at(&resource.object.value, "metadata.annotations"),
-            )?)
+            && is_equal(&self.group, group)
+            && is_equal(&self.version, version)
+            && is_equal(&self.kind, resource.object.kind())
+            && selects(&self.label_selector, &metadata["labels"])?
+            && selects(&self.annotation_selector, &metadata["annotations"])?)
     }
 }
 
-fn is_equal(wanted: Option<&str>, is: &str) -> bool {
-    wanted.is_none_or(|wanted| wanted.is_empty() || wanted == is)
+fn is_equal(wanted: &str, is: &str) -> bool {
+    wanted.is_empty() || wanted == is
 }
 
-fn fits(pattern: Option<&str>, name: &str) -> Result<bool> {
-    match pattern {
-        None | Some("") => Ok(true),
-        Some(pattern) => {
-            let whole = Regex::new(&format!("^(?:{pattern})$"));
-            let regex = whole.with_context(|| format!("the name `{pattern}` of its target"))?;
-            Ok(regex.is_match(name))
-        }
+fn fits(pattern: &str, name: &str) -> Result<bool> {
+    if pattern.is_empty() {
+        return Ok(true);
     }
+    let whole = Regex::new(&format!("^(?:{pattern})$"));
+    let regex = whole.with_context(|| format!("the name `{pattern}` of its target"))?;
+    Ok(regex.is_match(name))
 }
 
 /// Whether labels fit a selector of the form `app=shop,tier!=cache,env`.
-fn selects(selector: Option<&str>, labels: Option<&Value>) -> Result<bool> {
-    for condition in selector.unwrap_or("").split(',').map(str::trim) {
-        if condition.contains(['(', '<', '>']) {
-            bail!("the selector `{condition}` of its target");
-        }
-        let (is_inverse, key, value) = match (condition.split_once("!="), condition.split_once('='))
-        {
-            (Some((key, value)), _) => (true, key, Some(value)),
-            (None, Some((key, value))) => (false, key, Some(value.trim_start_matches('='))),
-            (None, None) => match condition.strip_prefix('!') {
-                Some(key) => (true, key, None),
-                None => (false, condition, None),
-            },
+fn selects(selector: &str, labels: &Value) -> Result<bool> {
+    for condition in selector.split(',').map(str::trim) {
+        ensure!(
+            !condition.contains(['(', '<', '>']),
+            "the selector `{condition}` of its target"
+        );
+        let (is_inverse, key, value) = if let Some((key, value)) = condition.split_once("!=") {
+            (true, key, Some(value))
+        } else if let Some((key, value)) = condition.split_once('=') {
+            (false, key, Some(value.trim_start_matches('=')))
+        } else if let Some(key) = condition.strip_prefix('!') {
+            (true, key, None)
+        } else {
+            (false, condition, None)
         };
-        let label = labels.and_then(|labels| labels.get(key.trim()));
+        let label = labels.get(key.trim());
         let is_there = label.is_some_and(|label| value.is_none_or(|value| label == value.trim()));
         if !condition.is_empty() && is_there == is_inverse {
             return Ok(false);
@@ -217,16 +198,20 @@ fn merge_key(field: &str, items: &[Value]) -> Option<&'static str> {
     })
 }
 
-/// A strategic merge. In kinds that kustomize does not know, a list is replaced.
-fn merge(target: &mut Value, patch: &Value, is_known: bool) {
+/// What happens to the lists of an object. In kinds that kustomize does not know, a list is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    Merge,
+    Replace,
+}
+
+/// A strategic merge.
+fn merge(target: &mut Value, patch: &Value, lists: Lists) {
     let Value::Object(changes) = patch else {
         *target = patch.clone();
         return;
     };
-    if changes
-        .get("$patch")
-        .is_some_and(|directive| directive == "replace")
-    {
+    if patch["$patch"] == "replace" {
         let mut fields = changes.clone();
         fields.remove("$patch");
         *target = fields.into();
@@ -243,18 +228,13 @@ fn merge(target: &mut Value, patch: &Value, is_known: bool) {
         match (fields.get_mut(name), change) {
             _ if name.starts_with('$') => {}
             _ if is_deleted => _ = fields.remove(name),
-            (Some(Value::Array(items)), Value::Array(new)) if is_known => {
+            (Some(Value::Array(items)), Value::Array(new)) if lists == Lists::Merge => {
                 match merge_key(name, new) {
                     Some(key) => merge_lists(items, new, key),
                     None => items.clone_from(new),
                 }
             }
-            (Some(field), change) => merge(field, change, is_known),
-            (None, change) => {
-                let mut field = Value::Null;
-                merge(&mut field, change, is_known);
-                fields.insert(name.clone(), field);
-            }
+            _ => merge(fields.entry(name).or_insert(Value::Null), change, lists),
         }
     }
 }
@@ -269,7 +249,7 @@ fn merge_lists(items: &mut Vec<Value>, changed: &[Value], key: &str) {
         let before = items.iter().position(|item| item[key] == change[key]);
         let mut item = before.map_or(Value::Null, |index| items.remove(index));
         if !matches!(change["$patch"].as_str(), Some("delete" | "replace")) {
-            merge(&mut item, change, true);
+            merge(&mut item, change, Lists::Merge);
             merged.push(item);
         }
     }

@@ -1,53 +1,73 @@
 //! References between objects, which get the names that the objects have in the cluster.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    fields::{set, template, visit},
+    fields::{
+        Missing::{self, Create, Skip},
+        find, set, template,
+    },
     resource::Resource,
 };
-use crate::port::source::list;
 
-/// A field that changes with the names or the namespace of objects.
-#[derive(Debug, Clone)]
-pub(super) enum Reference {
-    /// The field of objects of kind `from` that has the name of an object of kind `to`.
-    Name {
-        from: String,
-        to: String,
-        path: String,
-    },
-    /// The field of objects of a kind that has the namespace.
-    Namespace {
-        kind: String,
-        path: String,
-        create: bool,
-    },
+/// What files of `configurations` declare.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Configuration {
+    name_reference: Vec<NameReference>,
+    /// The fields that have the namespace.
+    pub namespace: Vec<FieldSpec>,
+    /// The fields that are not known.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
+}
+
+/// The fields that have the name of an object of this kind.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NameReference {
+    kind: String,
+    field_specs: Vec<FieldSpec>,
+}
+
+/// A field of the objects of a kind.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FieldSpec {
+    pub kind: String,
+    pub path: String,
+    create: bool,
+}
+
+impl FieldSpec {
+    pub fn missing(&self) -> Missing {
+        if self.create { Create } else { Skip }
+    }
 }
 
 /// Fields of the template of a Pod: the kind that they refer to, and where they are.
-const IN_PODS: [(&str, &str); 12] = [
-    ("ConfigMap", "spec/volumes/configMap/name"),
-    ("ConfigMap", "spec/volumes/projected/sources/configMap/name"),
-    (
-        "ConfigMap",
-        "spec/containers/env/valueFrom/configMapKeyRef/name",
-    ),
-    ("ConfigMap", "spec/containers/envFrom/configMapRef/name"),
-    (
-        "ConfigMap",
-        "spec/initContainers/env/valueFrom/configMapKeyRef/name",
-    ),
+const IN_PODS: [(&str, &str); 7] = [
+    ("ConfigMap", "volumes/configMap/name"),
+    ("ConfigMap", "volumes/projected/sources/configMap/name"),
     (
         "PersistentVolumeClaim",
-        "spec/volumes/persistentVolumeClaim/claimName",
+        "volumes/persistentVolumeClaim/claimName",
     ),
-    ("Secret", "spec/volumes/secret/secretName"),
-    ("Secret", "spec/volumes/projected/sources/secret/name"),
-    ("Secret", "spec/containers/env/valueFrom/secretKeyRef/name"),
-    ("Secret", "spec/containers/envFrom/secretRef/name"),
-    ("Secret", "spec/imagePullSecrets/name"),
-    ("ServiceAccount", "spec/serviceAccountName"),
+    ("Secret", "imagePullSecrets/name"),
+    ("Secret", "volumes/projected/sources/secret/name"),
+    ("Secret", "volumes/secret/secretName"),
+    ("ServiceAccount", "serviceAccountName"),
+];
+
+/// The same for fields of containers.
+const IN_CONTAINERS: [(&str, &str); 4] = [
+    ("ConfigMap", "env/valueFrom/configMapKeyRef/name"),
+    ("ConfigMap", "envFrom/configMapRef/name"),
+    ("Secret", "env/valueFrom/secretKeyRef/name"),
+    ("Secret", "envFrom/secretRef/name"),
 ];
 
 /// Other fields: the kind that has them, the kind that they refer to, and where they are.
@@ -87,147 +107,94 @@ const OTHERS: [(&str, &str, &str); 13] = [
     ),
 ];
 
-/// The references that kustomize knows without a configuration.
-pub(super) fn usual() -> Vec<Reference> {
-    let mut references = Vec::new();
-    for (from, to, path) in OTHERS {
-        references.push(Reference::Name {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            path: path.to_owned(),
-        });
+impl Configuration {
+    /// Adds what another file declares.
+    pub fn extend(&mut self, other: Self) {
+        self.name_reference.extend(other.name_reference);
+        self.namespace.extend(other.namespace);
     }
-    references
-}
 
-/// Adds the references that a configuration declares. Returns the fields that are not known.
-pub(super) fn configured(configuration: &Value, references: &mut Vec<Reference>) -> Vec<String> {
-    let mut unknown = Vec::new();
-    for (name, entries) in configuration.as_object().into_iter().flatten() {
-        match name.as_str() {
-            "nameReference" => {
-                for target in list(Some(entries)) {
-                    for field in list(target.get("fieldSpecs")) {
-                        references.push(Reference::Name {
-                            from: text(&field["kind"]),
-                            to: text(&target["kind"]),
-                            path: text(&field["path"]),
-                        });
-                    }
+    /// The fields of objects of this kind that have the name of another object: its kind, and where the field is.
+    fn references(&self, kind: &str) -> Vec<(&str, String)> {
+        let mut references = Vec::new();
+        if let Some(template) = template(kind) {
+            for (to, path) in IN_PODS {
+                references.push((to, format!("{template}/spec/{path}")));
+            }
+            for (to, path) in IN_CONTAINERS {
+                for list in ["containers", "initContainers"] {
+                    references.push((to, format!("{template}/spec/{list}/{path}")));
                 }
             }
-            "namespace" => {
-                for field in list(Some(entries)) {
-                    references.push(Reference::Namespace {
-                        kind: text(&field["kind"]),
-                        path: text(&field["path"]),
-                        create: field["create"].as_bool().unwrap_or(false),
-                    });
-                }
-            }
-            // Where `vars` are replaced; `vars` themselves are named.
-            "varReference" => {}
-            _ => unknown.push(name.clone()),
         }
+        for (from, to, path) in OTHERS {
+            if from == kind {
+                references.push((to, path.to_owned()));
+            }
+        }
+        for NameReference {
+            kind: to,
+            field_specs,
+        } in &self.name_reference
+        {
+            for field in field_specs {
+                if field.kind == kind || field.kind.is_empty() {
+                    references.push((to, field.path.clone()));
+                }
+            }
+        }
+        references
     }
-    unknown
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or("").to_owned()
-}
-
-/// An object that others may refer to.
-struct Target {
-    kind: String,
-    called: Vec<(String, String)>,
-    name: String,
-    namespace: String,
-    is_namespaced: bool,
-    affixes: (String, String),
-}
-
-/// Who refers to an object.
-struct Referrer {
-    namespace: String,
-    affixes: (String, String),
 }
 
 /// Sets the names in all references.
-pub(super) fn resolve(resources: &mut [Resource], references: &[Reference]) {
-    let mut targets = Vec::new();
-    for resource in resources.iter() {
-        targets.push(Target {
-            kind: resource.kind().to_owned(),
-            called: resource.called.clone(),
-            name: resource.object.name().to_owned(),
-            namespace: resource.namespace().to_owned(),
-            is_namespaced: resource.is_namespaced(),
-            affixes: resource.affixes.clone(),
-        });
-    }
-    for resource in resources {
-        let kind = resource.kind().to_owned();
-        let referrer = Referrer {
-            namespace: resource.namespace().to_owned(),
-            affixes: resource.affixes.clone(),
-        };
-        let value = &mut resource.object.value;
-        if let Some(template) = template(&kind) {
-            for (to, path) in IN_PODS {
-                visit(value, &format!("{template}/{path}"), false, &mut |field| {
-                    point(field, to, &referrer, &targets);
-                });
+pub(super) fn resolve(resources: &mut [Resource], configuration: &Configuration) {
+    for index in 0..resources.len() {
+        let from = &resources[index];
+        let mut value = from.object.value.clone();
+        for (to, path) in configuration.references(from.object.kind()) {
+            for field in find(&mut value, &path, Skip) {
+                point(field, to, from, resources);
             }
         }
-        for reference in references {
-            if let Reference::Name { from, to, path } = reference
-                && (*from == kind || from.is_empty())
-            {
-                visit(value, path, false, &mut |field| {
-                    point(field, to, &referrer, &targets);
-                });
-            }
-        }
+        resources[index].object.value = value;
     }
 }
 
-/// Sets a reference to an object of kind `to`. It is a name, an object with a name and a namespace, or a `roleRef`.
-fn point(field: &mut Value, to: &str, referrer: &Referrer, targets: &[Target]) {
-    let is_role = matches!(field["kind"].as_str(), Some("ClusterRole" | "Role"));
-    if is_role && field["kind"] == to {
-        visit(field, "name", false, &mut |name| {
-            point(name, to, referrer, targets);
-        });
-    }
-    if is_role {
+/// Sets a reference of the object `from` to an object of kind `to`. It is a name, an object with a name and a namespace,
+/// or a `roleRef`.
+fn point(field: &mut Value, to: &str, from: &Resource, resources: &[Resource]) {
+    if matches!(field["kind"].as_str(), Some("ClusterRole" | "Role")) {
+        if field["kind"] == to {
+            for name in find(field, "name", Skip) {
+                point(name, to, from, resources);
+            }
+        }
         return;
     }
-    let mut candidates: Vec<_> = targets.iter().filter(|target| target.kind == to).collect();
+    let of_kind = resources.iter().filter(|resource| resource.object.is_a(to));
     if let Some(name) = field.as_str() {
         // An object in a namespace is referred to in that namespace only.
+        let mut candidates: Vec<_> = of_kind.collect();
         candidates.retain(|target| {
-            target.has(name) && (!target.is_namespaced || target.namespace == referrer.namespace)
+            target.was_called(name)
+                && (!target.is_namespaced() || target.object.namespace() == from.object.namespace())
         });
-        let mut beside = candidates.iter();
-        let beside = beside.find(|target| target.affixes == referrer.affixes);
-        if let Some(target) = beside.or(candidates.first()) {
-            *field = target.name.as_str().into();
+        let mut beside = candidates
+            .iter()
+            .filter(|target| target.affixes == from.affixes);
+        if let Some(target) = beside.next().or(candidates.first()) {
+            *field = target.object.name().into();
         }
         return;
     }
-    let is = (text(&field["name"]), text(&field["namespace"]));
-    let mut called = candidates.iter();
-    if let Some(target) = called.find(|target| target.called.contains(&is)) {
-        set(field, "name", target.name.as_str());
-        if !target.namespace.is_empty() {
-            set(field, "namespace", target.namespace.as_str());
+    let name = field["name"].as_str().unwrap_or("");
+    let namespace = field["namespace"].as_str().unwrap_or("");
+    let mut called = of_kind.filter(|target| target.was_called_in(name, namespace));
+    if let Some(Resource { object, .. }) = called.next() {
+        set(field, "name", object.name());
+        if !object.namespace().is_empty() {
+            set(field, "namespace", object.namespace());
         }
-    }
-}
-
-impl Target {
-    fn has(&self, name: &str) -> bool {
-        self.called.iter().any(|(called, _)| called == name)
     }
 }

@@ -38,36 +38,35 @@ impl Resource {
         resource
     }
 
-    pub fn kind(&self) -> &str {
-        self.object.text("kind").unwrap_or("")
-    }
-
-    pub fn group(&self) -> &str {
-        let api_version = self.object.text("apiVersion").unwrap_or("");
-        api_version.split_once('/').map_or("", |(group, _)| group)
-    }
-
-    pub fn version(&self) -> &str {
-        let api_version = self.object.text("apiVersion").unwrap_or("");
-        api_version.rsplit('/').next().unwrap_or("")
-    }
-
-    pub fn namespace(&self) -> &str {
-        self.object.text("metadata.namespace").unwrap_or("")
+    /// The group and the version.
+    pub fn group_version(&self) -> (&str, &str) {
+        let api_version = self.object.text("/apiVersion").unwrap_or("");
+        api_version.split_once('/').unwrap_or(("", api_version))
     }
 
     /// Remembers the name and the namespace, by which others may refer to the object.
     pub fn remember(&mut self) {
-        let name = (self.object.name().to_owned(), self.namespace().to_owned());
-        if !self.called.contains(&name) {
-            self.called.push(name);
+        let (name, namespace) = (self.object.name(), self.object.namespace());
+        if !self.was_called_in(name, namespace) {
+            self.called.push((name.to_owned(), namespace.to_owned()));
         }
+    }
+
+    /// Whether the object has or had this name.
+    pub fn was_called(&self, name: &str) -> bool {
+        self.called.iter().any(|(called, _)| called == name)
+    }
+
+    /// Whether the object has or had this name in this namespace.
+    pub fn was_called_in(&self, name: &str, namespace: &str) -> bool {
+        let mut called = self.called.iter();
+        called.any(|(called, within)| called == name && within == namespace)
     }
 
     /// Whether kustomize takes objects of this kind for objects in namespaces. It does so if it does not know the kind.
     pub fn is_namespaced(&self) -> bool {
-        let mut all = builtin::all();
-        let known = all.find(|known| known.kind == self.kind() && known.group == self.group());
-        UNKNOWN.contains(&self.kind()) || known.is_none_or(|known| known.namespaced)
+        let (kind, (group, _)) = (self.object.kind(), self.group_version());
+        let known = builtin::all().find(|known| known.kind == kind && known.group == group);
+        UNKNOWN.contains(&kind) || known.is_none_or(|known| known.namespaced)
     }
 }

@@ -1,13 +1,17 @@
 //! What a kustomization changes in all of its objects: namespaces, names, labels, annotations, replicas and images.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
-    fields::{Pairs, from_pairs, set, template, visit},
-    references::Reference,
+    fields::{
+        Missing::{self, Create, Skip},
+        Pairs, add, find, set, template,
+    },
+    references::Configuration,
     resource::Resource,
 };
+use crate::port::source::Object;
 
 /// An entry of `labels`.
 #[derive(Debug, Default, Deserialize)]
@@ -47,55 +51,53 @@ pub(super) struct Image {
     digest: Option<String>,
 }
 
+/// The fields of some kinds that have the namespace.
+const NAMESPACES: [(&str, &str); 2] = [
+    ("APIService", "spec/service/namespace"),
+    (
+        "CustomResourceDefinition",
+        "spec/conversion/webhook/clientConfig/service/namespace",
+    ),
+];
+
 /// Moves the objects to a namespace.
-pub(super) fn namespace(resources: &mut [Resource], namespace: &str, references: &[Reference]) {
+pub(super) fn namespace(resources: &mut [Resource], namespace: &str, known: &Configuration) {
     for resource in resources {
-        let kind = resource.kind().to_owned();
+        let kind = resource.object.kind().to_owned();
+        let is_namespaced = resource.is_namespaced();
         let value = &mut resource.object.value;
         if kind == "Namespace" {
             set(value, "metadata/name", namespace);
             resource.remember();
             continue;
         }
-        match kind.as_str() {
-            "ClusterRoleBinding" | "RoleBinding" => {
-                visit(value, "subjects", false, &mut |subject| {
-                    if subject["kind"] == "ServiceAccount" && subject["name"] == "default" {
-                        set(subject, "namespace", namespace);
-                    }
-                });
-            }
-            "CustomResourceDefinition" => {
-                let service = "spec/conversion/webhook/clientConfig/service/namespace";
-                visit(value, service, false, &mut |field| {
-                    *field = namespace.into();
-                });
-            }
-            "APIService" => {
-                visit(value, "spec/service/namespace", false, &mut |field| {
-                    *field = namespace.into();
-                });
-            }
-            _ => {}
-        }
-        for reference in references {
-            if let Reference::Namespace {
-                kind: of,
-                path,
-                create,
-            } = reference
-                && *of == kind
-            {
-                visit(value, path, *create, &mut |field| *field = namespace.into());
+        if kind.ends_with("RoleBinding") {
+            for subject in find(value, "subjects", Skip) {
+                if subject["kind"] == "ServiceAccount" && subject["name"] == "default" {
+                    set(subject, "namespace", namespace);
+                }
             }
         }
-        if resource.is_namespaced() {
-            let value = &mut resource.object.value;
-            visit(value, "metadata/namespace", true, &mut |field| {
+        let mut fields = Vec::new();
+        for (of, path) in NAMESPACES {
+            if of == kind {
+                fields.push((path, Skip));
+            }
+        }
+        for field in &known.namespace {
+            if field.kind == kind {
+                fields.push((&field.path, field.missing()));
+            }
+        }
+        if is_namespaced {
+            fields.push(("metadata/namespace", Create));
+        }
+        for (path, missing) in fields {
+            for field in find(value, path, missing) {
                 *field = namespace.into();
-            });
-            resource.remember();
+            }
         }
+        resource.remember();
     }
 }
 
@@ -106,7 +108,7 @@ pub(super) fn rename(resources: &mut [Resource], prefix: &str, suffix: &str) {
     }
     for resource in resources {
         if matches!(
-            resource.kind(),
+            resource.object.kind(),
             "APIService" | "CustomResourceDefinition" | "Namespace"
         ) {
             continue;
@@ -119,39 +121,30 @@ pub(super) fn rename(resources: &mut [Resource], prefix: &str, suffix: &str) {
     }
 }
 
-/// Where selectors are, and whether they are created.
-const SELECTORS: [(&str, &str, bool); 8] = [
-    ("DaemonSet", "spec/selector/matchLabels", true),
-    ("Deployment", "spec/selector/matchLabels", true),
-    ("NetworkPolicy", "spec/podSelector/matchLabels", false),
-    ("PodDisruptionBudget", "spec/selector/matchLabels", false),
-    ("ReplicaSet", "spec/selector/matchLabels", true),
-    ("ReplicationController", "spec/selector", true),
-    ("Service", "spec/selector", true),
-    ("StatefulSet", "spec/selector/matchLabels", true),
+/// Where selectors are.
+const SELECTORS: [(&str, &str, Missing); 8] = [
+    ("DaemonSet", "spec/selector/matchLabels", Create),
+    ("Deployment", "spec/selector/matchLabels", Create),
+    ("NetworkPolicy", "spec/podSelector/matchLabels", Skip),
+    ("PodDisruptionBudget", "spec/selector/matchLabels", Skip),
+    ("ReplicaSet", "spec/selector/matchLabels", Create),
+    ("ReplicationController", "spec/selector", Create),
+    ("Service", "spec/selector", Create),
+    ("StatefulSet", "spec/selector/matchLabels", Create),
 ];
 
 /// Adds labels.
 pub(super) fn label(resources: &mut [Resource], labels: &LabelPairs) {
-    for resource in resources {
-        let kind = resource.kind().to_owned();
-        let value = &mut resource.object.value;
-        add(value, "metadata/labels", true, &labels.pairs);
-        if let Some(template) = template(&kind)
-            && (labels.include_selectors || labels.include_templates)
-        {
-            add(
-                value,
-                &format!("{template}/metadata/labels"),
-                true,
-                &labels.pairs,
-            );
+    for Resource { object, .. } in resources {
+        let kind = object.kind().to_owned();
+        add(&mut object.value, "metadata/labels", Create, &labels.pairs);
+        if labels.include_selectors || labels.include_templates {
+            add_to_template(object, "labels", &labels.pairs);
         }
-        let mut selectors = SELECTORS.iter();
-        if let Some((_, path, create)) = selectors.find(|(of, ..)| *of == kind)
-            && labels.include_selectors
-        {
-            add(value, path, *create, &labels.pairs);
+        for (of, path, missing) in SELECTORS {
+            if of == kind && labels.include_selectors {
+                add(&mut object.value, path, missing, &labels.pairs);
+            }
         }
     }
 }
@@ -161,46 +154,33 @@ pub(super) fn annotate(resources: &mut [Resource], annotations: &Pairs) {
     if annotations.is_empty() {
         return;
     }
-    for resource in resources {
-        let kind = resource.kind().to_owned();
-        let value = &mut resource.object.value;
-        add(value, "metadata/annotations", true, annotations);
-        if let Some(template) = template(&kind) {
-            add(
-                value,
-                &format!("{template}/metadata/annotations"),
-                true,
-                annotations,
-            );
-        }
+    for Resource { object, .. } in resources {
+        add(
+            &mut object.value,
+            "metadata/annotations",
+            Create,
+            annotations,
+        );
+        add_to_template(object, "annotations", annotations);
     }
 }
 
-/// Adds pairs to the object at `path`.
-fn add(value: &mut Value, path: &str, create: bool, pairs: &Pairs) {
-    visit(value, path, create, &mut |field| {
-        if field.is_null() {
-            *field = Map::new().into();
-        }
-        if let Some(fields) = field.as_object_mut() {
-            fields.extend(from_pairs(pairs));
-        }
-    });
+/// Adds pairs to this field of the metadata of Pods.
+fn add_to_template(object: &mut Object, field: &str, pairs: &Pairs) {
+    if let Some(template) = template(object.kind()) {
+        let path = format!("{template}/metadata/{field}");
+        add(&mut object.value, &path, Create, pairs);
+    }
 }
 
 /// Sets the number of replicas.
 pub(super) fn replicate(resources: &mut [Resource], replicas: &Replicas) {
     for resource in resources {
         let is_meant = matches!(
-            resource.kind(),
+            resource.object.kind(),
             "Deployment" | "ReplicaSet" | "ReplicationController" | "StatefulSet"
         );
-        if is_meant
-            && resource
-                .called
-                .iter()
-                .any(|(name, _)| *name == replicas.name)
-        {
+        if is_meant && resource.was_called(&replicas.name) {
             set(&mut resource.object.value, "spec/replicas", replicas.count);
         }
     }
@@ -219,7 +199,9 @@ fn set_images(value: &mut Value, image: &Image) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 if matches!(name.as_str(), "containers" | "initContainers") {
-                    visit(field, "image", false, &mut |field| image.set(field));
+                    for field in find(field, "image", Skip) {
+                        image.set(field);
+                    }
                 }
                 set_images(field, image);
             }
@@ -254,13 +236,6 @@ pub(in crate::port) fn image_name(image: &str) -> &str {
 /// The name of an image, and its tag or digest with the sign before it.
 fn split(image: &str) -> (&str, &str) {
     let path = image.rfind('/').unwrap_or(0);
-    let end = match image.find('@') {
-        Some(digest) => image[path..digest]
-            .find(':')
-            .map_or(digest, |tag| path + tag),
-        None => image[path..]
-            .find(':')
-            .map_or(image.len(), |tag| path + tag),
-    };
-    image.split_at(end)
+    let end = image[path..].find([':', '@']);
+    image.split_at(end.map_or(image.len(), |end| path + end))
 }

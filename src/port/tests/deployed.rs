@@ -1,7 +1,14 @@
 //! What a Go project deploys: it is taken over, or named in the report.
 
+use std::collections::BTreeMap;
+
 use super::{lost, lost_about, mini, read, texts};
-use crate::{crd::tests::is_formatted, port::REPORT, project::Feature, visible::is_hidden};
+use crate::{
+    crd::tests::is_formatted,
+    port::{REPORT, kustomized},
+    project::Feature,
+    visible::is_hidden,
+};
 
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
@@ -386,6 +393,28 @@ fn hidden_characters_of_the_deployment_are_escaped() {
         let hidden = characters.find(|c| is_hidden(*c) && !matches!(c, '\n' | '\t'));
         assert_eq!(hidden, None, "{path}: {}", text.content());
     }
+}
+
+#[test]
+fn init_containers_refer_to_objects_with_a_prefix() {
+    let files = BTreeMap::from([
+        (
+            "x/kustomization.yaml",
+            "resources: [all.yaml]\nnamePrefix: a-\nimages: [{name: a@b/c, newTag: '2'}]",
+        ),
+        (
+            "x/all.yaml",
+            "{apiVersion: v1, kind: Secret, metadata: {name: keys}}\n---\n\
+             {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}, spec: {template: {spec: {\
+             initContainers: [{name: c, image: a@b/c, envFrom: [{secretRef: {name: keys}}]}]}}}}",
+        ),
+    ]);
+    let (objects, left) = kustomized(&files, "x");
+    let container = &objects[1]["spec"]["template"]["spec"]["initContainers"][0];
+    assert_eq!(container["envFrom"][0]["secretRef"]["name"], "a-keys");
+    // A digest cannot be before a slash, so this is the name.
+    assert_eq!(container["image"], "a@b/c:2");
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]

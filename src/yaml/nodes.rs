@@ -1,7 +1,8 @@
-//! Where a value is in a text.
+//! A document with the place of each value in the text.
 
 use std::{collections::BTreeMap, fmt};
 
+use anyhow::{Result, bail};
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, SeqAccess, Visitor},
@@ -12,7 +13,9 @@ use serde_yaml::Spanned;
 pub(super) enum Node {
     Fields(BTreeMap<String, Spanned<Node>>),
     Items(Vec<Spanned<Node>>),
-    Scalar(String),
+    Text(String),
+    /// A boolean, a number or null.
+    Other(String),
 }
 
 impl Node {
@@ -23,12 +26,11 @@ impl Node {
         let found = match self {
             Self::Fields(fields) => fields.get(*first),
             Self::Items(items) => {
-                let mut named = items.iter();
-                let named = named.find(|item| item.value.is_called(first));
+                let mut named = items.iter().filter(|item| item.value.is_called(first));
                 let index = first.parse::<usize>();
-                named.or_else(|| items.get(index.ok()?))
+                named.next().or_else(|| items.get(index.ok()?))
             }
-            Self::Scalar(_) => None,
+            Self::Text(_) | Self::Other(_) => None,
         }?;
         Some(match found.value.line(rest) {
             Some((line, depth)) => (line, depth + 1),
@@ -41,7 +43,38 @@ impl Node {
             return false;
         };
         let own = fields.get("name").map(|field| &field.value);
-        matches!(own, Some(Self::Scalar(text)) if text == name)
+        matches!(own, Some(Self::Text(text)) if text == name)
+    }
+
+    /// Refuses a list of names, such as `required: [n]`, if an entry is not a text for YAML 1.1, which kubectl reads.
+    pub fn check_names(&self) -> Result<()> {
+        match self {
+            Self::Fields(fields) => {
+                for (name, field) in fields {
+                    match (name.as_str(), &field.value) {
+                        // Values, in which `required` can mean something else.
+                        ("default" | "enum" | "example", _) => {}
+                        ("required" | "x-kubernetes-list-map-keys", Self::Items(names)) => {
+                            names.iter().try_for_each(check_name)?;
+                        }
+                        (_, inner) => inner.check_names()?,
+                    }
+                }
+                Ok(())
+            }
+            Self::Items(items) => items.iter().try_for_each(|item| item.value.check_names()),
+            Self::Text(_) | Self::Other(_) => Ok(()),
+        }
+    }
+}
+
+fn check_name(name: &Spanned<Node>) -> Result<()> {
+    match &name.value {
+        Node::Other(value) => {
+            let line = name.referenced.line();
+            bail!("line {line} cannot be read: YAML reads this name as `{value}`: put it in quotes")
+        }
+        inner => inner.check_names(),
     }
 }
 
@@ -77,26 +110,26 @@ impl<'de> Visitor<'de> for Nodes {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Scalar(text.to_owned()))
+        Ok(Node::Text(text.to_owned()))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Node, E> {
-        Ok(Node::Scalar(String::new()))
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Other(value.to_string()))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Node, E> {
-        Ok(Node::Scalar(String::new()))
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Other(value.to_string()))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Node, E> {
-        Ok(Node::Scalar(String::new()))
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::Other(value.to_string()))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Scalar(String::new()))
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        Ok(Node::Other(value.to_string()))
     }
 
     fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Scalar(String::new()))
+        Ok(Node::Other("null".to_owned()))
     }
 }

@@ -1,0 +1,83 @@
+//! The controllers that the Go code does not build by `NewControllerManagedBy(mgr).For(&Kind{})`: their kinds are
+//! guessed, and only named in the report.
+
+use std::collections::BTreeSet;
+
+use super::{go::Go, go_file::File, go_files::GoFiles, lost::Lost, path::file_name};
+
+/// Reports these controllers.
+pub(super) fn report(go: &Go, files: &GoFiles, lost: &mut Lost) {
+    for file in go.code() {
+        for (at, function) in file.calls() {
+            let argument = match function {
+                "NewControllerManagedBy" => argument_of_for(file, at),
+                _ if function.starts_with("New") && is_of_library(file, at) => None,
+                _ => continue,
+            };
+            if argument.is_some_and(|start| file.pointer_at(start).is_some()) {
+                continue;
+            }
+            let kinds = kinds_of(go, files, file, argument);
+            let kinds = if kinds.is_empty() {
+                "the code does not show its kind".to_owned()
+            } else {
+                let names: Vec<_> = kinds.into_iter().collect();
+                format!("it seems to be for {}", names.join(", "))
+            };
+            lost.add(format!(
+                "a controller ({}) that is not built by `NewControllerManagedBy(mgr).For(&Kind{{}})`: {kinds}; if it is \
+                 not listed above, `rscaffold create controller --group <GROUP> --version <VERSION> --kind <KIND>` adds \
+                 it",
+                file.place(at)
+            ));
+        }
+    }
+}
+
+/// Whether the function at `at` is one of controller-runtime's package `controller`.
+fn is_of_library(file: &File, at: usize) -> bool {
+    let import = file.qualifier(at).and_then(|package| file.import(package));
+    import.is_some_and(|path| path.ends_with("controller-runtime/pkg/controller"))
+}
+
+/// The start of the argument of the call of `For` that follows the call at `at`, up to the next controller.
+fn argument_of_for(file: &File, at: usize) -> Option<usize> {
+    for (call, function) in file.calls().skip_while(|(call, _)| *call <= at) {
+        match function {
+            "NewControllerManagedBy" => return None,
+            "For" => return Some(file.arguments(call + 1).first()?.start),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The kinds that a controller in a file may be for: those that the code sets the field or variable at `argument` to, or
+/// that the name of the file begins with, or that the file mentions.
+fn kinds_of<'a>(
+    go: &'a Go,
+    files: &'a GoFiles,
+    file: &File,
+    argument: Option<usize>,
+) -> BTreeSet<&'a str> {
+    let known: BTreeSet<_> = files.kinds.values().map(String::as_str).collect();
+    let mut found = BTreeSet::new();
+    if let Some((_, field)) = argument.and_then(|start| file.type_at(start)) {
+        for other in go.code() {
+            let values = other.set_to(field).map(|(_, value)| value.start);
+            let kinds = values.filter_map(|start| other.pointer_at(start));
+            found.extend(
+                kinds
+                    .map(|(_, kind)| kind)
+                    .filter(|kind| known.contains(kind)),
+            );
+        }
+    }
+    if found.is_empty() {
+        found.extend(files.called(file_name(&file.path)));
+    }
+    if found.is_empty() {
+        found.extend(known.into_iter().filter(|kind| file.mentions(kind)));
+    }
+    found
+}

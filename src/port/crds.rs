@@ -1,0 +1,91 @@
+//! The CRDs of the Go project: those of its own kinds, and those of kinds that another project defines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{deployed::Deployed, file::GoProject, lost::Lost, source::Source};
+use crate::crd::{self, Crd};
+
+/// The CRDs of the Go project.
+pub(super) struct Crds {
+    /// Those of its own kinds, each with the path of its file: as they are deployed, if they are deployed.
+    pub own: Vec<(String, Crd)>,
+    /// Those of the external kinds of PROJECT, from any manifest of the Go project, by group and kind.
+    pub others: BTreeMap<(String, String), Crd>,
+}
+
+impl Crds {
+    pub fn new(source: &Source, go: &GoProject, deployed: &Deployed, lost: &mut Lost) -> Self {
+        let mut wanted = BTreeSet::new();
+        for resource in go.resources.iter().filter(|resource| resource.external) {
+            wanted.insert((resource.group_of_others(), resource.kind.clone()));
+        }
+        let mut others = BTreeMap::new();
+        let mut own = Vec::new();
+        for (file, crd) in in_config(source, deployed, lost) {
+            if wanted.contains(&group_kind(&crd)) {
+                others.insert(group_kind(&crd), crd);
+            } else {
+                own.push((file, crd));
+            }
+        }
+        for (file, text) in source.manifests("") {
+            let mut names = wanted.iter();
+            let is_named = names.any(|(group, kind)| text.contains(group) && text.contains(kind));
+            if !is_named || !has_crd(text) {
+                continue;
+            }
+            // CRDs of `config` that cannot be read are reported above.
+            for crd in crd::parse(file, text).into_iter().flatten() {
+                if wanted.contains(&group_kind(&crd)) {
+                    others.entry(group_kind(&crd)).or_insert(crd);
+                }
+            }
+        }
+        Self { own, others }
+    }
+}
+
+/// The CRDs in the folder `config`, in the order of their names in a cluster.
+fn in_config(source: &Source, deployed: &Deployed, lost: &mut Lost) -> Vec<(String, Crd)> {
+    let mut found: BTreeMap<(String, String), (String, Crd)> = BTreeMap::new();
+    for folder in ["config/crd/bases/", "config/crd/", "config/"] {
+        for (file, text) in source.manifests(folder) {
+            // A patch is not a complete CRD.
+            let is_patch = file.contains("/patches/") || file.contains("kustomiz");
+            if is_patch || !has_crd(text) || !text.contains("versions:") {
+                continue;
+            }
+            let crds = crd::parse(file, text).unwrap_or_else(|error| {
+                lost.add(format!("{error:#}"));
+                Vec::new()
+            });
+            for crd in crds {
+                let name = (crd.group.clone(), crd.plural.clone());
+                found.entry(name).or_insert_with(|| (file.to_owned(), crd));
+            }
+        }
+        if !found.is_empty() {
+            break;
+        }
+    }
+    for object in deployed.crds() {
+        match crd::of_object(object.file(), object.value.clone()) {
+            Ok(crd) => {
+                let name = (crd.group.clone(), crd.plural.clone());
+                let before = found.remove(&name);
+                let file = before.map_or_else(|| object.file().to_owned(), |(file, _)| file);
+                found.insert(name, (file, crd));
+            }
+            Err(error) => lost.add(format!("{error:#}")),
+        }
+    }
+    found.into_values().collect()
+}
+
+fn has_crd(text: &str) -> bool {
+    text.contains("CustomResourceDefinition")
+}
+
+fn group_kind(crd: &Crd) -> (String, String) {
+    (crd.group.clone(), crd.kind.clone())
+}

@@ -1,0 +1,146 @@
+//! How the Go operator is deployed: what the kustomization that `make deploy` builds has.
+
+use std::collections::BTreeSet;
+
+use super::{
+    deployment::Deployment,
+    file::GoProject,
+    kustomize::{self, Built},
+    lost::Lost,
+    makefile::deployed_folder,
+    path::file_name,
+    source::{Object, Source},
+};
+use crate::project::Feature;
+
+/// How the Go operator is deployed.
+#[derive(Debug, Default)]
+pub(super) struct Deployed {
+    /// The prefix that kustomize adds to the name of each object. Empty if there is none.
+    pub prefix: String,
+    /// The namespace of the operator.
+    pub namespace: Option<String>,
+    /// The Deployment of the operator.
+    pub deployment: Option<Deployment>,
+    /// The features that the config enables.
+    pub features: BTreeSet<Feature>,
+    /// All objects. Without a kustomization, those of the manifests in `config/`.
+    pub objects: Vec<Object>,
+    /// Whether the objects come from a kustomization.
+    pub is_built: bool,
+}
+
+/// The kustomization that a Go project usually deploys.
+const USUAL: &str = "config/default";
+
+impl Deployed {
+    pub fn new(source: &Source, go: &GoProject, lost: &mut Lost) -> Self {
+        let files = source.manifests("").collect();
+        let folder = deployed_folder(source).unwrap_or_else(|| USUAL.to_owned());
+        let mut built = kustomize::build(&files, &folder);
+        let is_built = !built.objects.is_empty();
+        if !is_built {
+            built.objects = source.objects("config/");
+        } else if !built.folders.contains("config/crd")
+            && files.contains_key("config/crd/kustomization.yaml")
+        {
+            // `make install` builds it, and `config/default` may leave it out.
+            let crds = kustomize::build(&files, "config/crd");
+            built.objects.extend(crds.objects);
+            built.left.extend(crds.left);
+        }
+        lost.add_all(&built.left);
+        let object = operator(&built.objects, &built.prefix);
+        let namespace = match object.map_or("", Object::namespace) {
+            own if built.namespace.is_empty() && own != "system" => own,
+            _ => &built.namespace,
+        };
+        Self {
+            features: features(source, go, &built),
+            deployment: object.cloned().map(Deployment),
+            namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
+            prefix: built.prefix,
+            objects: built.objects,
+            is_built,
+        }
+    }
+
+    /// The objects of these kinds that are deployed. If there is none, those of the manifests in `config/`.
+    pub fn of_kinds(&self, source: &Source, kinds: &[&str]) -> Vec<Object> {
+        let mut all = self.objects.iter();
+        if self.is_built && !all.any(|object| kinds.contains(&object.kind())) {
+            let mut objects = source.objects("config/");
+            objects.retain(|object| kinds.contains(&object.kind()));
+            return objects;
+        }
+        let deployed = self.objects.iter();
+        deployed
+            .filter(|object| kinds.contains(&object.kind()))
+            .cloned()
+            .collect()
+    }
+
+    /// The CRDs that the kustomization has.
+    pub fn crds(&self) -> impl Iterator<Item = &Object> {
+        let objects = self.objects.iter().filter(|_| self.is_built);
+        objects.filter(|object| object.is_a("CustomResourceDefinition"))
+    }
+}
+
+/// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one.
+fn operator<'a>(objects: &'a [Object], prefix: &str) -> Option<&'a Object> {
+    let usual = format!("{prefix}controller-manager");
+    let mut found: Option<(u8, &Object)> = None;
+    for object in objects.iter().filter(|object| object.is_a("Deployment")) {
+        let rank = match object.name() {
+            name if name == usual => 0,
+            _ if object.file().contains("/manager/") => 1,
+            name if name.contains("manager") || name.contains("operator") => 2,
+            _ => 3,
+        };
+        if found.is_none_or(|(best, _)| rank < best) {
+            found = Some((rank, object));
+        }
+    }
+    found.map(|(_, object)| object)
+}
+
+/// The features that the deployed objects show, and those that plugins and other folders show.
+fn features(source: &Source, go: &GoProject, built: &Built) -> BTreeSet<Feature> {
+    let folders: BTreeSet<_> = (built.folders.iter())
+        .map(|folder| file_name(folder))
+        .collect();
+    let has_chart = source.files.texts.keys().any(|path| is_chart(path));
+    let has_grafana = go.has_plugin("grafana") || source.has_below("grafana/");
+    let has_roles = !folders.is_empty() && built.objects.iter().any(is_user_role);
+    let mut features = BTreeSet::new();
+    for (feature, is_there) in [
+        (Feature::Autoupdate, go.has_plugin("autoupdate")),
+        (Feature::Certmanager, folders.contains("certmanager")),
+        (Feature::Grafana, has_grafana),
+        (Feature::Helm, has_chart || go.has_plugin("helm")),
+        (Feature::NetworkPolicy, folders.contains("network-policy")),
+        (Feature::Prometheus, folders.contains("prometheus")),
+        (Feature::UserRoles, has_roles),
+    ] {
+        if is_there {
+            features.insert(feature);
+        }
+    }
+    features
+}
+
+/// Whether an object is a role for users of a kind, which the feature `user-roles` adds here.
+pub(super) fn is_user_role(object: &Object) -> bool {
+    let ends = ["-admin-role", "-editor-role", "-viewer-role"];
+    (object.is_a("ClusterRole") || object.is_a("Role"))
+        && ends.iter().any(|end| object.name().ends_with(end))
+}
+
+fn is_chart(path: &str) -> bool {
+    let parts: Vec<_> = path.split('/').collect();
+    matches!(
+        parts.as_slice(),
+        ["dist", "chart", "Chart.yaml"] | ["chart", "Chart.yaml"] | ["charts", _, "Chart.yaml"]
+    )
+}

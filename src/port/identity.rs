@@ -1,0 +1,108 @@
+//! What the new project is called: its domain, its name and its crate, from PROJECT, the CRDs, the Go module, the deployed
+//! objects, or the folder.
+
+use anyhow::{Context as _, Result};
+
+use super::{
+    crds::Crds, deployed::Deployed, file::GoProject, lost::Lost, path::file_name, source::Source,
+};
+use crate::{
+    crd::Crd,
+    hint::OrHint,
+    names::{Domain, ProjectName, Repo},
+    project::Project,
+    visible::visible,
+};
+
+/// A new project without kinds. `shown` is the folder of the Go project.
+///
+/// # Errors
+/// When the Go project has no domain, or no name that the new project can have.
+pub(super) fn project(
+    source: &Source,
+    go: &GoProject,
+    deployed: &Deployed,
+    crds: &Crds,
+    shown: &str,
+    lost: &mut Lost,
+) -> Result<Project> {
+    let domain = domain(go, &crds.own, shown, lost)?;
+    let path = go.repo.as_deref().or(source.go.module.as_deref());
+    let module = path.map(without_major_version);
+    let name = name(go, deployed, module, shown)?;
+    let of_module = module.and_then(|module| lost.name::<Repo>("the Go module", module));
+    let repo = match of_module {
+        Some(repo) => repo,
+        None => (name.as_str().parse())
+            .or_hint("give the crate another name than the project with `--repo`")?,
+    };
+    Ok(Project::new(domain, name, repo))
+}
+
+/// The domain of the API groups: from PROJECT, or the common end of the groups of the CRDs.
+fn domain(go: &GoProject, crds: &[(String, Crd)], shown: &str, lost: &mut Lost) -> Result<Domain> {
+    let of_project = go.domain.as_deref().filter(|domain| !domain.is_empty());
+    if let Some(domain) = of_project
+        && let Some(valid) = lost.name("the domain of PROJECT", domain)
+    {
+        return Ok(valid);
+    }
+    let common = common_domain(crds).and_then(|domain| domain.parse().ok());
+    common
+        .with_context(|| {
+            format!(
+                "`{}` is not the folder of an operator in Go: it has neither kubebuilder's PROJECT file with a \
+                 `domain`, nor CRDs in `config/crd`",
+                visible(shown)
+            )
+        })
+        .or_hint("give the folder that contains `go.mod` and `config`")
+}
+
+/// The longest domain in which all groups of the CRDs are, or else that of the first group.
+fn common_domain(crds: &[(String, Crd)]) -> Option<&str> {
+    let (_, first) = crds.first()?;
+    let (_, of_first) = first.group.split_once('.')?;
+    for (dot, _) in first.group.match_indices('.') {
+        let end = &first.group[dot..];
+        if crds.iter().all(|(_, crd)| crd.group.ends_with(end)) {
+            return end.strip_prefix('.');
+        }
+    }
+    Some(of_first)
+}
+
+/// The path of a Go module without its major version: `example.com/books` for `example.com/books/v2`.
+fn without_major_version(module: &str) -> &str {
+    let path = module.trim().trim_matches('"');
+    match path.rsplit_once("/v") {
+        Some((short, number)) if number.parse::<u64>().is_ok() => short,
+        _ => path,
+    }
+}
+
+/// The name of the project: the prefix of the deployed objects, if the namespace has the same prefix, or else a name
+/// from PROJECT, the Go module or the folder.
+fn name(
+    go: &GoProject,
+    deployed: &Deployed,
+    module: Option<&str>,
+    shown: &str,
+) -> Result<ProjectName> {
+    let prefix = deployed.prefix.strip_suffix('-');
+    let of_namespace = match &deployed.namespace {
+        Some(namespace) => namespace.strip_suffix("-system"),
+        None => prefix,
+    };
+    let names = [
+        prefix.filter(|prefix| of_namespace == Some(prefix)),
+        go.project_name.as_deref(),
+        module.map(file_name),
+        Some(file_name(shown.trim_end_matches('/'))),
+    ];
+    let mut known = names.into_iter().flatten();
+    let valid = known.find_map(|name| ProjectName::from_folder(name).ok());
+    valid
+        .context("the Go project has no name that this project could take")
+        .or_hint("name the project with `--project-name`")
+}

@@ -1,0 +1,92 @@
+//! A Go operator and its kinds, and what the Go code says about their controllers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    deployed::Deployed, go::Value, go_file::Place, rules::Granted, source::Source,
+    webhooks::GoWebhook,
+};
+use crate::{
+    crd::Crd,
+    names::GroupVersionKind,
+    project::{Controller, Project, Resource, Rule},
+};
+
+/// A Go operator.
+#[derive(Debug)]
+pub(super) struct Operator {
+    /// The folder of its project.
+    pub folder: String,
+    pub source: Source,
+    pub deployed: Deployed,
+    pub granted: Granted,
+    /// The permissions that it has.
+    pub rules: Vec<Rule>,
+    /// The kinds that were taken over.
+    pub kinds: Vec<GoKind>,
+}
+
+impl Operator {
+    /// The kinds with controllers.
+    pub fn controlled<'a>(&'a self, project: &'a Project) -> Vec<Controlled<'a>> {
+        let mut controlled = Vec::new();
+        for kind in &self.kinds {
+            if let Some(resource) = kind.resource(project)
+                && let Some(first) = resource.controllers.first()
+            {
+                controlled.push(Controlled {
+                    kind,
+                    resource,
+                    first,
+                });
+            }
+        }
+        controlled
+    }
+}
+
+/// A kind with controllers.
+pub(super) struct Controlled<'a> {
+    pub kind: &'a GoKind,
+    pub resource: &'a Resource,
+    /// The first controller, which has the names of the kind.
+    pub first: &'a Controller,
+}
+
+/// A kind that was taken over from the Go project.
+#[derive(Debug)]
+pub(super) struct GoKind {
+    /// The version with the controllers.
+    pub id: GroupVersionKind,
+    /// Its CRD, if the Go project has one.
+    pub crd: Option<Crd>,
+    /// What the Go code says about its controllers.
+    pub code: Code,
+    /// Its webhooks, the defaulting one and the validating one at most.
+    pub webhooks: Vec<GoWebhook>,
+}
+
+impl GoKind {
+    /// The resource of the version with the controllers, unless `project` has left it out.
+    pub fn resource<'a>(&self, project: &'a Project) -> Option<&'a Resource> {
+        let mut resources = project.resources.iter();
+        resources.find(|resource| resource.id() == self.id)
+    }
+}
+
+/// What the Go code says about the controllers of a kind.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    /// The files that set a controller up.
+    pub files: BTreeSet<String>,
+    /// The finalizers, each with the first place that sets it.
+    pub finalizers: BTreeMap<Value, Place>,
+    pub field_managers: BTreeSet<Value>,
+    pub event_reporters: BTreeSet<Value>,
+    /// The kinds that the controllers own, each with the name of its package.
+    pub owns: BTreeSet<(String, String)>,
+    /// The same for watched kinds. At last, only kinds that the project does not watch.
+    pub watches: BTreeSet<(String, String)>,
+    /// The owned kinds by their names in the project. Empty if one of them has no name there.
+    pub owned: Vec<GroupVersionKind>,
+}

@@ -1,0 +1,217 @@
+//! The Go files that are left to port, each with the place here for its code.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{
+    operator::Operator,
+    path::{file_name, folder, is_file_of},
+};
+use crate::project::Project;
+
+/// A Go file with code that has a place here.
+#[derive(Debug, Serialize)]
+pub(super) struct File {
+    path: String,
+    #[serde(flatten)]
+    content: Content,
+}
+
+/// A folder, and how many Go files it has that have no place here.
+#[derive(Debug, Serialize)]
+pub(super) struct Folder {
+    path: String,
+    files: usize,
+}
+
+/// The content of a Go file, and the files here that get its code.
+#[derive(Debug, Serialize)]
+#[serde(tag = "content", content = "targets", rename_all = "kebab-case")]
+enum Content {
+    Reconcilers(Vec<Reconciler>),
+    Webhooks(Vec<String>),
+    Conversions(Vec<String>),
+    /// The code that says that a kind has a conversion, or which version is its hub.
+    Hubs(Vec<String>),
+    Types(Vec<String>),
+    /// The code that starts the operator.
+    Main,
+    /// The code that starts an API server for tests.
+    TestSetup,
+    TestsOnCluster,
+}
+
+#[derive(Debug, Serialize)]
+struct Reconciler {
+    kind: String,
+    group: String,
+    version: String,
+    target: String,
+    has_finalizer: bool,
+    /// Whether the kind exists without the project.
+    foreign: bool,
+    /// The name of the controller, if it is not the default.
+    controller_name: Option<String>,
+    /// The owned kinds in Go, and by their names in the project, if these are known.
+    owns: Vec<String>,
+    owned: Vec<String>,
+    /// The watched kinds in Go that the controller here does not watch.
+    watches: Vec<String>,
+}
+
+/// The Go files whose content has a place here, and the folders with other files.
+pub(super) fn files(operator: &Operator, project: &Project) -> (Vec<File>, Vec<Folder>) {
+    let remaining = Remaining { operator, project };
+    let mut files = Vec::new();
+    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+    for (path, text) in &operator.source.files.texts {
+        if !is_file_of("go", path) || operator.source.go.others.have(path) {
+            continue;
+        }
+        let is_generated = text.contains("// Code generated") || path.contains("zz_generated");
+        if let Some(content) = remaining.content(path, text) {
+            files.push(File {
+                path: path.clone(),
+                content,
+            });
+        } else if !path.ends_with("_test.go") && !is_generated {
+            *others.entry(folder(path)).or_default() += 1;
+        }
+    }
+    let mut folders = Vec::new();
+    for (folder, files) in others {
+        let path = if folder.is_empty() { "." } else { folder }.to_owned();
+        folders.push(Folder { path, files });
+    }
+    (files, folders)
+}
+
+/// Looks for the places.
+struct Remaining<'a> {
+    operator: &'a Operator,
+    project: &'a Project,
+}
+
+impl Remaining<'_> {
+    /// What a Go file contains, if the project has a place for it.
+    fn content(&self, path: &str, text: &str) -> Option<Content> {
+        if path.ends_with("_test.go") {
+            return match file_name(path) {
+                "suite_test.go" | "e2e_suite_test.go" => Some(Content::TestSetup),
+                _ if path.starts_with("test/e2e") => Some(Content::TestsOnCluster),
+                _ => None,
+            };
+        }
+        let mut kinds = self.operator.kinds.iter();
+        if kinds.any(|kind| kind.code.files.contains(path)) {
+            return not_empty(self.reconcilers(path, text)).map(Content::Reconcilers);
+        }
+        let file = self.operator.source.go.file(path)?;
+        if file.mentions("NewWebhookManagedBy") {
+            let mut targets = Vec::new();
+            for resource in self.project.webhooks() {
+                if file.mentions(resource.kind.as_str()) {
+                    targets.push(self.project.webhook_file(resource));
+                }
+            }
+            let hubs = self
+                .hubs(|kind| file.mentions(kind))
+                .filter(|_| targets.is_empty());
+            return Some(hubs.map_or(Content::Webhooks(targets), Content::Hubs));
+        }
+        if let Some(targets) = self.conversions(path, text) {
+            return Some(Content::Conversions(targets));
+        }
+        if text.contains("+kubebuilder:object:root=true") {
+            let mut targets = Vec::new();
+            for resource in self
+                .project
+                .resources
+                .iter()
+                .filter(|resource| resource.has_api())
+            {
+                if text.contains(&format!("type {} struct", resource.kind)) {
+                    targets.push(self.project.types_file(resource));
+                }
+            }
+            return not_empty(targets).map(Content::Types);
+        }
+        if let Some(hubs) = self.hubs(|kind| text.contains(&format!("{kind}) Hub()"))) {
+            return Some(Content::Hubs(hubs));
+        }
+        (file.is_program() && file.mentions("NewManager")).then_some(Content::Main)
+    }
+
+    /// The files here that list the versions of the hubs whose kind is in a Go file.
+    fn hubs(&self, is_in_file: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+        let mut files = Vec::new();
+        for hub in self.project.hubs() {
+            if is_in_file(hub.kind.as_str()) {
+                files.push(self.project.hub_file(hub));
+            }
+        }
+        not_empty(files)
+    }
+
+    /// The files here for the conversions in a Go file.
+    fn conversions(&self, path: &str, text: &str) -> Option<Vec<String>> {
+        let version = file_name(folder(path));
+        let mut targets = Vec::new();
+        for hub in self.project.hubs() {
+            let mut methods = ["ConvertTo", "ConvertFrom"].into_iter();
+            let mut spokes = hub.spokes().into_iter().flatten();
+            if methods.any(|method| text.contains(&format!("{}) {method}(", hub.kind)))
+                && let Some(spoke) = spokes.find(|spoke| spoke.as_str() == version)
+            {
+                targets.push(self.project.conversion_file(hub, spoke));
+            }
+        }
+        not_empty(targets)
+    }
+
+    /// The reconcilers in a Go file.
+    fn reconcilers(&self, path: &str, text: &str) -> Vec<Reconciler> {
+        let mut reconcilers = Vec::new();
+        for of_kind in self.operator.controlled(self.project) {
+            let (code, resource) = (&of_kind.kind.code, of_kind.resource);
+            if !code.files.contains(path) {
+                continue;
+            }
+            // A kind may have several controllers, each in a file of its own.
+            let mut named = (resource.controllers.iter())
+                .filter(|controller| text.contains(&format!("Named(\"{}\")", controller.name)));
+            let controller = named.next().unwrap_or(of_kind.first);
+            let is_usual = resource.is_own(controller);
+            reconcilers.push(Reconciler {
+                kind: resource.kind.to_string(),
+                group: resource.group.to_string(),
+                version: resource.version.to_string(),
+                target: self.project.controller_file(resource, controller),
+                has_finalizer: controller.finalizer,
+                foreign: !resource.has_api(),
+                controller_name: (!is_usual).then(|| controller.name.to_string()),
+                owns: go_names(&code.owns),
+                owned: code.owned.iter().map(ToString::to_string).collect(),
+                watches: go_names(&code.watches),
+            });
+        }
+        reconcilers
+    }
+}
+
+fn not_empty<T>(items: Vec<T>) -> Option<Vec<T>> {
+    (!items.is_empty()).then_some(items)
+}
+
+/// Kinds as Go code names them: `corev1.Secret`.
+fn go_names<'a>(kinds: impl IntoIterator<Item = &'a (String, String)>) -> Vec<String> {
+    let mut names = Vec::new();
+    for (package, kind) in kinds {
+        names.push(match package.as_str() {
+            "" => kind.clone(),
+            package => format!("{package}.{kind}"),
+        });
+    }
+    names
+}

@@ -1,0 +1,267 @@
+//! The webhooks of the Go operator. Their settings become calls of `Hook` in the code of the new webhooks.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use heck::ToUpperCamelCase as _;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    deployed::Deployed,
+    file::Admission,
+    lost::Lost,
+    source::{Object, Source, list, texts},
+};
+use crate::rust::{Code, literal};
+
+/// A rule of a webhook of the Go operator.
+#[derive(Debug, Clone)]
+pub(super) struct GoWebhook {
+    pub configuration: Arc<Object>,
+    /// The number of the webhook in the configuration.
+    index: usize,
+    /// The number of the rule in the webhook.
+    rule: usize,
+}
+
+/// The webhooks of the Go operator.
+pub(super) fn webhooks(source: &Source, deployed: &Deployed) -> Vec<GoWebhook> {
+    let mut found = Vec::new();
+    let kinds = [
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ];
+    for object in deployed.of_kinds(source, &kinds) {
+        let configuration = Arc::new(object);
+        for (index, webhook) in list(&configuration.value["webhooks"]).enumerate() {
+            for (rule, _) in list(&webhook["rules"]).enumerate() {
+                found.push(GoWebhook {
+                    configuration: Arc::clone(&configuration),
+                    index,
+                    rule,
+                });
+            }
+        }
+    }
+    found
+}
+
+impl GoWebhook {
+    pub fn admission(&self) -> Admission {
+        match self.configuration.kind() {
+            "MutatingWebhookConfiguration" => Admission::Defaulting,
+            _ => Admission::Validating,
+        }
+    }
+
+    pub fn path(&self) -> Option<&str> {
+        self.value()["clientConfig"]["service"]["path"].as_str()
+    }
+
+    /// Whether the rule is for this kind.
+    pub fn is_of(&self, group: &str, plural: &str) -> bool {
+        let rule = self.rule();
+        texts(&rule["apiGroups"]).any(|name| name == group)
+            && texts(&rule["resources"]).any(|name| name.split('/').next() == Some(plural))
+    }
+
+    /// The kinds of the rule: the group and the plural of each.
+    pub fn kinds(&self) -> BTreeSet<(&str, &str)> {
+        let mut kinds = BTreeSet::new();
+        for group in texts(&self.rule()["apiGroups"]) {
+            for resource in texts(&self.rule()["resources"]) {
+                kinds.insert((group, resource.split('/').next().unwrap_or_default()));
+            }
+        }
+        kinds
+    }
+
+    fn value(&self) -> &Value {
+        &self.configuration.value["webhooks"][self.index]
+    }
+
+    fn rule(&self) -> &Value {
+        &self.value()["rules"][self.rule]
+    }
+}
+
+/// The settings of the webhooks of a kind, which the template of their file adds to `Hook`.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Hooks {
+    defaulting: Settings,
+    validation: Settings,
+}
+
+impl Hooks {
+    /// Reports the settings that `Hook` does not have.
+    pub fn new(source: &Source, webhooks: &[GoWebhook], lost: &mut Lost) -> Self {
+        let mut hooks = Self::default();
+        for webhook in webhooks {
+            let settings = settings(source, webhook, lost);
+            match webhook.admission() {
+                Admission::Defaulting => hooks.defaulting = settings,
+                Admission::Validating => hooks.validation = settings,
+            }
+        }
+        hooks
+    }
+
+    pub fn are_default(&self) -> bool {
+        let mut both = [&self.defaulting, &self.validation].into_iter();
+        both.all(|hook| hook.operations.is_empty() && hook.calls.is_empty())
+    }
+}
+
+/// The settings of a webhook, without the defaults.
+#[derive(Debug, Default, Serialize)]
+struct Settings {
+    /// The call with the operations; empty for the usual ones.
+    operations: String,
+    /// Other calls, with line breaks where rustfmt has them.
+    calls: Vec<String>,
+}
+
+/// The policies of a webhook: the field, the method of `Hook`, and the values, the default first. The type of the values
+/// has the name of the method.
+const POLICIES: [(&str, &str, [&str; 2]); 4] = [
+    ("failurePolicy", "failure_policy", ["Fail", "Ignore"]),
+    ("matchPolicy", "match_policy", ["Equivalent", "Exact"]),
+    ("sideEffects", "side_effects", ["None", "NoneOnDryRun"]),
+    ("reinvocationPolicy", "reinvocation", ["Never", "IfNeeded"]),
+];
+
+/// A field of a webhook that `Hook` does not have, and its value.
+type Left<'a> = (Vec<&'a str>, &'a str);
+
+/// The settings of a webhook. Reports what `Hook` cannot say.
+fn settings(source: &Source, webhook: &GoWebhook, lost: &mut Lost) -> Settings {
+    let (index, number) = (webhook.index.to_string(), webhook.rule.to_string());
+    let (value, rule) = (webhook.value(), webhook.rule());
+    let mut left: Vec<Left> = Vec::new();
+    let settings = Settings {
+        operations: operations(rule, &number, &mut left),
+        calls: calls(value, rule, &mut left),
+    };
+    if let Some(scope) = rule["scope"].as_str()
+        && scope != "*"
+    {
+        left.push((vec!["rules", &number, "scope"], scope));
+    }
+    if let Some(url) = value["clientConfig"]["url"].as_str() {
+        left.push((vec!["clientConfig", "url"], url));
+    }
+    for (path, text) in left {
+        let full = [&["webhooks", &index], path.as_slice()].concat();
+        let place = source.place(&webhook.configuration, &full);
+        let field = path.last().unwrap_or(&"");
+        lost.add(format!(
+            "{place}: `{field}: {text}` of a webhook, which `Hook` does not have"
+        ));
+    }
+    settings
+}
+
+/// The indentation of the calls of `Hook`.
+const INDENT: usize = 8;
+
+/// The call of a method with a list.
+fn with_list(method: &str, items: Vec<Code>) -> String {
+    Code::call(method, vec![Code::List(items)]).laid_out(INDENT)
+}
+
+/// The call with the operations of a rule; empty for the operations that `Hook` has by default.
+fn operations<'a>(rule: &'a Value, number: &'a str, left: &mut Vec<Left<'a>>) -> String {
+    let mut names = Vec::new();
+    for operation in texts(&rule["operations"]) {
+        match operation {
+            "CREATE" => names.push("Create"),
+            "UPDATE" => names.push("Update"),
+            "DELETE" => names.push("Delete"),
+            "CONNECT" => names.push("Connect"),
+            "*" => names.extend(["Create", "Update", "Delete"]),
+            _ => left.push((vec!["rules", number, "operations"], operation)),
+        }
+    }
+    if names.len() == 2 && names.contains(&"Create") && names.contains(&"Update") {
+        return String::new();
+    }
+    let operations = names
+        .iter()
+        .map(|name| Code::Text(format!("webhook::Operation::{name}")));
+    with_list(".operations", operations.collect())
+}
+
+/// The other calls.
+fn calls<'a>(webhook: &'a Value, rule: &Value, left: &mut Vec<Left<'a>>) -> Vec<String> {
+    let mut calls = Vec::new();
+    for (field, method, [usual, other]) in POLICIES {
+        match webhook[field].as_str() {
+            Some(text) if text == other => {
+                let type_name = method.to_upper_camel_case();
+                calls.push(format!(".{method}(webhook::{type_name}::{text})"));
+            }
+            Some(text) if text != usual => left.push((vec![field], text)),
+            _ => {}
+        }
+    }
+    if let Some(seconds) = webhook["timeoutSeconds"].as_u64()
+        && seconds != 10
+    {
+        calls.push(format!(".timeout_seconds({seconds})"));
+    }
+    let resources = texts(&rule["resources"]).filter_map(|resource| resource.split_once('/'));
+    let subresources: Vec<_> = resources
+        .map(|(_, subresource)| Code::text(subresource))
+        .collect();
+    if !subresources.is_empty() {
+        calls.push(with_list(".subresources", subresources));
+    }
+    for (field, method) in [
+        ("namespaceSelector", ".namespaces"),
+        ("objectSelector", ".objects"),
+    ] {
+        let labels = labels(&webhook[field]);
+        if !labels.is_empty() {
+            calls.push(with_list(method, labels));
+        }
+    }
+    for condition in list(&webhook["matchConditions"]) {
+        let (name, expression) = (&condition["name"], &condition["expression"]);
+        if let (Some(name), Some(expression)) = (name.as_str(), expression.as_str()) {
+            let arguments = vec![Code::text(name), Code::text(expression)];
+            calls.push(Code::call(".condition", arguments).laid_out(INDENT));
+        }
+    }
+    calls
+}
+
+/// The conditions of a selector, as code.
+fn labels(selector: &Value) -> Vec<Code> {
+    let mut labels = Vec::new();
+    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+        labels.push(label("In", key, value.as_str()));
+    }
+    for requirement in list(&selector["matchExpressions"]) {
+        let key = requirement["key"].as_str().unwrap_or("");
+        let values = texts(&requirement["values"]);
+        match requirement["operator"].as_str().unwrap_or("") {
+            operator @ ("In" | "NotIn") => labels.push(label(operator, key, values)),
+            operator @ ("DoesNotExist" | "Exists") => labels.push(Code::call(
+                &format!("webhook::Label::{operator}"),
+                vec![Code::text(key)],
+            )),
+            _ => {}
+        }
+    }
+    labels
+}
+
+/// A condition that compares the value of a label.
+fn label<'a>(operator: &str, key: &str, values: impl IntoIterator<Item = &'a str>) -> Code {
+    let literals: Vec<_> = values.into_iter().map(literal::text).collect();
+    let list = Code::Text(format!("&[{}]", literals.join(", ")));
+    Code::call(
+        &format!("webhook::Label::{operator}"),
+        vec![Code::text(key), list],
+    )
+}
