@@ -108,6 +108,7 @@ pub const CORE: &[File] = &[
     runtime!("condition.rs"),
     runtime!("context.rs"),
     runtime!("controller.rs"),
+    runtime!("controller/worker.rs"),
     runtime!("diagnosis.rs"),
     runtime!("difference.rs"),
     runtime!("events.rs"),

@@ -53,7 +53,12 @@ impl Closures {
 }
 
 /// Computes a number that changes when an object counts as changed. Without a number, each change counts.
-type Property = Box<dyn Fn(&dyn Object) -> Option<u64> + Send + Sync>;
+pub type Property = Box<dyn Fn(&dyn Object) -> Option<u64> + Send + Sync>;
+
+/// The value of `predicate`.
+pub fn property<K: Object>(predicate: impl Predicate<K> + Send + Sync + 'static) -> Property {
+    Box::new(move |object| predicate.hash_property(typed_ref(object)?))
+}
 
 /// Tells the changes of objects of other kinds that count from those that do not.
 pub struct Filter {
@@ -69,7 +74,7 @@ impl Filter {
     ) -> Self {
         Self {
             closures,
-            property: Box::new(move |object| predicate.hash_property(typed_ref(object)?)),
+            property: property(predicate),
         }
     }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::{
     object::{AnyObject, Object, typed},
     objects::Stores,
-    watch::{Key, key},
+    watch::{Key, key, version},
 };
 
 /// Each object with its version.
@@ -77,11 +77,6 @@ impl Written {
             versions.remove(key);
         }
     }
-}
-
-/// Versions are numbers that increase.
-fn version(object: &ObjectMeta) -> Option<u64> {
-    object.resource_version.as_ref()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -25,14 +25,14 @@ use crate::runtime::{
     child::{AnyChild, Desired, Recreate, Unfit},
     closures::Filter,
     immutable,
-    informer::{Follow, Take, some_or_all},
+    informer::{Follow, Index, States, some_or_all},
     object::{AnyObject, Object, Raw, Write, identity},
     owned::{Owned, refers_to},
     reads::{self, Place, Seen},
     scope::Kind,
     settled::Settled,
     tie::{self, Tie, controlled_by},
-    watch::{Selector, key, resource},
+    watch::{Key, Selector, Shown, key, resource},
 };
 
 /// The label of all children. Its value is the name of the operator. Only objects with this label are watched.
@@ -54,6 +54,18 @@ pub struct AnyChildren {
     names: Arc<[String]>,
     tie: Tie,
     settled: Arc<Settled>,
+}
+
+/// The children of one name, or of all names.
+struct Named {
+    owned: Arc<Owned>,
+    name: Option<String>,
+}
+
+impl Index for Named {
+    fn take(&self, shown: &Shown, namespace: Option<&String>) -> Vec<Key> {
+        self.owned.take(shown, namespace, self.name.as_ref())
+    }
 }
 
 /// To whom an object with the name of a child belongs.
@@ -100,22 +112,25 @@ impl AnyChildren {
         self.owned.filter(Filter::new(closures, predicate));
     }
 
-    /// The watches that follow the children: one for each name, or one for all names.
+    /// The watches of the children: one for each name, or one for all names.
     pub fn follows(&self) -> Vec<Follow> {
-        let mut follows: Vec<Follow> = Vec::new();
+        let mut follows = Vec::new();
         for name in some_or_all(self.names.to_vec()) {
-            let (kind, owned, watcher) =
-                (self.kind.clone(), self.owned.clone(), self.access.watcher());
             let fields = name.as_ref().map(|name| format!("metadata.name={name}"));
-            let selector = Selector {
-                labels: format!("{LABEL}={}", self.access.operator),
-                fields: fields.unwrap_or_default(),
-            };
-            let take: Take =
-                Arc::new(move |shown, namespace| owned.take(shown, namespace, name.as_ref()));
-            follows.push(Box::new(move |informers, namespaces, wake| {
-                informers.follow(watcher, &kind, (namespaces, &selector), &take, wake)
-            }));
+            follows.push(Follow {
+                watcher: self.access.watcher(),
+                kind: self.kind.clone(),
+                selector: Selector {
+                    labels: format!("{LABEL}={}", self.access.operator),
+                    fields: fields.unwrap_or_default(),
+                },
+                namespaces: None,
+                index: Arc::new(Named {
+                    owned: self.owned.clone(),
+                    name,
+                }),
+                states: States::default(),
+            });
         }
         follows
     }

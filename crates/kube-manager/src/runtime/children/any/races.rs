@@ -14,11 +14,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::runtime::{
-    child::Child,
-    children::Children,
-    object::Guarded,
-    objects::Stores,
-    watch::{Shown, Watcher},
+    child::Child, children::Children, object::Guarded, objects::Stores, watch::Watcher,
     written::Written,
 };
 
@@ -129,14 +125,14 @@ impl Cluster {
         match (act, self.secret.clone()) {
             (Act::Show, _) => {
                 if let Some(event) = self.events.pop_front() {
-                    self.index.take(event, None, None);
+                    self.index.take(&event, None, None);
                 }
             }
             (Act::Relist, secret) => {
                 self.events.clear();
                 let watched = secret.filter(|secret| is_watched(Some(secret)));
                 let list = watched.iter().map(guarded).collect();
-                self.index.take(Shown::All(list), None, None);
+                self.index.take(&Shown::All(list), None, None);
             }
             (_, None) => {}
             (Act::Delete, _) => self.store(None),
