@@ -104,6 +104,7 @@ pub const CORE: &[File] = &[
     runtime!("children.rs"),
     runtime!("children/any.rs"),
     runtime!("children/error.rs"),
+    runtime!("children/mark.rs"),
     runtime!("closures.rs"),
     runtime!("condition.rs"),
     runtime!("context.rs"),

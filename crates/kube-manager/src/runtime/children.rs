@@ -17,6 +17,7 @@ use super::{
 
 pub(super) mod any;
 pub(super) mod error;
+mod mark;
 
 use any::AnyChildren;
 pub use error::Error;

@@ -35,7 +35,7 @@ use worker::{AnyReconciler, Worker, finalizers};
 struct Part {
     worker: Arc<Worker>,
     store: Store,
-    queue: Arc<Queue<Guarded>>,
+    queue: Arc<Queue>,
 }
 
 /// What a controller of any kind does.
@@ -250,7 +250,7 @@ struct Own {
     references: Vec<Arc<References>>,
     namespace: Option<String>,
     changes: Changes,
-    queue: Arc<Queue<Guarded>>,
+    queue: Arc<Queue>,
     is_first: bool,
 }
 
@@ -288,7 +288,7 @@ impl Handler for Own {
 struct Unselected {
     finalizer: String,
     store: Store,
-    queue: Arc<Queue<Guarded>>,
+    queue: Arc<Queue>,
 }
 
 impl Handler for Unselected {
@@ -386,7 +386,7 @@ fn propagate_panic(ended: Result<(), JoinError>) {
 
 impl Part {
     /// Reconciles the object of this turn, if it still exists.
-    async fn reconcile(&self, turn: &Turn<Guarded>, _slot: Option<OwnedSemaphorePermit>) {
+    async fn reconcile(&self, turn: &Turn, _slot: Option<OwnedSemaphorePermit>) {
         let worker = &self.worker;
         // A process that was paused must not work with outdated objects from its memory.
         if !worker.services.leadership.holds() {

@@ -6,7 +6,6 @@
 
 use std::{
     collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -28,7 +27,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{diagnosis, failure, metrics::Metrics, rbac::Rule};
+use super::{changes::hash, diagnosis, failure, metrics::Metrics, rbac::Rule};
 
 /// How long after its last repetition an event is still counted instead of recorded again.
 const SERIES: Duration = Duration::from_secs(6 * 60);
@@ -63,12 +62,19 @@ pub struct EventSender(Vec<Lane>);
 
 /// An event that waits to be sent.
 struct Waiting {
-    controller: &'static str,
-    rules: &'static [Rule],
-    reporter: Arc<str>,
+    source: Arc<Source>,
     regarding: ObjectReference,
     event: Event,
     time: MicroTime,
+}
+
+/// A controller that records events.
+struct Source {
+    controller: &'static str,
+    rules: &'static [Rule],
+    /// The name of the controller in events.
+    reporter: String,
+    dropped: IntCounterVec,
 }
 
 /// A queue of events, and what sends them with `client`.
@@ -81,7 +87,6 @@ pub fn queue(client: Client, metrics: &Metrics) -> (EventQueue, EventSender) {
             client: client.clone(),
             waiting,
             recorded: Recorded::default(),
-            dropped: metrics.events_dropped.clone(),
         });
     }
     let queue = EventQueue {
@@ -96,9 +101,7 @@ pub fn queue(client: Client, metrics: &Metrics) -> (EventQueue, EventSender) {
 #[derive(Clone)]
 pub struct Recorder {
     queue: EventQueue,
-    controller: &'static str,
-    rules: &'static [Rule],
-    reporter: Arc<str>,
+    source: Arc<Source>,
 }
 
 impl Recorder {
@@ -109,53 +112,47 @@ impl Recorder {
         rules: &'static [Rule],
         reporter: String,
     ) -> Self {
+        let dropped = queue.dropped.clone();
         for reason in [LIMITED, FULL, FAILED] {
             // Prometheus sees the first increase only if the counter was 0 before.
-            let dropped = &queue.dropped;
             dropped.with_label_values(&[controller, reason]);
         }
-        Self {
-            queue,
+        let source = Arc::new(Source {
             controller,
             rules,
-            reporter: reporter.into(),
-        }
+            reporter,
+            dropped,
+        });
+        Self { queue, source }
     }
 
     /// Adds an event to the queue, unless there are too many events.
     pub fn record(&self, regarding: ObjectReference, event: Event) {
-        let ObjectReference {
-            kind,
-            namespace,
-            name,
-            uid,
-            ..
-        } = &regarding;
-        let controller = self.controller;
-        let object = hash((controller, kind, namespace, name, uid));
+        let (kind, namespace, name) = (&regarding.kind, &regarding.namespace, &regarding.name);
+        let controller = self.source.controller;
+        let object = hash((controller, kind, namespace, name, &regarding.uid));
         let is_allowed = self.queue.limits.lock().allow(object, Instant::now());
         if !is_allowed {
-            self.drop_event(LIMITED, &event);
+            self.source.drop_event(LIMITED, &event);
             return;
         }
         let lane = usize::try_from(object % LANES).unwrap_or_default();
         let waiting = Waiting {
-            controller,
-            rules: self.rules,
-            reporter: self.reporter.clone(),
+            source: self.source.clone(),
             regarding,
             event,
             time: MicroTime(Timestamp::now()),
         };
         if let Err(error) = self.queue.lanes[lane].try_send(waiting) {
-            self.drop_event(FULL, &error.into_inner().event);
+            self.source.drop_event(FULL, &error.into_inner().event);
         }
     }
+}
 
+impl Source {
     fn drop_event(&self, why: &str, (_, reason, note): &Event) {
         let controller = self.controller;
-        let dropped = &self.queue.dropped;
-        dropped.with_label_values(&[controller, why]).inc();
+        self.dropped.with_label_values(&[controller, why]).inc();
         tracing::debug!(controller, reason, note, why, "an event is not sent");
     }
 }
@@ -213,7 +210,6 @@ struct Lane {
     client: Client,
     waiting: mpsc::Receiver<Waiting>,
     recorded: Recorded,
-    dropped: IntCounterVec,
 }
 
 impl Lane {
@@ -230,10 +226,13 @@ impl Lane {
     /// Sends an event. A failure is only logged and counted.
     async fn send(&mut self, waiting: &Waiting) {
         if let Err(error) = self.try_send(waiting).await {
-            let (controller, rules) = (waiting.controller, waiting.rules);
-            let (_, reason, _) = waiting.event;
-            self.dropped.with_label_values(&[controller, FAILED]).inc();
-            let hint = diagnosis::hint(&error, rules);
+            let (source, reason) = (&waiting.source, waiting.event.1);
+            let controller = source.controller;
+            source
+                .dropped
+                .with_label_values(&[controller, FAILED])
+                .inc();
+            let hint = diagnosis::hint(&error, source.rules);
             let error = failure::message(&error);
             tracing::warn!(controller, %error, reason, hint, "cannot record an event");
         }
@@ -241,22 +240,11 @@ impl Lane {
 
     /// Creates an event, or counts it if it repeats.
     async fn try_send(&mut self, waiting: &Waiting) -> kube::Result<()> {
-        let Waiting {
-            reporter,
-            regarding,
-            event: (type_, reason, note),
-            time,
-            ..
-        } = waiting;
+        let (reporter, regarding) = (&waiting.source.reporter, &waiting.regarding);
+        let ((type_, reason, note), time) = (&waiting.event, &waiting.time);
         let note = start(note, NOTE);
-        let key = hash((
-            reporter,
-            &regarding.uid,
-            &regarding.name,
-            type_,
-            reason,
-            note,
-        ));
+        let object = (&regarding.uid, &regarding.name);
+        let key = hash((reporter, object, type_, reason, note));
         let namespace = regarding.namespace.as_deref().unwrap_or("default");
         let events = Api::<v1::Event>::namespaced(self.client.clone(), namespace);
         if let Some((name, count)) = self.recorded.repeats(key, Instant::now()) {
@@ -269,6 +257,8 @@ impl Lane {
             }
         }
         let name = name(regarding.name.as_deref().unwrap_or_default(), time);
+        // In a Pod, this is the name of the Pod.
+        let instance = std::env::var("HOSTNAME").unwrap_or_else(|_| reporter.clone());
         let event = v1::Event {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
@@ -279,11 +269,8 @@ impl Lane {
             note: Some(note.to_owned()),
             reason: Some((*reason).to_owned()),
             regarding: Some(regarding.clone()),
-            reporting_controller: Some(reporter.to_string()),
-            // In a Pod, this is the name of the Pod.
-            reporting_instance: Some(
-                std::env::var("HOSTNAME").unwrap_or_else(|_| reporter.to_string()),
-            ),
+            reporting_controller: Some(reporter.clone()),
+            reporting_instance: Some(instance),
             type_: Some(format!("{type_:?}")),
             ..v1::Event::default()
         };
@@ -354,12 +341,6 @@ fn start(text: &str, bytes: usize) -> &str {
         end -= 1;
     }
     &text[..end]
-}
-
-fn hash(value: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]
