@@ -105,6 +105,7 @@ pub const CORE: &[File] = &[
     runtime!("children/any.rs"),
     runtime!("children/error.rs"),
     runtime!("children/mark.rs"),
+    runtime!("children/wanted.rs"),
     runtime!("closures.rs"),
     runtime!("condition.rs"),
     runtime!("context.rs"),

@@ -108,6 +108,10 @@ impl<C: Resource + Serialize> Child<C> {
     pub(super) fn any(self) -> AnyChild {
         let mut object = json!(self.object);
         object["metadata"].take();
+        // Only a copy of a live object has a status, which is left to the controller of the child.
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
         AnyChild {
             metadata: self.object.meta().clone(),
             object,

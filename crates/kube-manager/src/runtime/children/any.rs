@@ -8,29 +8,28 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{
-    Api, Resource,
+    Api,
     api::{
         ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
     },
     core::ObjectMeta,
-    runtime::{Predicate, events::EventType},
+    runtime::Predicate,
 };
 use serde_json::{Value, json};
 
 use super::{
     error::Error,
-    mark::{Claim, LABEL, Marks, fields_of, label, set_namespace},
+    mark::{LABEL, Marks, set_namespace},
+    wanted::Wanted,
 };
 use crate::runtime::{
     access::Access,
-    child::{AnyChild, Desired, Recreate},
+    child::AnyChild,
     closures::Filter,
-    immutable,
     informer::{Follow, Index, States, some_or_all},
-    object::{AnyObject, Object, Raw, Write, identity},
-    owned::Owned,
+    object::{AnyObject, Object, Raw, Write},
+    owned::{Known, Owned},
     reads::{self, Place, Seen},
     scope::Kind,
     settled::Settled,
@@ -38,22 +37,22 @@ use crate::runtime::{
     watch::{Key, Selector, Shown, key, resource},
 };
 
-type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// How often a write is tried in a reconcile when other programs write, create and delete the object at the same time.
-const TRIES: u8 = 5;
+pub const TRIES: u8 = 5;
 
 /// The children of one kind that the objects of one kind own.
 #[derive(Clone)]
 pub struct AnyChildren {
-    access: Access,
-    kind: Kind,
-    write: Write,
-    owned: Arc<Owned>,
+    pub access: Access,
+    pub kind: Kind,
+    pub write: Write,
+    pub owned: Arc<Owned>,
     /// The names that children may have; empty for all names.
     names: Arc<[String]>,
-    marks: Marks,
-    settled: Arc<Settled>,
+    pub marks: Marks,
+    pub settled: Arc<Settled>,
 }
 
 /// The children of one name, or of all names.
@@ -131,13 +130,14 @@ impl AnyChildren {
 
     /// See [`Children::of`](super::Children::of).
     pub fn of(&self, owner: &ObjectMeta) -> Vec<AnyObject> {
-        let children = self.known(owner);
+        let children = self.owned.by(uid(owner));
         reads::read(self.place(owner), &children);
         children
     }
 
-    fn known(&self, owner: &ObjectMeta) -> Vec<AnyObject> {
-        self.owned.by(uid(owner))
+    /// The child with the name of `child`, as the index has it.
+    pub fn known(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Option<Known> {
+        self.owned.same(uid(owner), &key(child))
     }
 
     /// See [`Children::apply`](super::Children::apply).
@@ -151,7 +151,7 @@ impl AnyChildren {
             applied.push(self.apply_one(owner, child).await?);
         }
         let wanted: HashSet<_> = applied.iter().map(|child| &child.metadata().uid).collect();
-        for child in self.known(owner) {
+        for child in self.owned.by(uid(owner)) {
             let metadata = child.metadata();
             let is_wanted = wanted.contains(&metadata.uid);
             let going = metadata.deletion_timestamp.is_some();
@@ -171,342 +171,16 @@ impl AnyChildren {
         if !self.names.is_empty() && !self.names.contains(&key(&child.metadata).1) {
             return Err(Error::OtherName(self.kind.describe(&child.metadata)));
         }
-        // A future with all requests is large, and most children need none of them.
-        let applied = match self.find(owner, &child.metadata).await? {
-            Some(known) => self.correct(owner, &known, &child).await,
-            None => Box::pin(self.create(owner, &child)).await,
-        };
+        let (all, child) = (self, &child);
+        let applied = Wanted { all, owner, child }.apply().await;
         if matches!(applied, Err(Error::Stale(_))) {
             reads::outdated(self.place(owner));
         }
         applied
     }
 
-    /// The known child with the name of `child`.
-    async fn find(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Result<Option<AnyObject>> {
-        let known = match self.owned.same(uid(owner), &key(child)) {
-            None => return Ok(None),
-            Some(known) if known.is_shown => return Ok(Some(known.child)),
-            Some(known) => known.child,
-        };
-        match Box::pin(self.get(child)).await? {
-            // Without its label, the watch would never show it.
-            Some(live) if self.marks.claim(live.metadata(), owner) == Claim::Ours => {
-                let labelled = Box::pin(self.label(owner, live)).await?;
-                Ok(labelled.map(|live| self.know(live)))
-            }
-            _ => {
-                self.owned.forget(known.metadata());
-                Ok(None)
-            }
-        }
-    }
-
-    /// Creates a child that is not known.
-    async fn create(&self, owner: &ObjectMeta, child: &AnyChild) -> Result<AnyObject> {
-        let desired = self.desired(owner, child, None)?;
-        let (metadata, params) = (&desired.metadata, self.access.post_params());
-        let object = Raw::of(&desired.object);
-        let object = object.map_err(|source| self.failed("create", metadata, source))?;
-        for _ in 0..TRIES {
-            let created = self.api(metadata).create(&params, &object).await;
-            match self.kind.object(created) {
-                Ok(created) => {
-                    self.settle(&*created, &desired);
-                    return Ok(self.wrote(created));
-                }
-                Err(kube::Error::Api(status)) if status.is_already_exists() => {}
-                Err(source) => return Err(self.failed("create", metadata, source)),
-            }
-            // The object may be deleted meanwhile.
-            if let Some(live) = self.get(metadata).await?
-                && let Some(existing) = Box::pin(self.take_over(owner, live, child)).await?
-            {
-                return Ok(existing);
-            }
-        }
-        Err(self.stale(metadata))
-    }
-
-    /// Takes the object `live`, which has the name of `child`, into the index, with the labels and the owner reference
-    /// of a child. Does not write the fields of `child`, which were computed without `live`. Returns `None` if the name
-    /// may be free by now.
-    async fn take_over(
-        &self,
-        owner: &ObjectMeta,
-        live: AnyObject,
-        child: &AnyChild,
-    ) -> Result<Option<AnyObject>> {
-        let claim = self.marks.claim(live.metadata(), owner);
-        let may_own = match claim {
-            Claim::Ours => true,
-            // With the reference of an owner that is deleted by now, the garbage collector would delete the object.
-            Claim::Orphaned | Claim::Earlier => self.is_current(owner, live.metadata()).await?,
-            Claim::Foreign => false,
-        };
-        if !may_own {
-            let error = Error::NotOwned(self.kind.describe(&child.metadata));
-            let regarding = identity(owner).object_ref(&self.marks.owners);
-            let event = (EventType::Warning, "NotOwned", error.to_string());
-            self.access.record(regarding, event);
-            return Err(error);
-        }
-        let metadata = live.metadata();
-        if metadata.deletion_timestamp.is_some() {
-            return Ok(Some(self.know(live)));
-        }
-        let desired = self.desired(owner, child, Some(&self.json(&*live)))?;
-        let is_same = self.marks.of(metadata) == self.marks.of(&desired.metadata);
-        if claim == Claim::Earlier && !child.keeps_values() && !is_same {
-            if self.delete_if(metadata, unchanged(metadata)).await? {
-                let name = self.kind.describe(metadata);
-                tracing::info!(child = name, "deleted, because its owner is deleted");
-            }
-            return Ok(None);
-        }
-        let Some(live) = self.label(owner, live).await? else {
-            return Ok(None);
-        };
-        let is_desired =
-            child.is_create_only || self.difference(&self.json(&*live), &desired).is_none();
-        let live = self.know(live);
-        if is_desired {
-            Ok(Some(live))
-        } else {
-            Err(self.stale(&desired.metadata))
-        }
-    }
-
-    /// Adds the operator's label and the owner reference, if the object lacks them. Returns `None` if the object has
-    /// changed since it was read.
-    async fn label(&self, owner: &ObjectMeta, live: AnyObject) -> Result<Option<AnyObject>> {
-        let metadata = live.metadata();
-        let mut change = json!({});
-        let operator = self.access.operator;
-        if label(metadata, LABEL) != Some(operator) {
-            change["labels"] = json!({LABEL: operator});
-        }
-        if self.marks.claim(metadata, owner) != Claim::Ours || !self.marks.tie.holds(metadata) {
-            let tied = self.marks.tie.patch(metadata, self.marks.reference(owner));
-            for (field, value) in tied.as_object().into_iter().flatten() {
-                change[field] = value.clone();
-            }
-        }
-        if change == json!({}) {
-            return Ok(Some(live));
-        }
-        change["resourceVersion"] = json!(metadata.resource_version);
-        let patch = json!({ "metadata": change });
-        let params = PatchParams::apply(&self.access.field_manager());
-        let patched = self.patch(metadata, &params, &Patch::Merge(patch)).await?;
-        if patched.is_some() {
-            let child = self.kind.describe(metadata);
-            tracing::info!(child, "has its label or its owner reference again");
-        }
-        Ok(patched)
-    }
-
-    /// Corrects the child `known`, if it differs from `child`.
-    async fn correct(
-        &self,
-        owner: &ObjectMeta,
-        known: &AnyObject,
-        child: &AnyChild,
-    ) -> Result<AnyObject> {
-        let metadata = known.metadata();
-        // The deletion wakes the owner, which then creates the child.
-        if metadata.deletion_timestamp.is_some() {
-            return Ok(known.clone());
-        }
-        if !self.marks.tie.holds(metadata) {
-            // The code of the operator has changed. The change wakes the owner, which then corrects the other fields.
-            let tied = Box::pin(self.label(owner, known.clone())).await?;
-            return tied
-                .map(|child| self.wrote(child))
-                .ok_or_else(|| self.stale(metadata));
-        }
-        if child.is_create_only {
-            return Ok(known.clone());
-        }
-        let fields = self.json(&**known);
-        let desired = self.desired(owner, child, Some(&fields))?;
-        let Some(field) = self.difference(&fields, &desired) else {
-            return Ok(known.clone());
-        };
-        match self.seen(owner, metadata) {
-            Seen::Unread => {}
-            Seen::Child(seen) if is_same(&*seen, &**known, self.write) => {}
-            Seen::Child(_) | Seen::Absent => return Err(self.stale(metadata)),
-        }
-        Box::pin(self.update(owner, known, child, &desired, &field)).await
-    }
-
-    /// Writes `desired` over the child `known`, from which it differs in `field`.
-    async fn update(
-        &self,
-        owner: &ObjectMeta,
-        known: &AnyObject,
-        child: &AnyChild,
-        desired: &Desired,
-        field: &str,
-    ) -> Result<AnyObject> {
-        let metadata = &desired.metadata;
-        // If the set of fields has not changed, the apply has no field to remove, and the owner of each field does not
-        // matter.
-        let same_fields = self.marks.have_same_fields(known.metadata(), metadata);
-        let mut fresh = same_fields.then(|| known.clone());
-        for _ in 0..TRIES {
-            let live = match fresh.take() {
-                Some(live) => live,
-                None => match self.get(metadata).await? {
-                    // Other programs write the status.
-                    Some(live) if is_same(&*live, &**known, self.write) => live,
-                    Some(live) => match Box::pin(self.take_over(owner, live, child)).await? {
-                        Some(existing) => return Ok(existing),
-                        None => return Box::pin(self.create(owner, child)).await,
-                    },
-                    None => {
-                        self.owned.forget(known.metadata());
-                        return Box::pin(self.create(owner, child)).await;
-                    }
-                },
-            };
-            match self
-                .send_update(live.metadata(), desired, same_fields)
-                .await
-            {
-                Ok(written) => {
-                    self.settle(&*written, desired);
-                    if written.metadata().resource_version != live.metadata().resource_version {
-                        tracing::info!(child = self.kind.describe(metadata), field, "corrected");
-                    }
-                    return Ok(self.wrote(written));
-                }
-                Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {}
-                Err(kube::Error::Api(status)) => {
-                    let (fields, desired_fields) = (self.json(&*live), fields_of(&desired.object));
-                    let refused = immutable::refusal(&status, &fields, &desired_fields);
-                    return match refused {
-                        Some(refusal) => {
-                            Box::pin(self.refused(owner, live.metadata(), child, refusal)).await
-                        }
-                        None => Err(self.failed("patch", metadata, kube::Error::Api(status))),
-                    };
-                }
-                Err(source) => return Err(self.failed("patch", metadata, source)),
-            }
-        }
-        Err(self.stale(metadata))
-    }
-
-    /// Applies `desired` to `live`. The API server refuses it if `live` has changed since it was read, or if another
-    /// object has the name now.
-    async fn send_update(
-        &self,
-        live: &ObjectMeta,
-        desired: &Desired,
-        same_fields: bool,
-    ) -> kube::Result<AnyObject> {
-        let (api, name) = (self.api(live), key(live).1);
-        let mut version = live.resource_version.clone();
-        if !same_fields && let Some(moved) = self.move_fields(&api, live).await? {
-            version = moved.metadata().resource_version.clone();
-        }
-        let mut applied = desired.object.clone();
-        applied["metadata"]["uid"] = json!(live.uid);
-        applied["metadata"]["resourceVersion"] = json!(version);
-        let params = PatchParams::apply(&self.access.field_manager()).force();
-        self.kind
-            .object(api.patch(&name, &params, &Patch::Apply(applied)).await)
-    }
-
-    /// Moves the ownership of the fields that the creation has set to an Apply. The creation has set them with an
-    /// Update of the same field manager, and an apply cannot remove fields of an Update. All other Updates have another
-    /// field manager, so their values stay.
-    async fn move_fields(
-        &self,
-        api: &Api<Raw>,
-        live: &ObjectMeta,
-    ) -> kube::Result<Option<AnyObject>> {
-        let manager = self.access.field_manager();
-        let mut fields = live.managed_fields.clone().unwrap_or_default();
-        let Some(updated) = fields
-            .iter()
-            .position(|entry| is_by(entry, &manager, "Update"))
-        else {
-            return Ok(None);
-        };
-        if fields.iter().any(|entry| is_by(entry, &manager, "Apply")) {
-            // An apply always had all fields, so the Apply owns these fields, too.
-            fields.remove(updated);
-        } else {
-            fields[updated].operation = Some("Apply".to_owned());
-        }
-        let metadata = json!({"resourceVersion": live.resource_version, "managedFields": fields});
-        let patch = Patch::Merge(json!({ "metadata": metadata }));
-        let params = PatchParams::default();
-        let moved = api.patch(&key(live).1, &params, &patch).await;
-        self.kind.object(moved).map(Some)
-    }
-
-    /// The first field in which `live` differs from `desired`, apart from what the API server has made of it before.
-    fn difference(&self, live: &Value, desired: &Desired) -> Option<String> {
-        self.settled.difference(live, &fields_of(&desired.object))
-    }
-
-    /// Remembers in what `answer`, the answer to a write of `desired`, differs from `desired`.
-    fn settle(&self, answer: &dyn Object, desired: &Desired) {
-        let answer = self.json(answer);
-        if let Some(field) = self.settled.settle(&answer, &fields_of(&desired.object)) {
-            let child = self.kind.describe(&desired.metadata);
-            tracing::warn!(child, field, "the API server has stored another value");
-        }
-    }
-
-    /// Deletes `live`, because the API server refuses to change a field of it, if the child is declared so.
-    async fn refused(
-        &self,
-        owner: &ObjectMeta,
-        live: &ObjectMeta,
-        child: &AnyChild,
-        refusal: immutable::Refusal,
-    ) -> Result<AnyObject> {
-        let name = self.kind.describe(live);
-        let how = child.recreate.filter(|_| !child.keeps_values());
-        let params = match how {
-            Some(Recreate::Foreground) => DeleteParams::foreground(),
-            Some(Recreate::Orphan) => DeleteParams::orphan(),
-            None => {
-                return Err(Error::Immutable {
-                    child: name,
-                    field: refusal.field,
-                    text: refusal.text,
-                    delete: self.command(live),
-                });
-            }
-        };
-        let unchanged_params = params.preconditions(unchanged(live));
-        let Some(deleted) = self.send_delete(live, &unchanged_params).await? else {
-            return Err(self.stale(live));
-        };
-        let field = refusal.field;
-        tracing::info!(
-            child = name,
-            field,
-            "deleted, because this field cannot change"
-        );
-        match deleted {
-            // The end of the deletion wakes the owner, which then creates the child.
-            Some(going) if going.metadata().deletion_timestamp.is_some() => Ok(self.wrote(going)),
-            _ => {
-                self.owned.forget(live);
-                Box::pin(self.create(owner, child)).await
-            }
-        }
-    }
-
     /// The command that deletes `child` and keeps what `child` owns.
-    fn command(&self, child: &ObjectMeta) -> String {
+    pub fn command(&self, child: &ObjectMeta) -> String {
         let flag = match &child.namespace {
             Some(namespace) => format!(" --namespace {namespace}"),
             None => String::new(),
@@ -528,7 +202,7 @@ impl AnyChildren {
     }
 
     /// Patches a child. Returns `None` if the child is deleted, or has changed since it was read.
-    async fn patch(
+    pub async fn patch(
         &self,
         child: &ObjectMeta,
         params: &PatchParams,
@@ -548,7 +222,7 @@ impl AnyChildren {
 
     /// Deletes the children that this controller has created.
     pub async fn delete_all(&self, owner: &ObjectMeta) -> Result<()> {
-        for child in self.known(owner) {
+        for child in self.owned.by(uid(owner)) {
             let metadata = child.metadata();
             let is_going = metadata.deletion_timestamp.is_some();
             if self.marks.of(metadata).is_some() && !is_going {
@@ -558,7 +232,11 @@ impl AnyChildren {
         Ok(())
     }
 
-    async fn delete_if(&self, child: &ObjectMeta, preconditions: Preconditions) -> Result<bool> {
+    pub async fn delete_if(
+        &self,
+        child: &ObjectMeta,
+        preconditions: Preconditions,
+    ) -> Result<bool> {
         // Without a propagation policy, the Pods of a Job would stay.
         let params = DeleteParams::background().preconditions(preconditions);
         Ok(self.send_delete(child, &params).await?.is_some())
@@ -566,7 +244,7 @@ impl AnyChildren {
 
     /// Deletes a child. Returns the child, if the API server has returned it; `None` if it was deleted already, or has
     /// changed since it was read.
-    async fn send_delete(
+    pub async fn send_delete(
         &self,
         child: &ObjectMeta,
         params: &DeleteParams,
@@ -580,7 +258,7 @@ impl AnyChildren {
     }
 
     /// Whether the API server has this very `owner`, and no later object with its name.
-    async fn is_current(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Result<bool> {
+    pub async fn is_current(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Result<bool> {
         let client = self.access.client.clone();
         let api: Api<DynamicObject> = match &owner.namespace {
             Some(home) => Api::namespaced_with(client, home, &self.marks.owners),
@@ -597,26 +275,15 @@ impl AnyChildren {
         Ok(uids.eq([&owner.uid]))
     }
 
-    /// The child to write, if the API server has `live`.
-    fn desired(
-        &self,
-        owner: &ObjectMeta,
-        child: &AnyChild,
-        live: Option<&Value>,
-    ) -> Result<Desired> {
-        let desired = child.over(live, &self.kind, self.write)?;
-        Ok(self.marks.set(desired, owner))
-    }
-
     /// Reads the live object with the name of `child`.
-    async fn get(&self, child: &ObjectMeta) -> Result<Option<AnyObject>> {
+    pub async fn get(&self, child: &ObjectMeta) -> Result<Option<AnyObject>> {
         let answer = self.api(child).get_opt(&key(child).1).await.transpose();
         let live = answer.map(|live| self.kind.object(live)).transpose();
         live.map_err(|source| self.failed("get", child, source))
     }
 
     /// Adds an object that the API server has returned to the index.
-    fn know(&self, mut live: AnyObject) -> AnyObject {
+    pub fn know(&self, mut live: AnyObject) -> AnyObject {
         // The watch drops them, too. An object that is in the index already has none.
         if let Some(live) = Arc::get_mut(&mut live) {
             live.metadata_mut().managed_fields = None;
@@ -626,7 +293,7 @@ impl AnyChildren {
     }
 
     /// Adds an object that this reconcile has written to the index.
-    fn wrote(&self, written: AnyObject) -> AnyObject {
+    pub fn wrote(&self, written: AnyObject) -> AnyObject {
         let written = self.know(written);
         let metadata = written.metadata();
         if let Some(owner) = controlled_by(metadata) {
@@ -636,7 +303,7 @@ impl AnyChildren {
     }
 
     /// The child with the name of `child`, as the current reconcile has read it.
-    fn seen(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Seen {
+    pub fn seen(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Seen {
         reads::seen(&self.place(owner), &key(child))
     }
 
@@ -656,15 +323,11 @@ impl AnyChildren {
         self.kind.describe(child)
     }
 
-    fn json(&self, child: &dyn Object) -> Value {
-        (self.write)(child)
+    pub fn json(&self, child: &AnyObject) -> Value {
+        (self.write)(&**child)
     }
 
-    fn stale(&self, child: &ObjectMeta) -> Error {
-        Error::Stale(self.kind.describe(child))
-    }
-
-    fn failed(&self, verb: &'static str, child: &ObjectMeta, source: kube::Error) -> Error {
+    pub fn failed(&self, verb: &'static str, child: &ObjectMeta, source: kube::Error) -> Error {
         Error::Request {
             verb,
             child: self.kind.describe(child),
@@ -672,7 +335,7 @@ impl AnyChildren {
         }
     }
 
-    fn api(&self, child: &ObjectMeta) -> Api<Raw> {
+    pub fn api(&self, child: &ObjectMeta) -> Api<Raw> {
         let client = self.access.client.clone();
         self.kind.api(client, child.namespace.as_deref())
     }
@@ -700,7 +363,7 @@ fn unless_changed<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
 }
 
 /// The preconditions that hold while `child` does not change.
-fn unchanged(child: &ObjectMeta) -> Preconditions {
+pub fn unchanged(child: &ObjectMeta) -> Preconditions {
     Preconditions {
         uid: child.uid.clone(),
         resource_version: child.resource_version.clone(),
@@ -708,7 +371,7 @@ fn unchanged(child: &ObjectMeta) -> Preconditions {
 }
 
 /// Whether two versions of an object differ at most in what other programs report about it.
-fn is_same(one: &dyn Object, other: &dyn Object, write: Write) -> bool {
+pub fn is_same(one: &dyn Object, other: &dyn Object, write: Write) -> bool {
     let [metadata, others] = [one, other].map(Object::metadata);
     metadata.uid == others.uid
         && (metadata.resource_version == others.resource_version
@@ -717,20 +380,14 @@ fn is_same(one: &dyn Object, other: &dyn Object, write: Write) -> bool {
 
 /// `object` without what other programs report about it.
 fn content(object: Value) -> Value {
-    let mut content = fields_of(&object);
+    let mut content = object;
+    content["status"].take();
     if let Some(metadata) = content["metadata"].as_object_mut() {
         for field in ["generation", "managedFields", "resourceVersion"] {
             metadata.remove(field);
         }
     }
     content
-}
-
-/// Whether `entry` has the fields that `manager` owns by `operation`.
-fn is_by(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
-    entry.manager.as_deref() == Some(manager)
-        && entry.operation.as_deref() == Some(operation)
-        && entry.subresource.is_none()
 }
 
 #[cfg(test)]

@@ -60,8 +60,8 @@ impl Marks {
         labels.remove(LABEL);
         labels.remove(&self.label);
         desired.object["metadata"] = json!(metadata);
-        let all = fields_of(&desired.object);
-        let hashes = [&all, &fields(&all)].map(|value| digest(&value.to_string()));
+        let hashes =
+            [&desired.object, &fields(&desired.object)].map(|value| digest(&value.to_string()));
         metadata.namespace = namespace;
         self.tie.set(metadata, self.reference(owner));
         let labels = metadata.labels.get_or_insert_default();
@@ -138,15 +138,6 @@ pub fn set_namespace(child: &mut ObjectMeta, kind: &Kind, owner: &ObjectMeta) ->
             Ok(())
         }
     }
-}
-
-/// The fields of a desired child. Its status is not desired: only a copy of a live object has one.
-pub fn fields_of(desired: &Value) -> Value {
-    let mut fields = desired.clone();
-    if let Some(fields) = fields.as_object_mut() {
-        fields.remove("status");
-    }
-    fields
 }
 
 /// The fields of `value`, without their values. Lists stay unchanged, because any part of an item may identify the
