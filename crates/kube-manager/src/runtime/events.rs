@@ -10,7 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::future::join_all;
 use k8s_openapi::{
     api::{core::v1::ObjectReference, events::v1},
     apimachinery::pkg::apis::meta::v1::MicroTime,
@@ -36,11 +35,8 @@ const SERIES: Duration = Duration::from_secs(6 * 60);
 const NOTE: usize = 1024;
 const NAME: usize = 253;
 
-/// How many events are sent at once. The events about an object are sent one after the other.
-const LANES: u64 = 4;
-
-/// The most events that wait in a lane.
-const WAITING: usize = 1000;
+/// The most events that wait.
+const WAITING: usize = 4000;
 
 /// The most events about one object at once, and the time after which one more may follow, as in client-go.
 const BURST: u32 = 25;
@@ -52,13 +48,17 @@ pub type Event = (EventType, &'static str, String);
 /// The events of all controllers that wait.
 #[derive(Clone)]
 pub struct EventQueue {
-    lanes: Arc<[mpsc::Sender<Waiting>]>,
+    sender: mpsc::Sender<Waiting>,
     limits: Arc<Mutex<Limits>>,
     dropped: IntCounterVec,
 }
 
-/// Sends the events of an [`EventQueue`].
-pub struct EventSender(Vec<Lane>);
+/// Sends the events of an [`EventQueue`], one after the other, as client-go does.
+pub struct EventSender {
+    client: Client,
+    waiting: mpsc::Receiver<Waiting>,
+    recorded: Recorded,
+}
 
 /// An event that waits to be sent.
 struct Waiting {
@@ -79,22 +79,19 @@ struct Source {
 
 /// A queue of events, and what sends them with `client`.
 pub fn queue(client: Client, metrics: &Metrics) -> (EventQueue, EventSender) {
-    let (mut senders, mut lanes) = (Vec::new(), Vec::new());
-    for _ in 0..LANES {
-        let (sender, waiting) = mpsc::channel(WAITING);
-        senders.push(sender);
-        lanes.push(Lane {
-            client: client.clone(),
-            waiting,
-            recorded: Recorded::default(),
-        });
-    }
+    let (sender, waiting) = mpsc::channel(WAITING);
     let queue = EventQueue {
-        lanes: senders.into(),
+        sender,
         limits: Arc::default(),
         dropped: metrics.events_dropped.clone(),
     };
-    (queue, EventSender(lanes))
+    let recorded = Recorded::default();
+    let sender = EventSender {
+        client,
+        waiting,
+        recorded,
+    };
+    (queue, sender)
 }
 
 /// Records the events of one controller.
@@ -136,14 +133,13 @@ impl Recorder {
             self.source.drop_event(LIMITED, &event);
             return;
         }
-        let lane = usize::try_from(object % LANES).unwrap_or_default();
         let waiting = Waiting {
             source: self.source.clone(),
             regarding,
             event,
             time: MicroTime(Timestamp::now()),
         };
-        if let Err(error) = self.queue.lanes[lane].try_send(waiting) {
+        if let Err(error) = self.queue.sender.try_send(waiting) {
             self.source.drop_event(FULL, &error.into_inner().event);
         }
     }
@@ -199,21 +195,7 @@ fn is_due(last: &mut Option<Instant>, now: Instant) -> bool {
 
 impl EventSender {
     /// Sends events until `end`, and then those that still wait.
-    pub async fn run(self, end: CancellationToken) {
-        let lanes = self.0.into_iter().map(|lane| lane.run(end.clone()));
-        join_all(lanes).await;
-    }
-}
-
-/// Sends the events about some of the objects.
-struct Lane {
-    client: Client,
-    waiting: mpsc::Receiver<Waiting>,
-    recorded: Recorded,
-}
-
-impl Lane {
-    async fn run(mut self, end: CancellationToken) {
+    pub async fn run(mut self, end: CancellationToken) {
         while let Some(Some(waiting)) = end.run_until_cancelled(self.waiting.recv()).await {
             self.send(&waiting).await;
         }
@@ -425,7 +407,7 @@ mod tests {
     async fn a_full_queue_drops_events_and_counts_them() {
         let (queue, sender) = queue(unused_client(), &Metrics::for_test());
         let recorder = recorder(&queue);
-        let room = u64::try_from(WAITING).expect("a number") * LANES;
+        let room = u64::try_from(WAITING).expect("a number");
         for object in 0..2 * room {
             record(&recorder, &format!("object-{object}"), "recorded");
         }

@@ -175,7 +175,7 @@ impl Worker {
         let params = ListParams::default().fields(&format!("metadata.name={name}"));
         let list = match self.api(namespace.as_deref()).list(&params).await {
             Ok(list) => list,
-            Err(error) => return self.failed(&Error::Read(error), key, start).await,
+            Err(error) => return self.failed(&Error::Read(error), key, start),
         };
         let found = list.items.first().map(|object| self.kind.guarded(object));
         let Some(object) = found.filter(|found| found.metadata().deletion_timestamp.is_some())
@@ -258,7 +258,7 @@ impl Worker {
                 action
             }
             Err(error) => {
-                let action = self.failed(&error, key, start).await;
+                let action = self.failed(&error, key, start);
                 if matches!(error, Error::Metadata { .. }) {
                     self.report_refusal(&**object, &error).await;
                 }
@@ -268,7 +268,7 @@ impl Worker {
     }
 
     /// Logs and counts a failure. Returns when to try again.
-    async fn failed(&self, error: &Error, key: &Key, start: Instant) -> Action {
+    fn failed(&self, error: &Error, key: &Key, start: Instant) -> Action {
         let (controller, kind) = (self.controller(), &self.kind.resource.kind);
         let (namespace, name) = key;
         let duration = start.elapsed();
