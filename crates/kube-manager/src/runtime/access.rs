@@ -44,7 +44,7 @@ pub struct Access {
     pub client: Client,
     pub operator: &'static str,
     watcher: Watcher,
-    written: Written,
+    pub written: Written,
     status: Shared,
     recorder: Recorder,
     pub closures: Closures,

@@ -4,7 +4,6 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
-    slice,
     sync::Arc,
 };
 
@@ -70,18 +69,12 @@ impl Changes {
 
     /// Puts what the watch has shown into the store, and returns what has changed.
     pub fn take(&mut self, shown: &Shown) -> Vec<Change> {
-        let (before, now) = match shown {
-            Shown::All(list) => (self.store.replace(list.clone()), list.as_slice()),
-            Shown::Put(object) => (
-                Vec::from_iter(self.store.put(object.clone())),
-                slice::from_ref(object),
-            ),
+        let before = match shown {
+            Shown::All(list) => self.store.replace(list.clone()),
+            Shown::Put(object) => Vec::from_iter(self.store.put(object.clone())),
             Shown::Gone(object) => {
                 let before = self.store.remove(&key(object.metadata()));
-                (
-                    vec![before.unwrap_or_else(|| object.clone())],
-                    [].as_slice(),
-                )
+                vec![before.unwrap_or_else(|| object.clone())]
             }
         };
         let mut changes = Vec::new();
@@ -94,7 +87,7 @@ impl Changes {
                 changes.push(Change::Deleted(object));
             }
         }
-        for object in now {
+        for object in shown.objects() {
             if self.is_new(object) {
                 changes.push(Change::Changed(key(object.metadata())));
             }

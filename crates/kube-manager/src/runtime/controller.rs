@@ -1,7 +1,7 @@
 //! Runs a reconciler for each changed object, and again after a failure. Several objects are reconciled at once, but
 //! never the same object twice at once. A failure affects one object only.
 
-use std::{mem, panic, slice, sync::Arc};
+use std::{mem, panic, sync::Arc};
 
 use anyhow::Context as _;
 use parking_lot::Mutex;
@@ -46,7 +46,6 @@ struct Controller {
     finalizer: Option<String>,
     every_change: bool,
     access: Access,
-    written: Written,
     stores: Stores,
     settings: Settings,
 }
@@ -71,7 +70,7 @@ pub(super) fn start<R: Reconciler>(
     };
     let (kind, stores) = (Kind::of::<R::Object>(), Stores::default());
     let written = Written::new(kind.type_id, stores.clone());
-    let access = Access::new(services, watcher, written.clone());
+    let access = Access::new(services, watcher, written);
     let mut builder = Builder::new(access.clone(), Objects::new(stores.clone()), services);
     let controller = Controller {
         reconciler: Box::new(new(&mut builder)),
@@ -80,7 +79,6 @@ pub(super) fn start<R: Reconciler>(
         finalizer: R::FINALIZER.then(|| finalizer_name(R::NAME, R::FINALIZER_NAME)),
         every_change: R::EVERY_CHANGE,
         access,
-        written,
         stores,
         settings: builder.settings,
     };
@@ -154,7 +152,6 @@ impl Controller {
             limit: settings.timeout,
             slots: Arc::new(Semaphore::new(concurrency)),
             deleted_slots: Arc::new(Semaphore::new(concurrency)),
-            written: self.written,
             releases: settings.releases,
             cleaned_up: Mutex::default(),
             selects: settings.selector != Selector::default(),
@@ -259,16 +256,17 @@ impl Handler for Own {
         let changed = self.changes.take(shown);
         if let Shown::Put(object) = shown {
             let metadata = object.metadata();
-            self.worker.written.shown(&key(metadata), Some(metadata));
+            self.worker
+                .access
+                .written
+                .shown(&key(metadata), Some(metadata));
         }
         for references in &self.references {
             references.take(shown, self.namespace.as_ref());
         }
-        let is_first = matches!(shown, Shown::All(_)) && mem::take(&mut self.is_first);
-        let priority = if is_first {
-            Priority::Low
-        } else {
-            Priority::Normal
+        let priority = match shown {
+            Shown::All(_) if mem::take(&mut self.is_first) => Priority::Low,
+            _ => Priority::Normal,
         };
         for change in changed {
             match change {
@@ -293,12 +291,7 @@ struct Unselected {
 
 impl Handler for Unselected {
     fn handle(&mut self, shown: &Shown) {
-        let objects = match shown {
-            Shown::All(objects) => objects.as_slice(),
-            Shown::Put(object) => slice::from_ref(object),
-            Shown::Gone(_) => return,
-        };
-        for object in objects {
+        for object in shown.objects() {
             let (metadata, key) = (object.metadata(), key(object.metadata()));
             if metadata.deletion_timestamp.is_some()
                 && finalizers(metadata).contains(&self.finalizer)
@@ -403,6 +396,7 @@ impl Part {
         let shown = self.store.get(key);
         // The watch may have delivered the object before the answer to its write has arrived.
         worker
+            .access
             .written
             .shown(key, shown.as_ref().map(Guarded::metadata));
         if shown.is_none() && !worker.selects {
@@ -521,14 +515,13 @@ mod tests {
             kind,
             write: write::<ConfigMap>,
             finalizer: None,
-            access: Access::for_test(client.clone(), watcher, written.clone()),
+            access: Access::for_test(client.clone(), watcher, written),
             services: Services::for_test(client),
             queue: metrics.queue("test"),
             backoff: Backoff::new(Duration::from_millis(1)..Duration::from_secs(1)),
             limit,
             slots: Arc::new(Semaphore::new(concurrency)),
             deleted_slots: Arc::new(Semaphore::new(concurrency)),
-            written,
             releases: Vec::new(),
             cleaned_up: Mutex::default(),
             selects: false,

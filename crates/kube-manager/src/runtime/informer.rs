@@ -158,7 +158,18 @@ impl Informers {
     /// Spawns all informers in `tasks`. They end when the manager stops.
     pub fn start(self, services: &Services, tasks: &mut JoinSet<()>) {
         for informer in self.0 {
-            informer.start(services, tasks);
+            let (kind, extent, mut handlers) = (informer.kind, informer.extent, informer.handlers);
+            let events = watch(services, &kind, &extent, informer.watchers, informer.state);
+            tasks.spawn(async move {
+                let (mut events, mut list) = (pin!(events), Vec::new());
+                while let Some(event) = events.next().await {
+                    if let Some(shown) = shown(event, &mut list) {
+                        handlers
+                            .iter_mut()
+                            .for_each(|handler| handler.handle(&shown));
+                    }
+                }
+            });
         }
     }
 }
@@ -175,27 +186,6 @@ impl Informer {
         }
         self.handlers.push(handler);
         self.state.clone()
-    }
-
-    fn start(self, services: &Services, tasks: &mut JoinSet<()>) {
-        let mut handlers = self.handlers;
-        let events = watch(
-            services,
-            &self.kind,
-            &self.extent,
-            self.watchers,
-            self.state,
-        );
-        tasks.spawn(async move {
-            let (mut events, mut list) = (pin!(events), Vec::new());
-            while let Some(event) = events.next().await {
-                if let Some(shown) = shown(event, &mut list) {
-                    handlers
-                        .iter_mut()
-                        .for_each(|handler| handler.handle(&shown));
-                }
-            }
-        });
     }
 }
 
@@ -245,7 +235,7 @@ impl Handler for Follower {
 
 #[cfg(test)]
 mod tests {
-    use parking_lot::Mutex;
+    use std::slice;
 
     use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
     use kube::{Resource, core::PartialObjectMeta};
@@ -263,13 +253,14 @@ mod tests {
 
     impl Index for Names {
         fn take(&self, shown: &Shown, _: Option<&String>) -> Vec<Key> {
-            match shown {
-                Shown::All(objects) => {
-                    let keys = objects.iter().map(|object| key(object.metadata()));
-                    keys.collect()
-                }
-                Shown::Put(object) | Shown::Gone(object) => vec![key(object.metadata())],
-            }
+            let objects = match shown {
+                Shown::Gone(object) => slice::from_ref(object),
+                _ => shown.objects(),
+            };
+            objects
+                .iter()
+                .map(|object| key(object.metadata()))
+                .collect()
         }
     }
 

@@ -6,6 +6,7 @@ use std::{
     hash::{BuildHasher, RandomState},
     io,
     ops::Range,
+    slice,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -25,7 +26,7 @@ use kube::{
     },
 };
 use parking_lot::Mutex;
-use tokio::sync::SetOnce;
+use tokio::sync::watch::Sender;
 
 use super::{
     backoff::growing,
@@ -71,6 +72,17 @@ pub enum Shown {
     Gone(Guarded),
 }
 
+impl Shown {
+    /// The objects that are there.
+    pub fn objects(&self) -> &[Guarded] {
+        match self {
+            Self::All(objects) => objects,
+            Self::Put(object) => slice::from_ref(object),
+            Self::Gone(_) => &[],
+        }
+    }
+}
+
 /// Whether an object is in `namespace`; always true if `namespace` is `None`.
 pub fn is_in(key: &Key, namespace: Option<&String>) -> bool {
     namespace.is_none() || key.0.as_ref() == namespace
@@ -95,35 +107,42 @@ impl Watcher {
     }
 }
 
-/// How far a watch is.
+/// The state of a watch.
 #[derive(Default)]
 pub struct State {
-    /// Set once the watch has begun.
-    begun: SetOnce<()>,
-    /// Set once the watch has begun, or once the API server has answered that the kind or the permission is missing.
-    answered: SetOnce<()>,
-    is_available: AtomicBool,
+    phase: Sender<Phase>,
     /// Called each time the watch begins after the kind or the permission was missing.
     hooks: Mutex<Vec<Hook>>,
 }
 
 type Hook = Box<dyn Fn() + Send + Sync>;
 
+/// How far a watch is.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// The API server has not answered.
+    #[default]
+    Starts,
+    /// The watch has begun.
+    Begun,
+    /// The kind or the permission is missing.
+    Missing,
+}
+
 impl State {
     /// Waits until a reconcile of a controller can begin: until the watch has begun, or, for an optional watch, until the
     /// API server has answered.
     pub async fn wait(&self, is_optional: bool) {
-        let step = if is_optional {
-            &self.answered
-        } else {
-            &self.begun
-        };
-        step.wait().await;
+        let mut phases = self.phase.subscribe();
+        // This cannot fail: the sender lives as long as this state.
+        let _ = phases
+            .wait_for(|phase| *phase == Phase::Begun || is_optional && *phase == Phase::Missing)
+            .await;
     }
 
     /// Whether the watch has begun, and the kind and the permission have not been missing since then.
     pub fn is_available(&self) -> bool {
-        self.is_available.load(Ordering::Relaxed)
+        *self.phase.borrow() == Phase::Begun
     }
 
     /// Calls `hook` each time the kind becomes available.
@@ -132,18 +151,14 @@ impl State {
     }
 
     fn begin(&self) {
-        let was_available = self.is_available.swap(true, Ordering::Relaxed);
-        let _ = self.answered.set(());
-        let _ = self.begun.set(());
-        if !was_available {
+        if self.phase.send_replace(Phase::Begun) != Phase::Begun {
             self.hooks.lock().iter().for_each(|hook| hook());
         }
     }
 
     /// The kind or the permission is missing. Returns whether that is new.
     fn miss(&self) -> bool {
-        let was_available = self.is_available.swap(false, Ordering::Relaxed);
-        self.answered.set(()).is_ok() || was_available
+        self.phase.send_replace(Phase::Missing) != Phase::Missing
     }
 }
 

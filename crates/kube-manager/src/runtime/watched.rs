@@ -10,6 +10,7 @@ use std::{
 use kube::{
     Resource,
     api::ApiResource,
+    core::ObjectMeta,
     runtime::{Predicate, reflector::ObjectRef},
 };
 use parking_lot::Mutex;
@@ -124,11 +125,7 @@ where
                     return HashSet::new();
                 };
                 let named = closures.call("references", &key(object.meta()), || references(object));
-                let namespace = object.meta().namespace.as_ref();
-                let named = named.iter().flatten();
-                named
-                    .filter_map(|reference| key_from(namespace, reference, is_namespaced))
-                    .collect()
+                keys(named, object.meta(), is_namespaced).collect()
             }),
             links: Mutex::default(),
         });
@@ -149,11 +146,7 @@ where
                 return Vec::new();
             };
             let named = closures.call("map", &key(object.meta()), || map(object));
-            let namespace = object.meta().namespace.as_ref();
-            let named = named.iter().flatten();
-            named
-                .filter_map(|reference| key_from(namespace, reference, K::Scope::NAMESPACED))
-                .collect()
+            keys(named, object.meta(), K::Scope::NAMESPACED).collect()
         })))
     }
 
@@ -203,6 +196,16 @@ where
         });
         watched
     }
+}
+
+/// The keys of the objects that `referrer` names; none if the closure that names them has panicked.
+fn keys<K: Resource>(
+    named: Option<Vec<ObjectRef<K>>>,
+    referrer: &ObjectMeta,
+    is_namespaced: bool,
+) -> impl Iterator<Item = Key> {
+    let references = named.into_iter().flatten();
+    references.filter_map(move |to| key_from(referrer.namespace.as_ref(), &to, is_namespaced))
 }
 
 /// The objects of a watched kind, as the watch has delivered them. Reading them sends no request.

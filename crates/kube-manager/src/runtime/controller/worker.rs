@@ -38,7 +38,6 @@ use crate::runtime::{
     scope::Kind,
     services::Services,
     watch::{Key, key},
-    written::Written,
 };
 
 /// From this number of conflicts in a row on, a conflict is an error: something else changes the object all the time.
@@ -139,7 +138,6 @@ pub struct Worker {
     /// Limits how many calls of `deleted` run at once. These calls take no slot: a reconcile does not wait for objects
     /// that no longer exist.
     pub deleted_slots: Arc<Semaphore>,
-    pub written: Written,
     /// The children that are deleted after a cleanup.
     pub releases: Vec<AnyChildren>,
     /// The uids of the objects whose cleanup has ended, until the watch shows their deletion. A second cleanup would
@@ -194,7 +192,7 @@ impl Worker {
     /// The object with this key is deleted.
     pub fn forget(&self, key: &Key, object: &ObjectMeta) {
         self.backoff.forget(key);
-        self.written.shown(key, None);
+        self.access.written.shown(key, None);
         self.forget_cleanup(object);
     }
 
@@ -219,15 +217,12 @@ impl Worker {
                 return Action::await_change();
             }
         };
-        let newer = self.written.newer_than(object.metadata());
+        let newer = self.access.written.newer_than(object.metadata());
         let object = newer.as_ref().unwrap_or(object);
         // The span adds its fields to each line that the reconciler logs.
         let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
-        let active = self
-            .services
-            .metrics
-            .active
-            .with_label_values(&[controller]);
+        let metrics = &self.services.metrics;
+        let active = metrics.active.with_label_values(&[controller]);
         active.inc();
         let start = Instant::now();
         let context = self.context(key);
@@ -241,15 +236,10 @@ impl Worker {
         };
         let duration = start.elapsed();
         active.dec();
-        let seconds = self
-            .services
-            .metrics
-            .seconds
-            .with_label_values(&[controller]);
+        let seconds = metrics.seconds.with_label_values(&[controller]);
         seconds.observe(duration.as_secs_f64());
-
         let outcome = if result.is_ok() { "success" } else { "error" };
-        let reconciles = &self.services.metrics.reconciles;
+        let reconciles = &metrics.reconciles;
         reconciles.with_label_values(&[controller, outcome]).inc();
         match result {
             Ok(action) => {
@@ -424,15 +414,12 @@ impl Worker {
         // schema has another one, and a retry does not help against these.
         metadata["resourceVersion"] = json!(object.resource_version);
         let patch = Patch::Merge(json!({"metadata": metadata}));
-        let params = PatchParams {
-            field_manager: Some(self.access.field_manager()),
-            ..PatchParams::default()
-        };
+        let params = PatchParams::apply(&self.access.field_manager());
         let api = self.api(object.namespace.as_deref());
         let answer = api.patch(&key(object).1, &params, &patch).await;
         match self.kind.object(answer) {
             Ok(patched) => {
-                self.written.add(patched.clone());
+                self.access.written.add(patched.clone());
                 Ok(Some(patched))
             }
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
