@@ -331,13 +331,18 @@ mod tests {
 
     #[test]
     fn a_change_that_does_not_count_wakes_no_owner_and_is_known() {
+        fn list(version: &str) -> Shown {
+            Shown::All(vec![child("one", version, Some("a"))])
+        }
+        fn put(version: &str, owner: &str) -> Shown {
+            Shown::Put(child("one", version, Some(owner)))
+        }
+
         let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
         let closures = Closures::new("test", &Metrics::for_test());
         owned.filter(Filter::new(closures, predicates::labels::<ConfigMap>));
-        let list = |version| Shown::All(vec![child("one", version, Some("a"))]);
         owned.take(&list("1"), None, None);
         assert!(owned.take(&list("2"), None, None).is_empty());
-        let put = |version, owner| Shown::Put(child("one", version, Some(owner)));
         assert!(owned.take(&put("3", "a"), None, None).is_empty());
         let known = &owned.by("uid of a")[0];
         assert_eq!(known.metadata().resource_version.as_deref(), Some("3"));

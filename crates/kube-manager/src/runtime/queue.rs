@@ -464,24 +464,25 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_added_and_how_long_it_waits_is_counted() {
-        let queue = queue();
-        let counts = || {
+        fn counts(queue: &Queue) -> (u64, u64) {
             let metrics = &queue.metrics;
             (metrics.adds.get(), metrics.waits.get_sample_count())
-        };
+        }
+
+        let queue = queue();
         // Neither a repetition nor a higher priority counts as another object.
         for priority in [Priority::Low, Priority::Low, Priority::Normal] {
             push(&queue, "a", priority);
         }
-        assert_eq!(counts(), (1, 0));
+        assert_eq!(counts(&queue), (1, 0));
         let turns = begin_all(&queue);
-        assert_eq!(counts(), (1, 1));
+        assert_eq!(counts(&queue), (1, 1));
         // A change during a reconcile needs another reconcile.
         push(&queue, "a", Priority::Normal);
-        assert_eq!(counts(), (2, 1));
+        assert_eq!(counts(&queue), (2, 1));
         drop(turns);
         assert_eq!(next(&queue), "a");
-        assert_eq!(counts(), (2, 2));
+        assert_eq!(counts(&queue), (2, 2));
     }
 
     #[tokio::test]

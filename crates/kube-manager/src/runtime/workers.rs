@@ -23,8 +23,8 @@ impl Workers {
     pub fn start() -> Result<Self> {
         let context = "cannot start the threads of the controllers";
         let mut builder = Builder::new_multi_thread();
-        let runtime = builder.thread_name("worker").enable_all().build();
-        let runtime = runtime.context(context)?;
+        builder.thread_name("worker").enable_all();
+        let runtime = builder.build().context(context)?;
         let handle = runtime.handle().clone();
         let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
         let (stopped, all_ended) = (stop.clone(), ended.clone());

@@ -328,30 +328,17 @@ impl World {
         owner.metadata.uid = Some("owner".to_owned());
         self.passwords += 1;
         let password = ByteString(format!("password {}", self.passwords).into_bytes());
-        let secret = |password| Secret {
-            metadata: ObjectMeta {
-                name: Some("a".to_owned()),
-                namespace: Some("home".to_owned()),
-                ..ObjectMeta::default()
-            },
-            data: Some(
-                [
-                    ("password".to_owned(), password),
-                    ("title".to_owned(), ByteString(title.into())),
-                ]
-                .into(),
-            ),
-            ..Secret::default()
-        };
         let reconcile = async {
             let known = self.children.of(&owner);
             let known_password = known
                 .first()
                 .and_then(|secret| secret.data.as_ref()?.get("password"));
             let child = match way {
-                Way::Reuse => Child::new(secret(known_password.cloned().unwrap_or(password))),
-                Way::Keep => Child::new(secret(password)).keep(["data", "password"]),
-                Way::CreateOnly => Child::create_only(secret(password)),
+                Way::Reuse => {
+                    Child::new(secret(known_password.cloned().unwrap_or(password), title))
+                }
+                Way::Keep => Child::new(secret(password, title)).keep(["data", "password"]),
+                Way::CreateOnly => Child::create_only(secret(password, title)),
             };
             self.cluster.lock().next_acts();
             self.children.apply(&owner, [child]).await
@@ -360,6 +347,25 @@ impl World {
         let is_stale = applied.as_ref().is_err_and(Error::is_stale);
         assert_eq!(is_outdated, is_stale);
         applied.map(drop)
+    }
+}
+
+fn secret(password: ByteString, title: &str) -> Secret {
+    let title = ByteString(title.into());
+    Secret {
+        metadata: ObjectMeta {
+            name: Some("a".to_owned()),
+            namespace: Some("home".to_owned()),
+            ..ObjectMeta::default()
+        },
+        data: Some(
+            [
+                ("password".to_owned(), password),
+                ("title".to_owned(), title),
+            ]
+            .into(),
+        ),
+        ..Secret::default()
     }
 }
 
