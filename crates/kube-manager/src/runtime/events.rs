@@ -6,6 +6,7 @@
 
 use std::{
     collections::HashMap,
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -26,7 +27,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{changes::hash, diagnosis, failure, metrics::Metrics, rbac::Rule};
+use super::{diagnosis, failure, metrics::Metrics, rbac::Rule};
 
 /// How long after its last repetition an event is still counted instead of recorded again.
 const SERIES: Duration = Duration::from_secs(6 * 60);
@@ -323,6 +324,10 @@ fn start(text: &str, bytes: usize) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+fn hash(value: impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
 #[cfg(test)]

@@ -1,12 +1,8 @@
-//! Creates, corrects and deletes the children of an object, with as few requests as possible. A watch delivers all
-//! children, so a child in its desired state needs no request.
-//!
-//! A child is computed from the children that the reconciler has read. So it is written only over an object in the
-//! state that was read: a newer object is put into the index, and the owner is reconciled again with it.
+//! The children of an object: what is known of them, and the requests that read, change and delete them.
 //!
 //! This code does not depend on the types of child and owner, so it is compiled once.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use kube::{
     Api,
@@ -20,12 +16,10 @@ use serde_json::{Value, json};
 
 use super::{
     error::Error,
-    mark::{LABEL, Marks, set_namespace},
-    wanted::Wanted,
+    mark::{LABEL, Marks},
 };
 use crate::runtime::{
     access::Access,
-    child::AnyChild,
     closures::Filter,
     informer::{Follow, Index, States, some_or_all},
     object::{AnyObject, Object, Raw, Write},
@@ -50,7 +44,7 @@ pub struct AnyChildren {
     pub write: Write,
     pub owned: Arc<Owned>,
     /// The names that children may have; empty for all names.
-    names: Arc<[String]>,
+    pub names: Arc<[String]>,
     pub marks: Marks,
     pub settled: Arc<Settled>,
 }
@@ -138,45 +132,6 @@ impl AnyChildren {
     /// The child with the name of `child`, as the index has it.
     pub fn known(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Option<Known> {
         self.owned.same(uid(owner), &key(child))
-    }
-
-    /// See [`Children::apply`](super::Children::apply).
-    pub async fn apply(
-        &self,
-        owner: &ObjectMeta,
-        desired: Vec<AnyChild>,
-    ) -> Result<Vec<AnyObject>> {
-        let mut applied = Vec::new();
-        for child in desired {
-            applied.push(self.apply_one(owner, child).await?);
-        }
-        let wanted: HashSet<_> = applied.iter().map(|child| &child.metadata().uid).collect();
-        for child in self.owned.by(uid(owner)) {
-            let metadata = child.metadata();
-            let is_wanted = wanted.contains(&metadata.uid);
-            let going = metadata.deletion_timestamp.is_some();
-            // The reconciler may not know a child that has just appeared. Its watch event wakes the owner.
-            let is_news = matches!(self.seen(owner, metadata), Seen::Absent);
-            // Another controller may create children for the same owner.
-            if self.marks.of(metadata).is_some() && !is_wanted && !going && !is_news {
-                self.delete_if(metadata, unchanged(metadata)).await?;
-            }
-        }
-        Ok(applied)
-    }
-
-    /// See [`Children::apply_one`](super::Children::apply_one).
-    pub async fn apply_one(&self, owner: &ObjectMeta, mut child: AnyChild) -> Result<AnyObject> {
-        set_namespace(&mut child.metadata, &self.kind, owner)?;
-        if !self.names.is_empty() && !self.names.contains(&key(&child.metadata).1) {
-            return Err(Error::OtherName(self.kind.describe(&child.metadata)));
-        }
-        let (all, child) = (self, &child);
-        let applied = Wanted { all, owner, child }.apply().await;
-        if matches!(applied, Err(Error::Stale(_))) {
-            reads::outdated(self.place(owner));
-        }
-        applied
     }
 
     /// The command that deletes `child` and keeps what `child` owns.
@@ -307,7 +262,7 @@ impl AnyChildren {
         reads::seen(&self.place(owner), &key(child))
     }
 
-    fn place(&self, owner: &ObjectMeta) -> Place {
+    pub fn place(&self, owner: &ObjectMeta) -> Place {
         self.place_of(uid(owner))
     }
 
@@ -342,7 +297,7 @@ impl AnyChildren {
 }
 
 /// The uid of an owner, which each object of the API server has.
-fn uid(owner: &ObjectMeta) -> &str {
+pub fn uid(owner: &ObjectMeta) -> &str {
     owner.uid.as_deref().unwrap_or_default()
 }
 

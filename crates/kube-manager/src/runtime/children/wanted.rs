@@ -1,4 +1,10 @@
-//! Brings one child to its desired state.
+//! Brings children to their desired state, with as few requests as possible. A watch delivers all children, so a child
+//! in its desired state needs no request.
+//!
+//! A child is computed from the children that the reconciler has read. So it is written only over an object in the
+//! state that was read: a newer object is put into the index, and the owner is reconciled again with it.
+
+use std::collections::HashSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{
@@ -10,30 +16,71 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    any::{AnyChildren, Result, TRIES, is_same, unchanged},
+    any::{AnyChildren, Result, TRIES, is_same, uid, unchanged},
     error::Error,
-    mark::{Claim, LABEL, label},
+    mark::{Claim, LABEL, label, set_namespace},
 };
 use crate::runtime::{
     child::{AnyChild, Desired, Recreate},
     immutable::{self, Refusal},
     object::{AnyObject, Raw, identity},
-    reads::Seen,
+    reads::{self, Seen},
     watch::key,
 };
 
+impl AnyChildren {
+    /// See [`Children::apply`](super::Children::apply).
+    pub async fn apply(
+        &self,
+        owner: &ObjectMeta,
+        desired: Vec<AnyChild>,
+    ) -> Result<Vec<AnyObject>> {
+        let mut applied = Vec::new();
+        for child in desired {
+            applied.push(self.apply_one(owner, child).await?);
+        }
+        let wanted: HashSet<_> = applied.iter().map(|child| &child.metadata().uid).collect();
+        for child in self.owned.by(uid(owner)) {
+            let metadata = child.metadata();
+            let is_wanted = wanted.contains(&metadata.uid);
+            let going = metadata.deletion_timestamp.is_some();
+            // The reconciler may not know a child that has just appeared. Its watch event wakes the owner.
+            let is_news = matches!(self.seen(owner, metadata), Seen::Absent);
+            // Another controller may create children for the same owner.
+            if self.marks.of(metadata).is_some() && !is_wanted && !going && !is_news {
+                self.delete_if(metadata, unchanged(metadata)).await?;
+            }
+        }
+        Ok(applied)
+    }
+
+    /// See [`Children::apply_one`](super::Children::apply_one).
+    pub async fn apply_one(&self, owner: &ObjectMeta, mut child: AnyChild) -> Result<AnyObject> {
+        set_namespace(&mut child.metadata, &self.kind, owner)?;
+        if !self.names.is_empty() && !self.names.contains(&key(&child.metadata).1) {
+            return Err(Error::OtherName(self.kind.describe(&child.metadata)));
+        }
+        let (all, child) = (self, &child);
+        let applied = Wanted { all, owner, child }.apply().await;
+        if matches!(applied, Err(Error::Stale(_))) {
+            reads::outdated(self.place(owner));
+        }
+        applied
+    }
+}
+
 /// A desired child of an object.
-pub struct Wanted<'a> {
+struct Wanted<'a> {
     /// The children of the same kind.
-    pub all: &'a AnyChildren,
-    pub owner: &'a ObjectMeta,
+    all: &'a AnyChildren,
+    owner: &'a ObjectMeta,
     /// The child, with its namespace.
-    pub child: &'a AnyChild,
+    child: &'a AnyChild,
 }
 
 impl Wanted<'_> {
     /// Creates or corrects the child. Returns the child as the API server has it.
-    pub async fn apply(&self) -> Result<AnyObject> {
+    async fn apply(&self) -> Result<AnyObject> {
         // A future with all requests is large, and most children need none of them.
         match self.find().await? {
             Some(known) => self.correct(&known).await,
