@@ -46,7 +46,7 @@ pub struct Access {
     pub client: Client,
     pub operator: &'static str,
     watcher: Watcher,
-    written: Written,
+    pub written: Written,
     status: Shared,
     in_object: InObject,
     recorder: Recorder,

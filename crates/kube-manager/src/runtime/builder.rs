@@ -16,6 +16,7 @@ use super::{
     access::Access,
     backoff::{self, PAUSE},
     children::{Children, any::AnyChildren},
+    closures::{Property, property},
     objects::Objects,
     scope::{Kind, MayOwn, Scope, Watchable},
     services::Services,
@@ -25,22 +26,19 @@ use super::{
     watched::{Declared, Watched, Watches},
 };
 
-/// Computes a number that changes when an object has to be reconciled. Without a number, each change counts.
-pub(super) type Property<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
-
 /// Builds a controller of the kind `K`. The declared watches start when the controller starts.
 pub struct Builder<K> {
     access: Access,
     objects: Objects<K>,
     unguarded: Client,
     registry: Registry,
-    pub(super) predicate: Option<Property<K>>,
     pub(super) settings: Settings,
 }
 
 /// The settings of a controller of any kind.
 pub(super) struct Settings {
     pub declared: Declared,
+    pub predicate: Option<Property>,
     /// The children that are deleted after a cleanup.
     pub releases: Vec<AnyChildren>,
     pub selector: Selector,
@@ -54,6 +52,7 @@ impl Settings {
     pub fn new(access: &Access, services: &Services) -> Self {
         Self {
             declared: Declared::new(access.closures.clone()),
+            predicate: None,
             releases: Vec::new(),
             selector: Selector::default(),
             namespaces: services.host.namespaces.clone(),
@@ -84,7 +83,6 @@ where
             objects,
             unguarded: services.host.client.clone(),
             registry: services.host.registry.clone(),
-            predicate: None,
         }
     }
 
@@ -295,7 +293,8 @@ where
 
     /// Reconciles the objects that `trigger` names, for events from outside of the cluster.
     pub fn reconcile_on(&mut self, trigger: &Trigger<K>) {
-        self.settings.declared.follows.push(trigger.follow());
+        let controllers = trigger.controllers.clone();
+        self.settings.declared.triggers.push(controllers);
     }
 
     /// Limits the controller to `namespaces`, instead of the namespaces that the operator watches; an empty list means
@@ -327,7 +326,7 @@ where
     /// reconciles an object of a kind of Kubernetes, such as a Pod. kube has
     /// [predicates](kube::runtime::predicates), which combine.
     pub fn predicate(&mut self, predicate: impl Predicate<K> + Send + Sync + 'static) {
-        self.predicate = Some(Box::new(move |object| predicate.hash_property(object)));
+        self.settings.predicate = Some(property(predicate));
     }
 
     /// Applies the controller's part of the status instead of writing the status as a whole, because another
@@ -368,17 +367,15 @@ where
 mod tests {
     use std::convert::Infallible;
 
-    use http::{Request, Response, Uri};
+    use http::{Request, Response};
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::client::Body;
     use tokio::task::JoinSet;
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::runtime::{
-        action::Action, context::Context, controller, events, health::Health, host::Host,
-        informer::Informers, leader::Leadership, metrics::Metrics, operator::Operator, rbac::Rule,
-        reconciler::Reconciler, status_in_object::InObject,
+        action::Action, context::Context, controller, informer::Informers, rbac::Rule,
+        reconciler::Reconciler,
     };
 
     struct Idle;
@@ -399,28 +396,7 @@ mod tests {
         let unused = tower::service_fn(async |_: Request<Body>| {
             Err::<Response<Body>, _>("the builder sends nothing")
         });
-        let client = Client::new(unused, "default");
-        let operator = Operator::new("test", "example.com");
-        let metrics = Metrics::for_test();
-        let (events, _) = events::queue(client.clone(), &metrics);
-        Services {
-            metrics,
-            events,
-            client: client.clone(),
-            host: Host {
-                operator,
-                client,
-                server: Uri::default(),
-                namespaces: Vec::new(),
-                registry: Registry::new(),
-                stop: CancellationToken::new(),
-            },
-            kinds: Vec::new(),
-            in_object: InObject::default(),
-            concurrency: 1,
-            leadership: Leadership::always(),
-            health: Health::default(),
-        }
+        Services::for_test(Client::new(unused, "default"))
     }
 
     /// Starts a controller with these delays, and returns the error.

@@ -3,29 +3,51 @@
 
 use std::{
     collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
-    mem,
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash},
+    sync::Arc,
 };
-
-use kube::{core::ObjectMeta, runtime::watcher::Event};
-use serde_json::Value;
 
 use super::{
-    object::Guarded,
+    closures::{Closures, Property},
+    difference::is_built_in,
+    object::{Guarded, Write},
     objects::Store,
-    watch::{Key, key},
+    status_in_object,
+    watch::{Key, Shown, key},
 };
 
-/// Computes a number that changes when an object has to be reconciled. An object without a number is left alone until
-/// its deletion begins.
-pub type Fingerprint = Box<dyn Fn(&Guarded) -> Option<u64> + Send>;
+/// Which changes of an object requeue it.
+pub enum Counts {
+    /// Those of the desired state. The API server increases the generation of a custom resource with each change of its
+    /// content, except the status.
+    Desired,
+    /// Those of the desired state, for a kind that has its status in the object, so that the generation also changes with
+    /// the status.
+    Content(Write),
+    Every,
+    /// Those of the value of a predicate.
+    Property(Property),
+}
+
+impl Counts {
+    /// The changes that requeue an object of a kind in `group`, if the controller has no predicate.
+    ///
+    /// For a kind of Kubernetes, each change counts: a controller of such a kind reacts to the state that other
+    /// controllers report, and the generation does not show a change of that state.
+    pub fn by_default(group: &str) -> Self {
+        if is_built_in(group) {
+            Self::Every
+        } else {
+            Self::Desired
+        }
+    }
+}
 
 /// Updates the store of a watch, and finds out what each event means for the work queue.
 pub struct Changes {
     store: Store,
-    /// A list that is not complete yet.
-    list: Vec<Guarded>,
-    fingerprint: Fingerprint,
+    counts: Arc<Counts>,
+    closures: Closures,
     /// The last known state of each object, by the hash of the object's key, which needs less memory than the key.
     seen: HashMap<u64, u64>,
 }
@@ -40,53 +62,37 @@ pub enum Change {
 
 impl Changes {
     /// `store` gets the objects of the watch.
-    pub fn new(store: Store, fingerprint: Fingerprint) -> Self {
+    pub fn new(store: Store, counts: Arc<Counts>, closures: Closures) -> Self {
         Self {
             store,
-            list: Vec::new(),
-            fingerprint,
+            counts,
+            closures,
             seen: HashMap::new(),
         }
     }
 
-    /// Puts `event` into the store, and returns what has changed.
-    pub fn take(&mut self, event: &Event<Guarded>) -> Vec<Change> {
-        let (before, shown) = match event {
-            // A list follows, at the start or after an interrupted watch. The store has the listed objects only at the
-            // end of the list, so an earlier reconcile would not find a new object.
-            Event::Init => {
-                self.list.clear();
-                return Vec::new();
-            }
-            Event::InitApply(object) => {
-                self.list.push(object.clone());
-                return Vec::new();
-            }
-            Event::InitDone => {
-                let list = mem::take(&mut self.list);
-                (self.store.replace(list.clone()), list)
-            }
-            Event::Apply(object) => {
-                let before = self.store.put(object.clone());
-                (Vec::from_iter(before), vec![object.clone()])
-            }
-            Event::Delete(object) => {
+    /// Puts what the watch has shown into the store, and returns what has changed.
+    pub fn take(&mut self, shown: &Shown) -> Vec<Change> {
+        let before = match shown {
+            Shown::All(list) => self.store.replace(list.clone()),
+            Shown::Put(object) => Vec::from_iter(self.store.put(object.clone())),
+            Shown::Gone(object) => {
                 let before = self.store.remove(&key(object.metadata()));
-                (vec![before.unwrap_or_else(|| object.clone())], Vec::new())
+                vec![before.unwrap_or_else(|| object.clone())]
             }
         };
         let mut changes = Vec::new();
         for object in before {
             let key = key(object.metadata());
             // An object that was deleted and made again has another uid. The watch may report only the new object.
-            let now = self.store.get(&key);
-            if now.is_none_or(|now| now.metadata().uid != object.metadata().uid) {
+            let stored = self.store.get(&key);
+            if stored.is_none_or(|stored| stored.metadata().uid != object.metadata().uid) {
                 self.seen.remove(&hash(key));
                 changes.push(Change::Deleted(object));
             }
         }
-        for object in shown {
-            if self.is_new(&object) {
+        for object in shown.objects() {
+            if self.is_new(object) {
                 changes.push(Change::Changed(key(object.metadata())));
             }
         }
@@ -98,7 +104,7 @@ impl Changes {
     fn is_new(&mut self, object: &Guarded) -> bool {
         let metadata = object.metadata();
         let is_deleting = metadata.deletion_timestamp.is_some();
-        let fingerprint = (self.fingerprint)(object);
+        let fingerprint = self.fingerprint(object);
         if fingerprint.is_none() && !is_deleting {
             return false;
         }
@@ -107,45 +113,41 @@ impl Changes {
         let last = self.seen.insert(hash(key(metadata)), state);
         last != Some(state)
     }
-}
 
-/// Changes with the desired state of a custom resource. The API server increases its generation with each change of its
-/// content, except the status.
-///
-/// For a kind of Kubernetes, each change counts: a controller of such a kind reacts to the state that other controllers
-/// report, and the generation does not show a change of that state.
-pub fn desired(object: &ObjectMeta, is_built_in: bool) -> u64 {
-    match object.generation {
-        Some(generation) if !is_built_in => hash((generation, &object.labels, &object.annotations)),
-        _ => any(object),
+    /// A number that changes when an object has to be reconciled. An object for which the predicate panics has none: it
+    /// is left alone until its deletion begins.
+    fn fingerprint(&self, object: &Guarded) -> Option<u64> {
+        let metadata = object.metadata();
+        let number = match (&object.0, &*self.counts) {
+            // Any change may make an object fit its type.
+            (Err(_), _) | (_, Counts::Every) => None,
+            (Ok(_), Counts::Desired) => metadata
+                .generation
+                .map(|generation| hash((generation, &metadata.labels, &metadata.annotations))),
+            (Ok(object), Counts::Content(write)) => {
+                let content = status_in_object::desired(write(&**object));
+                Some(hash((content, &metadata.labels, &metadata.annotations)))
+            }
+            (Ok(object), Counts::Property(property)) => {
+                let closures = &self.closures;
+                closures.call("predicate", &key(metadata), || property(&**object))?
+            }
+        };
+        Some(number.unwrap_or_else(|| hash(&metadata.resource_version)))
     }
 }
 
-/// Like [`desired`], for a kind that has its status in the object, so that the generation also changes with the status.
-/// `content` is what the object says about the desired state.
-pub fn desired_content(object: &ObjectMeta, content: &Value) -> u64 {
-    hash((content, &object.labels, &object.annotations))
-}
-
-/// Changes with each change of the object.
-pub fn any(object: &ObjectMeta) -> u64 {
-    hash(&object.resource_version)
-}
-
 fn hash(value: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use k8s_openapi::api::core::v1::Pod;
+    use kube::core::ObjectMeta;
 
     use super::*;
-    use crate::runtime::difference::is_built_in;
+    use crate::runtime::metrics::Metrics;
 
     fn object(name: &str, generation: i64) -> Pod {
         Pod {
@@ -163,18 +165,14 @@ mod tests {
         Guarded(Ok(Arc::new(object)))
     }
 
-    fn applied(name: &str, generation: i64) -> Event<Guarded> {
-        Event::Apply(guarded(object(name, generation)))
+    fn applied(name: &str, generation: i64) -> Shown {
+        Shown::Put(guarded(object(name, generation)))
     }
 
-    fn version(version: &str) -> Event<Guarded> {
+    fn version(version: &str) -> Shown {
         let mut object = object("a", 1);
         object.metadata.resource_version = Some(version.to_owned());
-        Event::Apply(guarded(object))
-    }
-
-    fn by_desired(object: &Guarded) -> Option<u64> {
-        Some(desired(object.metadata(), false))
+        Shown::Put(guarded(object))
     }
 
     fn with_uid(mut object: Pod, uid: &str) -> Pod {
@@ -182,22 +180,18 @@ mod tests {
         object
     }
 
-    fn list<'a>(objects: impl IntoIterator<Item = &'a Pod>) -> Vec<Event<Guarded>> {
+    fn list<'a>(objects: impl IntoIterator<Item = &'a Pod>) -> Shown {
         let objects = objects.into_iter().cloned();
-        let listed = objects.map(|object| Event::InitApply(guarded(object)));
-        [Event::Init]
-            .into_iter()
-            .chain(listed)
-            .chain([Event::InitDone])
-            .collect()
+        Shown::All(objects.map(guarded).collect())
     }
 
     /// The changes: the name of an object to reconcile; a minus sign, the name and the uid of a deleted object.
-    fn changes(events: Vec<Event<Guarded>>, fingerprint: fn(&Guarded) -> Option<u64>) -> String {
-        let mut changes = Changes::new(Store::default(), Box::new(fingerprint));
+    fn changes(events: &[Shown], counts: Counts) -> String {
+        let closures = Closures::new("test", &Metrics::for_test());
+        let mut changes = Changes::new(Store::default(), Arc::new(counts), closures);
         let mut all = Vec::new();
         for event in events {
-            all.extend(changes.take(&event).into_iter().map(|change| match change {
+            all.extend(changes.take(event).into_iter().map(|change| match change {
                 Change::Changed((_, name)) => name,
                 Change::Deleted(object) => {
                     let uid = object.metadata().uid.clone().unwrap_or_default();
@@ -210,20 +204,17 @@ mod tests {
 
     #[test]
     fn a_change_of_the_status_alone_requeues_no_custom_resource() {
-        let mut events = list([&object("a", 1)]);
-        events.extend([applied("a", 1), applied("a", 2)]);
-        assert_eq!(changes(events, by_desired), "a a");
-        let events = vec![version("1"), version("2"), version("2")];
-        assert_eq!(changes(events.clone(), by_desired), "a");
-        let by_any = |object: &Guarded| Some(any(object.metadata()));
-        assert_eq!(changes(events, by_any), "a a");
+        let events = [list([&object("a", 1)]), applied("a", 1), applied("a", 2)];
+        assert_eq!(changes(&events, Counts::Desired), "a a");
+        let events = [version("1"), version("2"), version("2")];
+        assert_eq!(changes(&events, Counts::by_default("example.com")), "a");
+        assert_eq!(changes(&events, Counts::Every), "a a");
     }
 
     #[test]
     fn a_change_of_the_status_requeues_an_object_of_a_kind_of_kubernetes() {
-        let events = vec![version("1"), version("2")];
-        let by_built_in = |object: &Guarded| Some(desired(object.metadata(), true));
-        assert_eq!(changes(events, by_built_in), "a a");
+        let events = [version("1"), version("2")];
+        assert_eq!(changes(&events, Counts::by_default("apps")), "a a");
     }
 
     #[test]
@@ -256,20 +247,20 @@ mod tests {
 
     #[test]
     fn a_deletion_is_reported_once() {
-        let mut events = list([&object("a", 1)]);
-        events.push(Event::Delete(guarded(object("a", 1))));
-        assert_eq!(changes(events, by_desired), "a -a1");
+        let gone = Shown::Gone(guarded(object("a", 1)));
+        let events = [list([&object("a", 1)]), gone];
+        assert_eq!(changes(&events, Counts::Desired), "a -a1");
     }
 
     #[test]
     fn a_second_list_reports_what_changed_meanwhile_and_what_is_gone() {
-        let mut events = list([
+        let first = [
             &object("same", 1),
             &object("changed", 1),
             &object("gone", 1),
-        ]);
-        events.extend(list([&object("same", 1), &object("changed", 2)]));
-        let changes = changes(events, by_desired);
+        ];
+        let second = [&object("same", 1), &object("changed", 2)];
+        let changes = changes(&[list(first), list(second)], Counts::Desired);
         let (first, second) = changes.split_at(changes.len() - " -gone1 changed".len());
         assert_eq!(second, " -gone1 changed");
         assert_eq!(first.split(' ').count(), 3);
@@ -278,25 +269,29 @@ mod tests {
     #[test]
     fn an_object_that_is_made_again_under_the_same_name_is_another_one() {
         let again = with_uid(object("a", 1), "2");
-        let mut listed = list([&object("a", 1)]);
-        listed.extend(list([&again]));
-        assert_eq!(changes(listed, by_desired), "a -a1 a");
+        let listed = [list([&object("a", 1)]), list([&again])];
+        assert_eq!(changes(&listed, Counts::Desired), "a -a1 a");
         // The watch may end between the deletion and the creation, and begin again after both.
-        let mut watched = list([&object("a", 1)]);
-        watched.push(Event::Apply(guarded(again)));
-        assert_eq!(changes(watched, by_desired), "a -a1 a");
+        let watched = [list([&object("a", 1)]), Shown::Put(guarded(again))];
+        assert_eq!(changes(&watched, Counts::Desired), "a -a1 a");
     }
 
     #[test]
     fn an_object_without_a_fingerprint_is_left_alone_until_it_is_deleted() {
+        fn panics() -> Counts {
+            Counts::Property(Box::new(|_| {
+                panic!("the predicate does not know this object")
+            }))
+        }
+
         let mut deleted = object("a", 2);
         deleted.metadata.deletion_timestamp =
             Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
                 k8s_openapi::jiff::Timestamp::UNIX_EPOCH,
             ));
-        let events = vec![applied("a", 1), applied("a", 2)];
-        assert_eq!(changes(events, |_| None), "");
-        let events = vec![applied("a", 1), Event::Apply(guarded(deleted))];
-        assert_eq!(changes(events, |_| None), "a");
+        let events = [applied("a", 1), applied("a", 2)];
+        assert_eq!(changes(&events, panics()), "");
+        let events = [applied("a", 1), Shown::Put(guarded(deleted))];
+        assert_eq!(changes(&events, panics()), "a");
     }
 }

@@ -3,9 +3,9 @@
 use k8s_openapi::ByteString;
 use kube::{Resource, core::ObjectMeta};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{object::Write, scope::Kind};
+use super::{children::error::Error, object::Write, scope::Kind};
 
 /// A desired child, and what happens if it exists already.
 ///
@@ -108,6 +108,10 @@ impl<C: Resource + Serialize> Child<C> {
     pub(super) fn any(self) -> AnyChild {
         let mut object = json!(self.object);
         object["metadata"].take();
+        // Only a copy of a live object has a status, which is left to the controller of the child.
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
         AnyChild {
             metadata: self.object.meta().clone(),
             object,
@@ -124,20 +128,6 @@ impl<C> From<C> for Child<C> {
     }
 }
 
-/// Why the fields of a child cannot be computed.
-pub(super) enum Unfit {
-    /// This kept field cannot be in an object.
-    Path(String),
-    /// A kept value does not fit the type of the child.
-    Value(serde_json::Error),
-}
-
-impl Unfit {
-    fn at(path: &[&str]) -> Self {
-        Self::Path(path.join("."))
-    }
-}
-
 impl AnyChild {
     /// Whether values of the live object must not be lost.
     pub fn keeps_values(&self) -> bool {
@@ -146,27 +136,34 @@ impl AnyChild {
 
     /// The object to write, if the API server has `live`: with the kept values, and with `stringData` in the form in
     /// which the API server stores it. `write` writes an object of this kind.
-    pub fn over(&self, live: Option<&Value>, kind: &Kind, write: Write) -> Result<Desired, Unfit> {
+    pub fn over(&self, live: Option<&Value>, kind: &Kind, write: Write) -> Result<Desired, Error> {
         let is_secret = kind.resource.kind == "Secret" && kind.resource.group.is_empty();
-        let kept = if live.is_some() { &*self.kept } else { &[] };
-        let mut object = self.object.clone();
-        object["metadata"] = json!(self.metadata);
+        let (mut metadata, mut object) = (self.metadata.clone(), self.object.clone());
+        object["metadata"] = json!(metadata);
         let mut changes = is_secret && store_string_data(&mut object);
-        for names in kept {
+        for names in &self.kept {
             let mut path: Vec<_> = names.iter().map(String::as_str).collect();
             if is_secret && path.first() == Some(&"stringData") {
                 path[0] = "data";
             }
-            let kept = live.map_or(Ok(None), |live| field(live, &path));
-            if let Some(value) = kept.map_err(|NoField| Unfit::at(&path))? {
-                set(&mut object, &path, value.clone()).map_err(|NoField| Unfit::at(&path))?;
-                changes = true;
-            }
+            let Some(is_kept) = live.map_or(Some(false), |live| keep(&mut object, live, &path))
+            else {
+                return Err(Error::CannotKeep {
+                    child: kind.describe(&metadata),
+                    field: path.join("."),
+                });
+            };
+            changes |= is_kept;
         }
-        let mut metadata = self.metadata.clone();
         if changes {
             // A value that does not fit the type is an error, and the type may write a value in another form.
-            let typed = kind.parse(&object.to_string()).map_err(Unfit::Value)?;
+            let typed = kind
+                .parse(&object.to_string())
+                .map_err(|error| Error::Request {
+                    verb: "keep the values of",
+                    child: kind.describe(&metadata),
+                    source: kube::Error::SerdeError(error),
+                })?;
             metadata = typed.metadata().clone();
             object = write(&*typed);
         }
@@ -190,37 +187,30 @@ fn store_string_data(secret: &mut Value) -> bool {
     true
 }
 
-/// A path leads to something other than a field of an object.
-struct NoField;
-
-/// The value of the field at `path`.
-fn field<'a>(object: &'a Value, path: &[&str]) -> Result<Option<&'a Value>, NoField> {
-    if path.is_empty() {
-        return Err(NoField);
-    }
-    let mut place = object;
+/// Gives the field at `path` the value that it has in `live`. Returns whether it has one, and `None` if the path leads to
+/// something other than a field of an object.
+fn keep(object: &mut Value, live: &Value, path: &[&str]) -> Option<bool> {
+    path.first()?;
+    let mut kept = live;
     for name in path {
-        match place {
-            Value::Object(fields) => place = fields.get(*name).unwrap_or(&Value::Null),
-            Value::Null => return Ok(None),
-            _ => return Err(NoField),
+        match kept {
+            Value::Object(fields) => kept = fields.get(*name).unwrap_or(&Value::Null),
+            Value::Null => return Some(false),
+            _ => return None,
         }
     }
-    Ok(Some(place).filter(|value| !value.is_null()))
-}
-
-/// Sets the field at `path` to `value`.
-fn set(object: &mut Value, path: &[&str], value: Value) -> Result<(), NoField> {
+    if kept.is_null() {
+        return Some(false);
+    }
     let mut place = object;
     for name in path {
         if place.is_null() {
-            *place = Value::Object(Map::new());
+            *place = json!({});
         }
-        let fields = place.as_object_mut().ok_or(NoField)?;
-        place = fields.entry(*name).or_insert(Value::Null);
+        place = place.as_object_mut()?.entry(*name).or_insert(Value::Null);
     }
-    *place = value;
-    Ok(())
+    *place = kept.clone();
+    Some(true)
 }
 
 #[cfg(test)]
@@ -246,7 +236,7 @@ mod tests {
     }
 
     /// The object to write.
-    fn over_kind<C>(child: Child<C>, live: Option<&Value>) -> Result<Value, Unfit>
+    fn over_kind<C>(child: Child<C>, live: Option<&Value>) -> Result<Value, Error>
     where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
     {
@@ -282,6 +272,11 @@ mod tests {
 
     #[test]
     fn string_data_is_data() {
+        let both = json!({"data": {"b": "YQ=="}, "stringData": {"b": "b", "a": "b"}});
+        let Ok(object) = over_kind::<Secret>(Child::new(secret(both)), None) else {
+            panic!("nothing is kept");
+        };
+        assert_eq!(data(&object), json!({"a": "Yg==", "b": "Yg=="}));
         let desired = json!({"stringData": {"password": "new"}, "data": {"user": "YQ=="}});
         let Ok(object) = over_kind::<Secret>(Child::new(secret(desired.clone())), None) else {
             panic!("nothing is kept");
@@ -310,10 +305,11 @@ mod tests {
         let paths: [&[&str]; 3] = [&[], &["metadata", "finalizers", "0"], &["data", "a", "b"]];
         for path in paths {
             let child = Child::new(ConfigMap::default()).keep(path.iter().copied());
-            let Err(Unfit::Path(unfit)) = over_kind::<ConfigMap>(child, Some(&live)) else {
+            let written = over_kind::<ConfigMap>(child, Some(&live));
+            let Err(Error::CannotKeep { field, .. }) = written else {
                 panic!("{path:?} is no error");
             };
-            assert_eq!(unfit, path.join("."));
+            assert_eq!(field, path.join("."));
         }
     }
 
@@ -322,6 +318,6 @@ mod tests {
         let child = Child::new(Deployment::default()).keep(["spec", "replicas"]);
         let live = json!({"spec": {"replicas": "many"}});
         let written = over_kind::<Deployment>(child, Some(&live));
-        assert!(matches!(written, Err(Unfit::Value(_))));
+        assert_eq!(written.expect_err("no number").reason(), "ChildFailed");
     }
 }

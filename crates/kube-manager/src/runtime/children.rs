@@ -17,6 +17,8 @@ use super::{
 
 pub(super) mod any;
 pub(super) mod error;
+mod mark;
+mod wanted;
 
 use any::AnyChildren;
 pub use error::Error;

@@ -53,7 +53,12 @@ impl Closures {
 }
 
 /// Computes a number that changes when an object counts as changed. Without a number, each change counts.
-type Property = Box<dyn Fn(&dyn Object) -> Option<u64> + Send + Sync>;
+pub type Property = Box<dyn Fn(&dyn Object) -> Option<u64> + Send + Sync>;
+
+/// The value of `predicate`.
+pub fn property<K: Object>(predicate: impl Predicate<K> + Send + Sync + 'static) -> Property {
+    Box::new(move |object| predicate.hash_property(typed_ref(object)?))
+}
 
 /// Tells the changes of objects of other kinds that count from those that do not.
 pub struct Filter {
@@ -69,7 +74,7 @@ impl Filter {
     ) -> Self {
         Self {
             closures,
-            property: Box::new(move |object| predicate.hash_property(typed_ref(object)?)),
+            property: property(predicate),
         }
     }
 
@@ -128,19 +133,20 @@ mod tests {
 
     #[test]
     fn a_change_counts_if_it_changes_the_value_of_the_predicate() {
-        let predicate = |secret: &Secret| {
+        fn predicate(secret: &Secret) -> Option<u64> {
             let labels = secret.metadata.labels.as_ref()?;
             assert_ne!(labels["a"], "bad");
             predicates::labels(secret)
-        };
-        let filter = Filter::new(Closures::new("test", &Metrics::for_test()), predicate);
-        let secret = |uid: &str, label: &str, version: &str| {
+        }
+        fn secret(uid: &str, label: &str, version: &str) -> Secret {
             let mut secret = Secret::default();
             secret.metadata.uid = Some(uid.to_owned());
             secret.metadata.resource_version = Some(version.to_owned());
             secret.metadata.labels = Some([("a".to_owned(), label.to_owned())].into());
             secret
-        };
+        }
+
+        let filter = Filter::new(Closures::new("test", &Metrics::for_test()), predicate);
         let before = secret("1", "b", "1");
         for (after, counts) in [
             (secret("1", "b", "2"), false),

@@ -3,165 +3,67 @@
 //!
 //! The rules below are facts of the built-in kinds. A test compares each of them with a real API server.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
-use k8s_openapi::{ByteString, jiff::Timestamp};
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 /// The groups of built-in kinds that have a dot in their name, without `.k8s.io`. Other groups of `k8s.io` belong to
 /// custom resources.
+#[rustfmt::skip] // Words in rows.
 const BUILT_IN: &[&str] = &[
-    "admissionregistration",
-    "apiextensions",
-    "apiregistration",
-    "certificates",
-    "coordination",
-    "discovery",
-    "events",
-    "flowcontrol.apiserver",
-    "internal.apiserver",
-    "lifecycle",
-    "networking",
-    "node",
-    "rbac.authorization",
-    "resource",
-    "scheduling",
-    "storage",
-    "storagemigration",
+    "admissionregistration", "apiextensions", "apiregistration", "certificates", "coordination",
+    "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "lifecycle", "networking",
+    "node", "rbac.authorization", "resource", "scheduling", "storage", "storagemigration",
 ];
 
 /// Fields of the metadata that the API server writes.
+#[rustfmt::skip] // Words in rows.
 const WRITTEN_BY_OTHERS: &[&str] = &[
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
+    "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation",
+    "managedFields", "resourceVersion", "selfLink", "uid",
 ];
 
 /// Lists whose elements have a name as their key.
+#[rustfmt::skip] // Words in rows.
 const LISTS_BY_NAME: &[&str] = &[
-    "claims",
-    "compositePodGroupTemplates",
-    "containers",
-    "env",
-    "ephemeralContainers",
-    "evictionResponders",
-    "initContainers",
-    "matchConditions",
-    "podGroupTemplates",
-    "resourceClaims",
-    "schedulingGates",
-    "volumes",
-    "webhooks",
+    "claims", "compositePodGroupTemplates", "containers", "env", "ephemeralContainers",
+    "evictionResponders", "initContainers", "matchConditions", "podGroupTemplates",
+    "resourceClaims", "schedulingGates", "volumes", "webhooks",
 ];
 
 /// Maps. The API server drops empty ones, but no entry.
+#[rustfmt::skip] // Words in rows.
 const MAPS: &[&str] = &[
-    "annotations",
-    "attributes",
-    "binaryData",
-    "capacity",
-    "counters",
-    "data",
-    "definitions",
-    "dependencies",
-    "deprecatedTopology",
-    "extra",
-    "hard",
-    "labels",
-    "limits",
-    "matchLabels",
-    "nodeAllocatableResourceMappings",
-    "nodeSelector",
-    "options",
-    "overhead",
-    "parameters",
-    "patternProperties",
-    "podFixed",
-    "properties",
-    "requests",
-    "stringData",
-    "userAnnotations",
+    "annotations", "attributes", "binaryData", "capacity", "counters", "data", "definitions",
+    "dependencies", "deprecatedTopology", "extra", "hard", "labels", "limits", "matchLabels",
+    "nodeAllocatableResourceMappings", "nodeSelector", "options", "overhead", "parameters",
+    "patternProperties", "podFixed", "properties", "requests", "userAnnotations",
     "volumeAttributes",
 ];
 
 /// Fields whose `false` or `0` the API server drops. It drops an empty text of nearly each field. In all other fields, it
 /// keeps `false` and `0`: an absent `allowPrivilegeEscalation` means `true`.
+#[rustfmt::skip] // Words in rows.
 const DROPPED: &[&str] = &[
-    "chapAuthDiscovery",
-    "chapAuthSession",
-    "clusterScope",
-    "deprecated",
-    "deprecatedCount",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "globalDefault",
-    "healthCheckNodePort",
-    "hostIPC",
-    "hostNetwork",
-    "hostPID",
-    "hostPort",
-    "initialDelaySeconds",
-    "insecureSkipTLSVerify",
-    "minReadySeconds",
-    "nodePort",
-    "nullable",
-    "paused",
-    "preserveUnknownFields",
-    "publishNotReadyAddresses",
-    "readOnly",
-    "stdin",
-    "stdinOnce",
-    "tty",
-    "uniqueItems",
-    "unschedulable",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
+    "chapAuthDiscovery", "chapAuthSession", "clusterScope", "deprecated", "deprecatedCount",
+    "exclusiveMaximum", "exclusiveMinimum", "globalDefault", "healthCheckNodePort", "hostIPC",
+    "hostNetwork", "hostPID", "hostPort", "initialDelaySeconds", "insecureSkipTLSVerify",
+    "minReadySeconds", "nodePort", "nullable", "paused", "preserveUnknownFields",
+    "publishNotReadyAddresses", "readOnly", "stdin", "stdinOnce", "tty", "uniqueItems",
+    "unschedulable", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string",
 ];
 
 /// Fields for which the API server chooses a value if they are `0` or empty, as if they were not set.
+#[rustfmt::skip] // Words in rows.
 const CHOSEN: &[&str] = &[
-    "allocationMode",
-    "apiGroup",
-    "apiVersion",
-    "clusterIP",
-    "clusterIPs",
-    "concurrencyPolicy",
-    "count",
-    "dnsPolicy",
-    "externalTrafficPolicy",
-    "failureThreshold",
-    "imagePullPolicy",
-    "ipFamilies",
-    "iscsiInterface",
-    "listKind",
-    "matchingPrecedence",
-    "metrics",
-    "nodePort",
-    "periodSeconds",
-    "persistentVolumeReclaimPolicy",
-    "podManagementPolicy",
-    "policyTypes",
-    "protocol",
-    "restartPolicy",
-    "schedulerName",
-    "scheme",
-    "serviceAccount",
-    "serviceAccountName",
-    "sessionAffinity",
-    "singular",
-    "successThreshold",
-    "targetPort",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
-    "timeoutSeconds",
-    "type",
-    "whenDeleted",
-    "whenScaled",
+    "allocationMode", "apiGroup", "apiVersion", "clusterIP", "clusterIPs", "concurrencyPolicy",
+    "count", "dnsPolicy", "externalTrafficPolicy", "failureThreshold", "imagePullPolicy",
+    "ipFamilies", "iscsiInterface", "listKind", "matchingPrecedence", "metrics", "nodePort",
+    "periodSeconds", "persistentVolumeReclaimPolicy", "podManagementPolicy", "policyTypes",
+    "protocol", "restartPolicy", "schedulerName", "scheme", "serviceAccount", "serviceAccountName",
+    "sessionAffinity", "singular", "successThreshold", "targetPort", "terminationMessagePath",
+    "terminationMessagePolicy", "timeoutSeconds", "type", "whenDeleted", "whenScaled",
 ];
 
 /// A field in which an object differs from its desired state.
@@ -177,30 +79,14 @@ pub struct Difference {
 /// All fields in which `live` differs from `desired`. Fields that `desired` does not set may have any value, and a list
 /// with keys may have other elements. The metadata is last, because other fields are more helpful in a log.
 pub fn differences(live: &Value, desired: &Value) -> Vec<Difference> {
-    let (live, desired) = (stored(live), stored(desired));
     let mut comparison = Comparison {
-        kind: built_in_kind(&desired),
+        kind: built_in_kind(desired),
         path: Vec::new(),
+        place: String::new(),
+        found: Vec::new(),
     };
-    comparison.compare(&live, &desired)
-}
-
-/// An object as the API server stores it: the write-only field `stringData` of a Secret is part of `data`.
-fn stored(object: &Value) -> Cow<'_, Value> {
-    let strings = object["stringData"].as_object();
-    let Some(strings) = strings.filter(|_| built_in_kind(object) == Some("Secret")) else {
-        return Cow::Borrowed(object);
-    };
-    let encoded = strings.iter().map(|(key, value)| {
-        let bytes = value.as_str().unwrap_or_default().as_bytes();
-        (key.clone(), json!(ByteString(bytes.to_vec())))
-    });
-    let mut data = object["data"].as_object().cloned().unwrap_or_default();
-    data.extend(encoded);
-    let mut stored = object.clone();
-    stored["data"] = Value::Object(data);
-    stored["stringData"] = Value::Null;
-    Cow::Owned(stored)
+    comparison.compare(live, desired);
+    comparison.found
 }
 
 /// The kind of an object, unless it is a custom resource.
@@ -228,97 +114,108 @@ enum List {
     Atomic,
 }
 
-/// The place in an object at which two values are compared.
+/// A comparison of two objects, and the place in them at which it is.
 struct Comparison<'a> {
     /// The kind of the object, unless it is a custom resource.
     kind: Option<&'a str>,
     /// The names of the fields from the object to this place. The elements of a list are at the same place as the list.
     path: Vec<&'a str>,
+    /// The path for people, with the elements of lists.
+    place: String,
+    found: Vec<Difference>,
 }
 
 impl<'a> Comparison<'a> {
-    fn compare(&mut self, live: &Value, desired: &'a Value) -> Vec<Difference> {
+    fn compare(&mut self, live: &Value, desired: &'a Value) {
         match (live, desired) {
-            (_, Value::Null) => Vec::new(),
-            _ if self.is_chosen(desired) => Vec::new(),
+            (_, Value::Null) => {}
+            _ if self.is_chosen(desired) => {}
             (Value::Object(live), Value::Object(desired)) => self.objects(live, desired),
             (Value::Array(live), Value::Array(desired)) => self.lists(live, desired),
-            _ if self.equal(live, desired) => Vec::new(),
-            _ => vec![Difference::between(live, desired)],
+            _ if self.equal(live, desired) => {}
+            _ => self.differ("", live, desired),
         }
     }
 
-    fn objects(
-        &mut self,
-        live: &Map<String, Value>,
-        desired: &'a Map<String, Value>,
-    ) -> Vec<Difference> {
+    /// Compares two values in a part of this place.
+    fn compare_in(&mut self, part: &str, live: &Value, desired: &'a Value) {
+        let length = self.place.len();
+        self.place.push_str(part);
+        self.compare(live, desired);
+        self.place.truncate(length);
+    }
+
+    /// Adds a difference in a part of this place.
+    fn differ(&mut self, part: &str, live: &Value, desired: &Value) {
+        self.found.push(Difference {
+            field: format!("{}{part}", self.place),
+            live: live.clone(),
+            desired: desired.clone(),
+        });
+    }
+
+    fn objects(&mut self, live: &Map<String, Value>, desired: &'a Map<String, Value>) {
         let metadata = desired.get_key_value("metadata");
         let rest = desired.iter().filter(|(name, _)| *name != "metadata");
-        let mut found = Vec::new();
         for (name, value) in rest.chain(metadata) {
             self.path.push(name);
             if !self.is_written_by_others() {
-                let inside = self.compare(live.get(name).unwrap_or(&Value::Null), value);
-                found.extend(within(&format!(".{name}"), inside));
+                let live = live.get(name).unwrap_or(&Value::Null);
+                self.compare_in(&format!(".{name}"), live, value);
             }
             self.path.pop();
         }
         if self.is_atomic(desired) {
             for (name, value) in live {
                 if !value.is_null() && !desired.contains_key(name) {
-                    let extra = vec![Difference::between(value, &Value::Null)];
-                    found.extend(within(&format!(".{name}"), extra));
+                    self.differ(&format!(".{name}"), value, &Value::Null);
                 }
             }
         }
-        found
     }
 
-    fn lists(&mut self, live: &[Value], desired: &'a [Value]) -> Vec<Difference> {
-        let mut found = Vec::new();
+    fn lists(&mut self, live: &[Value], desired: &'a [Value]) {
         match self.list(desired) {
             List::Map(keys) => {
                 let elements = desired.iter().enumerate();
                 for (index, element) in elements.filter(|(_, element)| !element.is_null()) {
-                    let is_same = |other: &&Value| have_same_keys(keys, other, element);
+                    let names = keys.iter();
+                    let place = names.map(|name| format!("{name}={}", key(element, name)));
+                    let part = format!("[{}]", Vec::from_iter(place).join(","));
                     // The API server stores elements with equal keys, too.
-                    let earlier = desired[..index].iter().filter(is_same).count();
-                    let inside = match live.iter().filter(is_same).nth(earlier) {
-                        Some(live) => self.compare(live, element),
-                        None => vec![Difference::between(&Value::Null, element)],
-                    };
-                    let place: Vec<_> = keys
-                        .iter()
-                        .map(|name| format!("{name}={}", key(element, name)))
-                        .collect();
-                    found.extend(within(&format!("[{}]", place.join(",")), inside));
+                    let earlier = same_keys(&desired[..index], keys, element).count();
+                    match same_keys(live, keys, element).nth(earlier) {
+                        Some(live) => self.compare_in(&part, live, element),
+                        None => self.differ(&part, &Value::Null, element),
+                    }
                 }
             }
             List::Set => {
                 let mut others: Vec<_> = live.iter().collect();
                 for element in desired.iter().filter(|element| !element.is_null()) {
-                    match others
-                        .iter()
-                        .position(|other| self.compare(other, element).is_empty())
-                    {
+                    let same = others.iter().position(|other| self.is_same(other, element));
+                    match same {
                         Some(index) => drop(others.remove(index)),
-                        None => found.push(Difference::between(&Value::Null, element)),
+                        None => self.differ("", &Value::Null, element),
                     }
                 }
             }
             List::Atomic if live.len() == desired.len() => {
                 for (index, (live, desired)) in live.iter().zip(desired).enumerate() {
-                    let inside = self.compare(live, desired);
-                    found.extend(within(&format!("[{index}]"), inside));
+                    self.compare_in(&format!("[{index}]"), live, desired);
                 }
             }
-            List::Atomic => {
-                let (live, desired) = (live.to_vec(), desired.to_vec());
-                found.push(Difference::between(&live.into(), &desired.into()));
-            }
+            List::Atomic => self.differ("", &json!(live), &json!(desired)),
         }
-        found
+    }
+
+    /// Whether two values do not differ at this place.
+    fn is_same(&mut self, live: &Value, desired: &'a Value) -> bool {
+        let before = self.found.len();
+        self.compare(live, desired);
+        let is_same = self.found.len() == before;
+        self.found.truncate(before);
+        is_same
     }
 
     fn equal(&self, live: &Value, desired: &Value) -> bool {
@@ -493,36 +390,25 @@ impl<'a> Comparison<'a> {
     }
 }
 
-impl Difference {
-    fn between(live: &Value, desired: &Value) -> Self {
-        Self {
-            field: String::new(),
-            live: live.clone(),
-            desired: desired.clone(),
-        }
-    }
-}
-
-/// The differences of the value at `place`, as differences of the object or list around it.
-fn within(place: &str, found: Vec<Difference>) -> impl Iterator<Item = Difference> {
-    found.into_iter().map(move |difference| Difference {
-        field: place.to_owned() + &difference.field,
-        ..difference
-    })
-}
-
 /// Whether each element has a name that no other element has.
 fn have_own_names(list: &[Value]) -> bool {
-    let names: Vec<_> = list
+    let names: BTreeSet<_> = list
         .iter()
-        .map(|element| element["name"].as_str())
+        .filter_map(|element| element["name"].as_str())
         .collect();
-    let mut others = names.iter().enumerate();
-    !list.is_empty() && others.all(|(index, name)| name.is_some() && !names[..index].contains(name))
+    !list.is_empty() && names.len() == list.len()
 }
 
-fn have_same_keys(keys: &[&str], a: &Value, b: &Value) -> bool {
-    keys.iter().all(|name| key(a, name) == key(b, name))
+/// The elements of `list` with the keys of `element`.
+fn same_keys<'a>(
+    list: &'a [Value],
+    keys: &'a [&str],
+    element: &'a Value,
+) -> impl Iterator<Item = &'a Value> {
+    list.iter().filter(move |other| {
+        keys.iter()
+            .all(|name| key(other, name) == key(element, name))
+    })
 }
 
 /// A key of an element of a list. The API server sets a protocol that is missing.
@@ -733,21 +619,6 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_compared_as_it_is_stored() {
-        fn secret(mut fields: Value) -> Value {
-            fields["apiVersion"] = "v1".into();
-            fields["kind"] = "Secret".into();
-            fields
-        }
-
-        let live = secret(json!({"data": {"a": "YQ==", "b": "Yg=="}}));
-        let same = secret(json!({"stringData": {"a": "a"}}));
-        assert_eq!(difference(&live, &same), None);
-        let other = secret(json!({"data": {"b": "YQ=="}, "stringData": {"b": "b", "a": "b"}}));
-        assert_eq!(difference(&live, &other).as_deref(), Some(".data.a"));
-    }
-
-    #[test]
     fn custom_resources_are_stored_as_they_are() {
         fn object(fields: &Value) -> Value {
             json!({"apiVersion": "example.com/v1", "kind": "Deployment", "spec": fields})
@@ -864,7 +735,6 @@ mod tests {
             "name",
             "metadata",
             "data",
-            "stringData",
             "labels",
             "spec",
             "containers",

@@ -6,12 +6,11 @@
 
 use std::{
     collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use futures::future::join_all;
 use k8s_openapi::{
     api::{core::v1::ObjectReference, events::v1},
     apimachinery::pkg::apis::meta::v1::MicroTime,
@@ -37,11 +36,8 @@ const SERIES: Duration = Duration::from_secs(6 * 60);
 const NOTE: usize = 1024;
 const NAME: usize = 253;
 
-/// How many events are sent at once. The events about an object are sent one after the other.
-const LANES: u64 = 4;
-
-/// The most events that wait in a lane.
-const WAITING: usize = 1000;
+/// The most events that wait.
+const WAITING: usize = 4000;
 
 /// The most events about one object at once, and the time after which one more may follow, as in client-go.
 const BURST: u32 = 25;
@@ -53,52 +49,57 @@ pub type Event = (EventType, &'static str, String);
 /// The events of all controllers that wait.
 #[derive(Clone)]
 pub struct EventQueue {
-    lanes: Arc<[mpsc::Sender<Waiting>]>,
+    sender: mpsc::Sender<Waiting>,
     limits: Arc<Mutex<Limits>>,
     dropped: IntCounterVec,
 }
 
-/// Sends the events of an [`EventQueue`].
-pub struct EventSender(Vec<Lane>);
+/// Sends the events of an [`EventQueue`], one after the other, as client-go does.
+pub struct EventSender {
+    client: Client,
+    waiting: mpsc::Receiver<Waiting>,
+    recorded: Recorded,
+}
 
 /// An event that waits to be sent.
 struct Waiting {
-    controller: &'static str,
-    rules: &'static [Rule],
-    reporter: Arc<str>,
+    source: Arc<Source>,
     regarding: ObjectReference,
     event: Event,
     time: MicroTime,
 }
 
+/// A controller that records events.
+struct Source {
+    controller: &'static str,
+    rules: &'static [Rule],
+    /// The name of the controller in events.
+    reporter: String,
+    dropped: IntCounterVec,
+}
+
 /// A queue of events, and what sends them with `client`.
 pub fn queue(client: Client, metrics: &Metrics) -> (EventQueue, EventSender) {
-    let (mut senders, mut lanes) = (Vec::new(), Vec::new());
-    for _ in 0..LANES {
-        let (sender, waiting) = mpsc::channel(WAITING);
-        senders.push(sender);
-        lanes.push(Lane {
-            client: client.clone(),
-            waiting,
-            recorded: Recorded::default(),
-            dropped: metrics.events_dropped.clone(),
-        });
-    }
+    let (sender, waiting) = mpsc::channel(WAITING);
     let queue = EventQueue {
-        lanes: senders.into(),
+        sender,
         limits: Arc::default(),
         dropped: metrics.events_dropped.clone(),
     };
-    (queue, EventSender(lanes))
+    let recorded = Recorded::default();
+    let sender = EventSender {
+        client,
+        waiting,
+        recorded,
+    };
+    (queue, sender)
 }
 
 /// Records the events of one controller.
 #[derive(Clone)]
 pub struct Recorder {
     queue: EventQueue,
-    controller: &'static str,
-    rules: &'static [Rule],
-    reporter: Arc<str>,
+    source: Arc<Source>,
 }
 
 impl Recorder {
@@ -109,53 +110,46 @@ impl Recorder {
         rules: &'static [Rule],
         reporter: String,
     ) -> Self {
+        let dropped = queue.dropped.clone();
         for reason in [LIMITED, FULL, FAILED] {
             // Prometheus sees the first increase only if the counter was 0 before.
-            let dropped = &queue.dropped;
             dropped.with_label_values(&[controller, reason]);
         }
-        Self {
-            queue,
+        let source = Arc::new(Source {
             controller,
             rules,
-            reporter: reporter.into(),
-        }
+            reporter,
+            dropped,
+        });
+        Self { queue, source }
     }
 
     /// Adds an event to the queue, unless there are too many events.
     pub fn record(&self, regarding: ObjectReference, event: Event) {
-        let ObjectReference {
-            kind,
-            namespace,
-            name,
-            uid,
-            ..
-        } = &regarding;
-        let controller = self.controller;
-        let object = hash((controller, kind, namespace, name, uid));
+        let (kind, namespace, name) = (&regarding.kind, &regarding.namespace, &regarding.name);
+        let controller = self.source.controller;
+        let object = hash((controller, kind, namespace, name, &regarding.uid));
         let is_allowed = self.queue.limits.lock().allow(object, Instant::now());
         if !is_allowed {
-            self.drop_event(LIMITED, &event);
+            self.source.drop_event(LIMITED, &event);
             return;
         }
-        let lane = usize::try_from(object % LANES).unwrap_or_default();
         let waiting = Waiting {
-            controller,
-            rules: self.rules,
-            reporter: self.reporter.clone(),
+            source: self.source.clone(),
             regarding,
             event,
             time: MicroTime(Timestamp::now()),
         };
-        if let Err(error) = self.queue.lanes[lane].try_send(waiting) {
-            self.drop_event(FULL, &error.into_inner().event);
+        if let Err(error) = self.queue.sender.try_send(waiting) {
+            self.source.drop_event(FULL, &error.into_inner().event);
         }
     }
+}
 
+impl Source {
     fn drop_event(&self, why: &str, (_, reason, note): &Event) {
         let controller = self.controller;
-        let dropped = &self.queue.dropped;
-        dropped.with_label_values(&[controller, why]).inc();
+        self.dropped.with_label_values(&[controller, why]).inc();
         tracing::debug!(controller, reason, note, why, "an event is not sent");
     }
 }
@@ -202,22 +196,7 @@ fn is_due(last: &mut Option<Instant>, now: Instant) -> bool {
 
 impl EventSender {
     /// Sends events until `end`, and then those that still wait.
-    pub async fn run(self, end: CancellationToken) {
-        let lanes = self.0.into_iter().map(|lane| lane.run(end.clone()));
-        join_all(lanes).await;
-    }
-}
-
-/// Sends the events about some of the objects.
-struct Lane {
-    client: Client,
-    waiting: mpsc::Receiver<Waiting>,
-    recorded: Recorded,
-    dropped: IntCounterVec,
-}
-
-impl Lane {
-    async fn run(mut self, end: CancellationToken) {
+    pub async fn run(mut self, end: CancellationToken) {
         while let Some(Some(waiting)) = end.run_until_cancelled(self.waiting.recv()).await {
             self.send(&waiting).await;
         }
@@ -230,10 +209,13 @@ impl Lane {
     /// Sends an event. A failure is only logged and counted.
     async fn send(&mut self, waiting: &Waiting) {
         if let Err(error) = self.try_send(waiting).await {
-            let (controller, rules) = (waiting.controller, waiting.rules);
-            let (_, reason, _) = waiting.event;
-            self.dropped.with_label_values(&[controller, FAILED]).inc();
-            let hint = diagnosis::hint(&error, rules);
+            let (source, reason) = (&waiting.source, waiting.event.1);
+            let controller = source.controller;
+            source
+                .dropped
+                .with_label_values(&[controller, FAILED])
+                .inc();
+            let hint = diagnosis::hint(&error, source.rules);
             let error = failure::message(&error);
             tracing::warn!(controller, %error, reason, hint, "cannot record an event");
         }
@@ -241,22 +223,11 @@ impl Lane {
 
     /// Creates an event, or counts it if it repeats.
     async fn try_send(&mut self, waiting: &Waiting) -> kube::Result<()> {
-        let Waiting {
-            reporter,
-            regarding,
-            event: (type_, reason, note),
-            time,
-            ..
-        } = waiting;
+        let (reporter, regarding) = (&waiting.source.reporter, &waiting.regarding);
+        let ((type_, reason, note), time) = (&waiting.event, &waiting.time);
         let note = start(note, NOTE);
-        let key = hash((
-            reporter,
-            &regarding.uid,
-            &regarding.name,
-            type_,
-            reason,
-            note,
-        ));
+        let object = (&regarding.uid, &regarding.name);
+        let key = hash((reporter, object, type_, reason, note));
         let namespace = regarding.namespace.as_deref().unwrap_or("default");
         let events = Api::<v1::Event>::namespaced(self.client.clone(), namespace);
         if let Some((name, count)) = self.recorded.repeats(key, Instant::now()) {
@@ -269,6 +240,8 @@ impl Lane {
             }
         }
         let name = name(regarding.name.as_deref().unwrap_or_default(), time);
+        // In a Pod, this is the name of the Pod.
+        let instance = std::env::var("HOSTNAME").unwrap_or_else(|_| reporter.clone());
         let event = v1::Event {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
@@ -279,11 +252,8 @@ impl Lane {
             note: Some(note.to_owned()),
             reason: Some((*reason).to_owned()),
             regarding: Some(regarding.clone()),
-            reporting_controller: Some(reporter.to_string()),
-            // In a Pod, this is the name of the Pod.
-            reporting_instance: Some(
-                std::env::var("HOSTNAME").unwrap_or_else(|_| reporter.to_string()),
-            ),
+            reporting_controller: Some(reporter.clone()),
+            reporting_instance: Some(instance),
             type_: Some(format!("{type_:?}")),
             ..v1::Event::default()
         };
@@ -357,9 +327,7 @@ fn start(text: &str, bytes: usize) -> &str {
 }
 
 fn hash(value: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
 #[cfg(test)]
@@ -444,7 +412,7 @@ mod tests {
     async fn a_full_queue_drops_events_and_counts_them() {
         let (queue, sender) = queue(unused_client(), &Metrics::for_test());
         let recorder = recorder(&queue);
-        let room = u64::try_from(WAITING).expect("a number") * LANES;
+        let room = u64::try_from(WAITING).expect("a number");
         for object in 0..2 * room {
             record(&recorder, &format!("object-{object}"), "recorded");
         }

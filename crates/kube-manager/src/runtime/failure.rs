@@ -80,17 +80,11 @@ fn said(error: &(dyn Error + 'static)) -> String {
         ],
         None => vec![cause.to_string()],
     };
-    let shown = shown
-        .iter()
-        .find(|shown| !shown.is_empty() && text.contains(*shown));
-    if let Some(shown) = shown {
+    let mut shown = shown.iter().filter(|shown| !shown.is_empty());
+    if let Some(shown) = shown.find(|shown| text.contains(*shown)) {
         let said = text.replace(shown, &inner);
-        let of_service = said.strip_prefix("ServiceError: ").unwrap_or(&said);
-        return in_one_line(
-            of_service
-                .strip_prefix("HyperError: ")
-                .unwrap_or(of_service),
-        );
+        let of_service = said.trim_start_matches("ServiceError: ");
+        return in_one_line(of_service.trim_start_matches("HyperError: "));
     }
     let text = in_one_line(&text);
     // An error may have its cause's message by this function.

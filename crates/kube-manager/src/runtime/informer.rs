@@ -1,9 +1,10 @@
 //! Informers: each informer watches a kind once, for all controllers of the process that need the same watch.
 
-use std::{mem, pin::pin, sync::Arc};
+use std::{collections::HashSet, mem, pin::pin, sync::Arc};
 
 use futures::StreamExt;
 use kube::runtime::watcher::Event;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::{
@@ -13,19 +14,40 @@ use super::{
     watch::{Extent, Key, Selector, Shown, State, Watcher, watch},
 };
 
-/// Handles the events of a watch in their order. It must not block, because all controllers that share the watch wait
-/// for it.
-pub type Handler = Box<dyn FnMut(&Event<Guarded>) + Send>;
+/// Handles the events of a watch in their order.
+pub trait Handler: Send {
+    /// Handles an event. This must not block, because all controllers that share the watch wait for it.
+    fn handle(&mut self, shown: &Shown);
+}
 
-/// Takes an event of the watch of a namespace, or of all. Returns the keys of the objects to requeue.
-pub type Take = Arc<dyn Fn(Shown, Option<&String>) -> Vec<Key> + Send + Sync>;
+/// The objects of other kinds that a controller knows, and the objects of the controller that their changes requeue.
+pub trait Index: Send + Sync {
+    /// Takes an event of the watch of `namespace`, or of all namespaces. Returns the keys of the objects to requeue.
+    fn take(&self, shown: &Shown, namespace: Option<&String>) -> Vec<Key>;
+
+    /// The keys of the objects to requeue when the watch begins after its kind or the permission was missing.
+    fn all(&self) -> HashSet<Key> {
+        HashSet::new()
+    }
+}
 
 /// Requeues the object with this key, if the controller has it.
 pub type Wake = Arc<dyn Fn(Key) + Send + Sync>;
 
-/// Adds events for a controller, in addition to the changes of its own kind: registers handlers for the controller's
-/// namespaces that call the [`Wake`] function. The controller's reconciles wait for the returned watches.
-pub type Follow = Box<dyn FnOnce(&mut Informers, &[Option<String>], &Wake) -> Vec<Synced> + Send>;
+/// The states of the watches of a kind: one for each namespace.
+pub type States = Arc<Mutex<Vec<Arc<State>>>>;
+
+/// The watch of another kind than the controller's own.
+pub struct Follow {
+    pub watcher: Watcher,
+    pub kind: Kind,
+    pub selector: Selector,
+    /// `None` for the namespaces of the controller.
+    pub namespaces: Option<Vec<String>>,
+    pub index: Arc<dyn Index>,
+    /// Gets the states of the watches.
+    pub states: States,
+}
 
 /// A watch for which reconciles wait.
 #[derive(Clone)]
@@ -52,7 +74,7 @@ struct Informer {
     extent: Extent,
     /// Each controller is listed once.
     watchers: Vec<Watcher>,
-    handlers: Vec<Handler>,
+    handlers: Vec<Box<dyn Handler>>,
     state: Arc<State>,
 }
 
@@ -64,7 +86,7 @@ impl Informers {
         watcher: Watcher,
         kind: &Kind,
         extent: Extent,
-        handler: Handler,
+        handler: Box<dyn Handler>,
     ) -> Arc<State> {
         let mut started = self.0.iter_mut();
         let same = started.find(|informer| informer.kind == *kind && informer.extent == extent);
@@ -83,36 +105,50 @@ impl Informers {
         state
     }
 
-    /// Adds a handler for each of `namespaces`. It passes each event of the watch to `take`, and the returned keys to
-    /// `wake`.
+    /// Starts to follow a kind for a controller with these `namespaces`. The controller's reconciles wait for the returned
+    /// watches.
     pub fn follow(
         &mut self,
-        watcher: Watcher,
-        kind: &Kind,
-        (namespaces, selector): (&[Option<String>], &Selector),
-        take: &Take,
+        follow: Follow,
+        namespaces: &[Option<String>],
         wake: &Wake,
     ) -> Vec<Synced> {
-        let everywhere = [None];
-        let namespaces = if kind.namespaced {
-            namespaces
-        } else {
-            &everywhere
+        let Follow {
+            watcher,
+            kind,
+            index,
+            ..
+        } = follow;
+        let is_of_controller = follow.namespaces.is_none();
+        let namespaces = match follow.namespaces {
+            _ if !kind.namespaced => vec![None],
+            Some(namespaces) => some_or_all(namespaces),
+            None => namespaces.to_vec(),
         };
         let mut synced = Vec::new();
         for namespace in namespaces {
             let extent = Extent {
                 namespace: namespace.clone(),
-                selector: selector.clone(),
+                selector: follow.selector.clone(),
             };
-            let (take, wake, within) = (take.clone(), wake.clone(), namespace.clone());
-            let handler = follow(
-                move |shown| take(shown, within.as_ref()),
-                move |key| wake(key),
-            );
-            synced.push(Synced {
+            let handler = Follower {
+                index: index.clone(),
                 namespace: namespace.clone(),
-                state: self.add(watcher, kind, extent, handler),
+                wake: wake.clone(),
+                is_first: true,
+            };
+            let state = self.add(watcher, &kind, extent, Box::new(handler));
+            follow.states.lock().push(state.clone());
+            if watcher.is_optional {
+                let (index, wake) = (index.clone(), wake.clone());
+                state.when_available(Box::new(move || {
+                    index.all().into_iter().for_each(|key| wake(key));
+                }));
+            }
+            synced.push(Synced {
+                // All objects wait for a watch whose namespaces may differ from those of the controller.
+                namespace: namespace.filter(|_| is_of_controller),
+                state,
                 is_optional: watcher.is_optional,
             });
         }
@@ -122,13 +158,24 @@ impl Informers {
     /// Spawns all informers in `tasks`. They end when the manager stops.
     pub fn start(self, services: &Services, tasks: &mut JoinSet<()>) {
         for informer in self.0 {
-            informer.start(services, tasks);
+            let (kind, extent, mut handlers) = (informer.kind, informer.extent, informer.handlers);
+            let events = watch(services, &kind, &extent, informer.watchers, informer.state);
+            tasks.spawn(async move {
+                let (mut events, mut list) = (pin!(events), Vec::new());
+                while let Some(event) = events.next().await {
+                    if let Some(shown) = shown(event, &mut list) {
+                        handlers
+                            .iter_mut()
+                            .for_each(|handler| handler.handle(&shown));
+                    }
+                }
+            });
         }
     }
 }
 
 impl Informer {
-    fn add(&mut self, watcher: Watcher, handler: Handler) -> Arc<State> {
+    fn add(&mut self, watcher: Watcher, handler: Box<dyn Handler>) -> Arc<State> {
         let mut same = self.watchers.iter_mut();
         match same.find(|known| known.controller == watcher.controller) {
             Some(same) => {
@@ -140,22 +187,22 @@ impl Informer {
         self.handlers.push(handler);
         self.state.clone()
     }
+}
 
-    fn start(self, services: &Services, tasks: &mut JoinSet<()>) {
-        let Self {
-            kind,
-            extent,
-            watchers,
-            mut handlers,
-            state,
-        } = self;
-        let events = watch(services, &kind, &extent, watchers, state);
-        tasks.spawn(async move {
-            let mut events = pin!(events);
-            while let Some(event) = events.next().await {
-                handlers.iter_mut().for_each(|handler| handler(&event));
-            }
-        });
+/// What an event shows. Adds an object of a list to `list`, which is shown at its end.
+fn shown(event: Event<Guarded>, list: &mut Vec<Guarded>) -> Option<Shown> {
+    match event {
+        Event::Init => {
+            list.clear();
+            None
+        }
+        Event::InitApply(object) => {
+            list.push(object);
+            None
+        }
+        Event::InitDone => Some(Shown::All(mem::take(list))),
+        Event::Apply(object) => Some(Shown::Put(object)),
+        Event::Delete(object) => Some(Shown::Gone(object)),
     }
 }
 
@@ -167,33 +214,28 @@ pub fn some_or_all(namespaces: Vec<String>) -> Vec<Option<String>> {
     namespaces.into_iter().map(Some).collect()
 }
 
-/// A handler that passes each event of a watch to `take`, and the returned keys of objects to `wake`. The first list
-/// requeues no objects, because each object is reconciled after the start anyway.
-fn follow(
-    take: impl Fn(Shown) -> Vec<Key> + Send + 'static,
-    wake: impl Fn(Key) + Send + 'static,
-) -> Handler {
-    let (mut list, mut is_first) = (Vec::new(), true);
-    Box::new(move |event| {
-        let shown = match event {
-            Event::Init => return list = Vec::new(),
-            Event::InitApply(object) => return list.push(object.clone()),
-            Event::InitDone => Shown::All(mem::take(&mut list)),
-            Event::Apply(object) => Shown::Put(object.clone()),
-            Event::Delete(object) => Shown::Gone(object.clone()),
-        };
-        let is_list = matches!(shown, Shown::All(_));
-        let woken = take(shown);
-        if is_list && mem::take(&mut is_first) {
+/// Passes the events of a watch to an index, and wakes the objects that the index returns.
+struct Follower {
+    index: Arc<dyn Index>,
+    namespace: Option<String>,
+    wake: Wake,
+    is_first: bool,
+}
+
+impl Handler for Follower {
+    fn handle(&mut self, shown: &Shown) {
+        let woken = self.index.take(shown, self.namespace.as_ref());
+        // The first list requeues nothing, because each object is reconciled after the start anyway.
+        if matches!(shown, Shown::All(_)) && mem::take(&mut self.is_first) {
             return;
         }
-        woken.into_iter().for_each(&wake);
-    })
+        woken.into_iter().for_each(|key| (self.wake)(key));
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use parking_lot::Mutex;
+    use std::slice;
 
     use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
     use kube::{Resource, core::PartialObjectMeta};
@@ -205,6 +247,28 @@ mod tests {
         },
         *,
     };
+
+    /// Wakes each object that it is shown.
+    struct Names;
+
+    impl Index for Names {
+        fn take(&self, shown: &Shown, _: Option<&String>) -> Vec<Key> {
+            let objects = match shown {
+                Shown::Gone(object) => slice::from_ref(object),
+                _ => shown.objects(),
+            };
+            objects
+                .iter()
+                .map(|object| key(object.metadata()))
+                .collect()
+        }
+    }
+
+    struct Nothing;
+
+    impl Handler for Nothing {
+        fn handle(&mut self, _: &Shown) {}
+    }
 
     fn watcher(controller: &'static str) -> Watcher {
         Watcher {
@@ -230,7 +294,7 @@ mod tests {
         K: Watchable + Resource<DynamicType = (), Scope: Scope>,
     {
         let kind = Kind::of::<K>();
-        informers.add(watcher(controller), &kind, extent, Box::new(|_| {}));
+        informers.add(watcher(controller), &kind, extent, Box::new(Nothing));
         informers.0.len()
     }
 
@@ -250,27 +314,23 @@ mod tests {
     #[test]
     fn a_kind_without_namespaces_is_watched_once() {
         let mut informers = Informers::default();
-        let kind = Kind::of::<Node>();
         let namespaces = [Some("one".to_owned()), Some("two".to_owned())];
         let wake: Wake = Arc::new(|_| {});
-        let take: Take = Arc::new(|_, _| Vec::new());
-        let selected = (namespaces.as_slice(), &Selector::default());
-        let synced = informers.follow(watcher("a"), &kind, selected, &take, &wake);
+        let follow = Follow {
+            watcher: watcher("a"),
+            kind: Kind::of::<Node>(),
+            selector: Selector::default(),
+            namespaces: None,
+            index: Arc::new(Names),
+            states: States::default(),
+        };
+        let synced = informers.follow(follow, &namespaces, &wake);
         assert_eq!((synced.len(), informers.0.len()), (1, 1));
         assert_eq!(synced[0].namespace, None);
     }
 
     #[test]
     fn the_first_list_requeues_nothing() {
-        fn names(shown: Shown) -> Vec<Key> {
-            match shown {
-                Shown::All(objects) => {
-                    let keys = objects.iter().map(|object| key(object.metadata()));
-                    keys.collect()
-                }
-                Shown::Put(object) | Shown::Gone(object) => vec![key(object.metadata())],
-            }
-        }
         fn secret(name: &str) -> Guarded {
             let mut secret = Secret::default();
             secret.metadata.name = Some(name.to_owned());
@@ -279,10 +339,13 @@ mod tests {
 
         let woken = Arc::new(Mutex::new(Vec::new()));
         let wakes = woken.clone();
-        let mut handler = follow(names, move |(_, name)| {
-            let mut woken = wakes.lock();
-            woken.push(name);
-        });
+        let mut handler = Follower {
+            index: Arc::new(Names),
+            namespace: None,
+            wake: Arc::new(move |(_, name)| wakes.lock().push(name)),
+            is_first: true,
+        };
+        let mut list = Vec::new();
         let first = [
             Event::Init,
             Event::InitApply(secret("first")),
@@ -296,7 +359,9 @@ mod tests {
             Event::Delete(secret("third")),
         ];
         for event in first.into_iter().chain(again).chain(second).chain(change) {
-            handler(&event);
+            if let Some(shown) = shown(event, &mut list) {
+                handler.handle(&shown);
+            }
         }
         assert_eq!(*woken.lock(), ["second", "third", "third"]);
     }

@@ -255,7 +255,7 @@ impl Manager {
         if let Some(warning) = options::too_slow(longest_stop) {
             tracing::warn!("{warning}");
         }
-        let workers = Workers::start().await?;
+        let workers = Workers::start()?;
         metrics.count_tasks_of(workers.handle());
         let mut servers = JoinSet::new();
         if let Some(listener) = options.health_probe_bind_address.listen("probes")? {

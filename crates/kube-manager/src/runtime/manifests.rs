@@ -8,7 +8,6 @@ use k8s_openapi::{
     api::rbac::v1::{ClusterRole, PolicyRule, Role, RoleBinding},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
-use kube::api::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Value, json};
 use serde_saphyr::SerializerOptions;
@@ -43,24 +42,17 @@ pub(super) fn write(
         }
     }
     let mut rules = rbac::by_namespace(grants);
-    let own = Some(rules.remove(&None).unwrap_or_default());
-    let metadata = ObjectMeta {
-        name: Some("manager-role".to_owned()),
-        ..ObjectMeta::default()
-    };
-    let role = if operator.namespaced {
-        serde_json::to_value(Role {
-            metadata,
-            rules: own,
-        })
+    let kind = if operator.namespaced {
+        Role::KIND
     } else {
-        serde_json::to_value(ClusterRole {
-            metadata,
-            rules: own,
-            ..ClusterRole::default()
-        })
+        ClusterRole::KIND
     };
-    let mut roles = vec![role?];
+    let mut roles = vec![json!({
+        "apiVersion": Role::API_VERSION,
+        "kind": kind,
+        "metadata": {"name": "manager-role"},
+        "rules": rules.remove(&None).unwrap_or_default(),
+    })];
     let (mut all_replacements, mut namespaces) = (Vec::new(), Vec::new());
     for (namespace, rules) in rules {
         let Some(namespace) = namespace else { continue };

@@ -258,17 +258,18 @@ mod tests {
 
     #[tokio::test]
     async fn tasks_are_counted_while_they_live() {
-        let metrics = Metrics::for_test();
-        let tasks = || {
+        fn has_one_task(metrics: &Metrics) -> bool {
             let text = metrics.text().expect("text");
             text.contains("\ntokio_alive_tasks 1\n")
-        };
-        assert!(!tasks());
+        }
+
+        let metrics = Metrics::for_test();
+        assert!(!has_one_task(&metrics));
         let task = tokio::spawn(std::future::pending::<()>());
-        assert!(tasks());
+        assert!(has_one_task(&metrics));
         task.abort();
         task.await.expect_err("it was aborted");
-        assert!(!tasks());
+        assert!(!has_one_task(&metrics));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::{
     closures::Filter,
     object::{AnyObject, Guarded},
     tie::controlled_by,
-    watch::{Key, Shown, is_in, key},
+    watch::{Key, Shown, is_in, key, version},
 };
 
 /// All owned objects of one kind.
@@ -121,24 +121,24 @@ impl Owned {
     /// names. Returns the owners to requeue.
     pub fn take(
         &self,
-        shown: Shown,
+        shown: &Shown,
         namespace: Option<&String>,
         name: Option<&String>,
     ) -> Vec<Owner> {
         match shown {
             Shown::All(children) => self.replace(children, namespace, name),
             Shown::Put(child) => {
-                let counts = self.counts(&child);
+                let counts = self.counts(child);
                 let mut index = self.index.lock();
-                if index.is_ahead_of(&child) {
+                if index.is_ahead_of(child) {
                     return Vec::new();
                 }
-                let woken = index.put(child, &self.owner);
+                let woken = index.put(child.clone(), &self.owner);
                 if counts { woken } else { Vec::new() }
             }
             Shown::Gone(child) => {
                 let mut index = self.index.lock();
-                if index.is_ahead_of(&child) {
+                if index.is_ahead_of(child) {
                     return Vec::new();
                 }
                 Vec::from_iter(index.take(&key(child.metadata())))
@@ -162,7 +162,7 @@ impl Owned {
     /// Replaces the children that a watch selects with the children of a new list.
     fn replace(
         &self,
-        list: Vec<Guarded>,
+        list: &[Guarded],
         namespace: Option<&String>,
         name: Option<&String>,
     ) -> Vec<Owner> {
@@ -178,11 +178,11 @@ impl Owned {
             .cloned()
             .collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
-        for (child, counts) in list.into_iter().zip(counts) {
-            if index.has(&child) {
+        for (child, counts) in list.iter().zip(counts) {
+            if index.has(child) {
                 index.unshown.remove(&key(child.metadata()));
-            } else if !index.is_ahead_of(&child) {
-                let owners = index.put(child, &self.owner);
+            } else if !index.is_ahead_of(child) {
+                let owners = index.put(child.clone(), &self.owner);
                 woken.extend(owners.into_iter().filter(|_| counts));
             }
         }
@@ -250,11 +250,6 @@ impl Index {
     }
 }
 
-/// Versions are numbers that increase.
-fn version(child: &ObjectMeta) -> Option<u64> {
-    child.resource_version.as_ref()?.parse().ok()
-}
-
 /// The index of the child with this key, or the index at which it would be inserted.
 pub fn position(children: &[AnyObject], key: &Key) -> Result<usize, usize> {
     children.binary_search_by(|child| {
@@ -308,10 +303,10 @@ mod tests {
     /// The names of the owners that `shown` requeues after a list with one child of `a`.
     fn woken(shown: Vec<Shown>) -> (Vec<String>, Owned) {
         let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
-        owned.take(Shown::All(vec![child("one", "1", Some("a"))]), None, None);
+        owned.take(&Shown::All(vec![child("one", "1", Some("a"))]), None, None);
         let woken = shown
             .into_iter()
-            .flat_map(|shown| owned.take(shown, None, None));
+            .flat_map(|shown| owned.take(&shown, None, None));
         let names = woken.map(|(_, name)| name).collect();
         (names, owned)
     }
@@ -336,20 +331,25 @@ mod tests {
 
     #[test]
     fn a_change_that_does_not_count_wakes_no_owner_and_is_known() {
+        fn list(version: &str) -> Shown {
+            Shown::All(vec![child("one", version, Some("a"))])
+        }
+        fn put(version: &str, owner: &str) -> Shown {
+            Shown::Put(child("one", version, Some(owner)))
+        }
+
         let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
         let closures = Closures::new("test", &Metrics::for_test());
         owned.filter(Filter::new(closures, predicates::labels::<ConfigMap>));
-        let list = |version| Shown::All(vec![child("one", version, Some("a"))]);
-        owned.take(list("1"), None, None);
-        assert!(owned.take(list("2"), None, None).is_empty());
-        let put = |version, owner| Shown::Put(child("one", version, Some(owner)));
-        assert!(owned.take(put("3", "a"), None, None).is_empty());
+        owned.take(&list("1"), None, None);
+        assert!(owned.take(&list("2"), None, None).is_empty());
+        assert!(owned.take(&put("3", "a"), None, None).is_empty());
         let known = &owned.by("uid of a")[0];
         assert_eq!(known.metadata().resource_version.as_deref(), Some("3"));
         // Another owner, and a deletion.
-        assert_eq!(owned.take(put("4", "b"), None, None).len(), 2);
+        assert_eq!(owned.take(&put("4", "b"), None, None).len(), 2);
         let gone = Shown::Gone(child("one", "5", Some("b")));
-        assert_eq!(owned.take(gone, None, None).len(), 1);
+        assert_eq!(owned.take(&gone, None, None).len(), 1);
     }
 
     #[test]
@@ -474,7 +474,7 @@ mod tests {
             (Shown::All(vec![]), None, true),
         ] {
             let owned = ahead();
-            assert_eq!(!owned.take(shown, None, None).is_empty(), wakes);
+            assert_eq!(!owned.take(&shown, None, None).is_empty(), wakes);
             assert_eq!(known(&owned), after);
         }
     }
@@ -483,21 +483,21 @@ mod tests {
     fn a_list_of_one_name_keeps_the_children_with_other_names() {
         let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
         let name = "one".to_owned();
-        owned.take(Shown::Put(child("two", "1", Some("a"))), None, None);
+        owned.take(&Shown::Put(child("two", "1", Some("a"))), None, None);
         owned.take(
-            Shown::All(vec![child("one", "1", Some("a"))]),
+            &Shown::All(vec![child("one", "1", Some("a"))]),
             None,
             Some(&name),
         );
         assert_eq!(owned.by("uid of a").len(), 2);
-        owned.take(Shown::All(Vec::new()), None, Some(&name));
+        owned.take(&Shown::All(Vec::new()), None, Some(&name));
         assert_eq!(owned.by("uid of a").len(), 1);
     }
 
     #[test]
     fn an_older_answer_does_not_replace_what_the_watch_has_shown() {
         let owned = ahead();
-        owned.take(Shown::Put(child("one", "6", Some("a"))), None, None);
+        owned.take(&Shown::Put(child("one", "6", Some("a"))), None, None);
         owned.add(child("one", "5", Some("a")).0.expect("a child"));
         assert_eq!(known(&owned), Some(("6".to_owned(), true)));
         owned.add(child("one", "7", Some("a")).0.expect("a child"));
@@ -509,7 +509,7 @@ mod tests {
     #[test]
     fn owners_of_other_kinds_are_not_woken() {
         let owned = Owned::new(ApiResource::erase::<Pod>(&()));
-        let woken = owned.take(Shown::Put(child("one", "1", Some("a"))), None, None);
+        let woken = owned.take(&Shown::Put(child("one", "1", Some("a"))), None, None);
         assert_eq!(woken, []);
     }
 }

@@ -16,18 +16,19 @@ use tokio_util::time::{DelayQueue, delay_queue};
 
 use super::{
     metrics::{QueueMetrics, Work},
+    object::Guarded,
     watch::Key,
 };
 
 /// The longest delay. A longer one has the same effect, because an operator is restarted earlier.
 const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The objects of one watched namespace, or of all. `G` describes a deleted object.
+/// The objects of one watched namespace, or of all.
 ///
 /// One task takes the objects to reconcile, with [`waits`](Self::waits) and [`begin`](Self::begin). Another task takes
 /// the deleted objects, with [`next_gone`](Self::next_gone).
-pub struct Queue<G> {
-    state: Mutex<State<G>>,
+pub struct Queue {
+    state: Mutex<State>,
     /// Wakes the task that takes the objects to reconcile.
     waits: AtomicWaker,
     /// Wakes the task that takes the deleted objects.
@@ -46,8 +47,9 @@ pub enum Priority {
     Normal,
 }
 
-struct State<G> {
-    entries: HashMap<Arc<Key>, Entry<G>>,
+#[derive(Default)]
+struct State {
+    entries: HashMap<Arc<Key>, Entry>,
     /// May contain objects that no longer wait, that now have another priority, or that wait for another turn to end.
     normal: VecDeque<Arc<Key>>,
     low: VecDeque<Arc<Key>>,
@@ -57,13 +59,14 @@ struct State<G> {
 }
 
 /// All that the queue knows about the objects of one name. An entry without content is removed.
-struct Entry<G> {
+#[derive(Default)]
+struct Entry {
     /// A reconcile that has not begun.
     waiting: Option<Waiting>,
     /// A reconcile after a delay, with its priority.
     delayed: Option<(delay_queue::Key, Priority)>,
     /// Deleted objects of this name, about which the reconciler does not know yet.
-    gone: Vec<G>,
+    gone: Vec<Guarded>,
     is_running: bool,
 }
 
@@ -73,33 +76,16 @@ struct Waiting {
     since: Instant,
 }
 
-impl<G> Default for Entry<G> {
-    fn default() -> Self {
-        Self {
-            waiting: None,
-            delayed: None,
-            gone: Vec::new(),
-            is_running: false,
-        }
-    }
-}
-
-impl<G> Entry<G> {
+impl Entry {
     fn is_empty(&self) -> bool {
         self.waiting.is_none() && self.delayed.is_none() && self.gone.is_empty() && !self.is_running
     }
 }
 
-impl<G> Queue<G> {
+impl Queue {
     pub fn new(metrics: QueueMetrics) -> Self {
         Self {
-            state: Mutex::new(State {
-                entries: HashMap::new(),
-                normal: VecDeque::new(),
-                low: VecDeque::new(),
-                gone: VecDeque::new(),
-                delayed: DelayQueue::new(),
-            }),
+            state: Mutex::default(),
             waits: AtomicWaker::new(),
             gone: AtomicWaker::new(),
             metrics,
@@ -117,7 +103,7 @@ impl<G> Queue<G> {
 
     /// Records that an object is deleted: the deletion is handed out once, and before a reconcile of a later object with this
     /// name. The object itself is no longer reconciled.
-    pub fn delete(&self, key: &Key, gone: G) {
+    pub fn delete(&self, key: &Key, gone: Guarded) {
         let key = Arc::new(key.clone());
         let mut state = self.state.lock();
         let entry = state.entries.entry(key.clone()).or_default();
@@ -150,54 +136,49 @@ impl<G> Queue<G> {
     }
 
     /// Begins a reconcile of the next object; `None` if no object can be reconciled.
-    pub fn begin(self: &Arc<Self>) -> Option<Turn<G>> {
+    pub fn begin(self: &Arc<Self>) -> Option<Turn> {
         let mut state = self.state.lock();
         let (key, waiting) = state.next()?;
         drop(state);
         self.metrics.depth.dec();
         let waited = waiting.since.elapsed().as_secs_f64();
         self.metrics.waits.observe(waited);
-        Some(Turn {
-            key,
-            priority: waiting.priority,
-            queue: self.clone(),
-            _work: Some(self.metrics.work()),
-        })
+        Some(self.turn(key, waiting.priority, Some(self.metrics.work())))
     }
 
     /// Waits for deleted objects. Returns all deleted objects of one name. No reconcile of an object with this name
     /// runs until the returned turn ends.
-    pub async fn next_gone(self: &Arc<Self>) -> (Turn<G>, Vec<G>) {
+    pub async fn next_gone(self: &Arc<Self>) -> (Turn, Vec<Guarded>) {
         poll_fn(|context| {
             self.gone.register(context.waker());
             match self.state.lock().next_gone() {
-                Some((key, gone)) => Poll::Ready((self.turn_of_gone(key), gone)),
+                Some((key, gone)) => Poll::Ready((self.turn(key, Priority::Normal, None), gone)),
                 None => Poll::Pending,
             }
         })
         .await
     }
 
-    fn turn_of_gone(self: &Arc<Self>, key: Arc<Key>) -> Turn<G> {
+    fn turn(self: &Arc<Self>, key: Arc<Key>, priority: Priority, work: Option<Work>) -> Turn {
         Turn {
             key,
-            priority: Priority::Normal,
+            priority,
             queue: self.clone(),
-            _work: None,
+            _work: work,
         }
     }
 }
 
 /// The time in which one object is reconciled, or in which the reconciler is told about deleted objects. It ends when
 /// it is dropped.
-pub struct Turn<G> {
+pub struct Turn {
     key: Arc<Key>,
     priority: Priority,
-    queue: Arc<Queue<G>>,
+    queue: Arc<Queue>,
     _work: Option<Work>,
 }
 
-impl<G> Turn<G> {
+impl Turn {
     pub fn key(&self) -> &Key {
         &self.key
     }
@@ -218,7 +199,7 @@ impl<G> Turn<G> {
     }
 }
 
-impl<G> Drop for Turn<G> {
+impl Drop for Turn {
     fn drop(&mut self) {
         self.queue.state.lock().end(&self.key);
         self.queue.gone.wake();
@@ -226,7 +207,7 @@ impl<G> Drop for Turn<G> {
     }
 }
 
-impl<G> State<G> {
+impl State {
     fn push(&mut self, key: Arc<Key>, priority: Priority, metrics: &QueueMetrics) {
         let entry = self.entries.entry(key.clone()).or_default();
         let since = match entry.waiting {
@@ -306,7 +287,7 @@ impl<G> State<G> {
         Some((key, waiting))
     }
 
-    fn next_gone(&mut self) -> Option<(Arc<Key>, Vec<G>)> {
+    fn next_gone(&mut self) -> Option<(Arc<Key>, Vec<Guarded>)> {
         loop {
             let key = self.gone.pop_front()?;
             let Some(entry) = self.entries.get_mut(&key) else {
@@ -345,17 +326,32 @@ impl<G> State<G> {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
+    use k8s_openapi::api::core::v1::ConfigMap;
     use prometheus::Registry;
 
     use super::*;
     use crate::runtime::{metrics::Metrics, operator::Operator};
 
-    type TestQueue = Arc<Queue<&'static str>>;
+    type TestQueue = Arc<Queue>;
 
     fn queue() -> TestQueue {
         let operator = Operator::new("test", "example.com");
         let metrics = Metrics::new(&operator, Registry::new()).expect("different names");
         Arc::new(Queue::new(metrics.queue("test")))
+    }
+
+    /// A deleted object, and its uid.
+    fn deleted(uid: &str) -> Guarded {
+        let mut object = ConfigMap::default();
+        object.metadata.uid = Some(uid.to_owned());
+        Guarded(Ok(Arc::new(object)))
+    }
+
+    fn uids(deleted: &[Guarded]) -> Vec<&str> {
+        let uids = deleted
+            .iter()
+            .map(|object| object.metadata().uid.as_deref());
+        uids.flatten().collect()
     }
 
     fn key(name: &str) -> Key {
@@ -369,11 +365,11 @@ mod tests {
     }
 
     /// Begins a reconcile of each object that can be reconciled now.
-    fn begin_all(queue: &TestQueue) -> Vec<Turn<&'static str>> {
+    fn begin_all(queue: &TestQueue) -> Vec<Turn> {
         std::iter::from_fn(|| queue.begin()).collect()
     }
 
-    fn names(turns: &[Turn<&str>]) -> String {
+    fn names(turns: &[Turn]) -> String {
         let names: Vec<_> = turns.iter().map(|turn| turn.key().1.as_str()).collect();
         names.join(" ")
     }
@@ -444,22 +440,22 @@ mod tests {
             turn.repeat(Duration::from_secs(1));
         }
         push(&queue, "a", Priority::Normal);
-        queue.delete(&key("a"), "first a");
-        queue.delete(&key("b"), "b");
+        queue.delete(&key("a"), deleted("first a"));
+        queue.delete(&key("b"), deleted("b"));
         assert_eq!(queue.metrics.depth.get(), 0);
         let (turn, gone) = queue.next_gone().await;
-        assert_eq!((turn.key().1.as_str(), gone), ("a", vec!["first a"]));
+        assert_eq!((turn.key().1.as_str(), uids(&gone)), ("a", vec!["first a"]));
         // A later object with the same name waits for the end of the report.
         push(&queue, "a", Priority::Normal);
-        queue.delete(&key("a"), "second a");
+        queue.delete(&key("a"), deleted("second a"));
         push(&queue, "a", Priority::Normal);
         assert_eq!(next(&queue), "");
         drop(turn);
         assert_eq!(next(&queue), "");
         let (turn, gone) = queue.next_gone().await;
-        assert_eq!((turn.key().1.as_str(), gone), ("b", vec!["b"]));
+        assert_eq!((turn.key().1.as_str(), uids(&gone)), ("b", vec!["b"]));
         let (other, gone) = queue.next_gone().await;
-        assert_eq!(gone, ["second a"]);
+        assert_eq!(uids(&gone), ["second a"]);
         drop((turn, other));
         assert_eq!(next(&queue), "a");
         assert!(queue.state.lock().delayed.is_empty());
@@ -468,24 +464,25 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_added_and_how_long_it_waits_is_counted() {
-        let queue = queue();
-        let counts = || {
+        fn counts(queue: &Queue) -> (u64, u64) {
             let metrics = &queue.metrics;
             (metrics.adds.get(), metrics.waits.get_sample_count())
-        };
+        }
+
+        let queue = queue();
         // Neither a repetition nor a higher priority counts as another object.
         for priority in [Priority::Low, Priority::Low, Priority::Normal] {
             push(&queue, "a", priority);
         }
-        assert_eq!(counts(), (1, 0));
+        assert_eq!(counts(&queue), (1, 0));
         let turns = begin_all(&queue);
-        assert_eq!(counts(), (1, 1));
+        assert_eq!(counts(&queue), (1, 1));
         // A change during a reconcile needs another reconcile.
         push(&queue, "a", Priority::Normal);
-        assert_eq!(counts(), (2, 1));
+        assert_eq!(counts(&queue), (2, 1));
         drop(turns);
         assert_eq!(next(&queue), "a");
-        assert_eq!(counts(), (2, 2));
+        assert_eq!(counts(&queue), (2, 2));
     }
 
     #[tokio::test]
@@ -502,7 +499,7 @@ mod tests {
         tokio::task::yield_now().await;
         push(&queue, "a", Priority::Low);
         tokio::task::yield_now().await;
-        queue.delete(&key("a"), "a");
-        assert_eq!(waits.await.expect("no panic"), ["a"]);
+        queue.delete(&key("a"), deleted("a"));
+        assert_eq!(uids(&waits.await.expect("no panic")), ["a"]);
     }
 }

@@ -40,21 +40,8 @@ pub enum Verb {
 }
 
 impl Verb {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Bind => "bind",
-            Self::Create => "create",
-            Self::Delete => "delete",
-            Self::DeleteCollection => "deletecollection",
-            Self::Escalate => "escalate",
-            Self::Get => "get",
-            Self::Impersonate => "impersonate",
-            Self::List => "list",
-            Self::Patch => "patch",
-            Self::Update => "update",
-            Self::Use => "use",
-            Self::Watch => "watch",
-        }
+    fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
@@ -190,6 +177,17 @@ pub(super) struct Grant {
     verbs: &'static [Verb],
 }
 
+/// What a grant is about, besides its resource. Grants with the same subject and verbs can share a policy rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Resources {
+        group: String,
+        /// Empty for all objects.
+        names: BTreeSet<String>,
+    },
+    Urls,
+}
+
 impl Grant {
     /// Allows `verbs` on a resource: its group, and its plural, with the subresource if there is one.
     pub fn new(group: &str, resource: &str, verbs: &'static [Verb]) -> Self {
@@ -224,9 +222,7 @@ impl From<&Rule> for Grant {
             Target::Url(path) => {
                 return Self {
                     subject: Subject::Urls,
-                    resource: path.to_owned(),
-                    namespace: rule.namespace,
-                    verbs: rule.verbs,
+                    ..Self::new("", path, rule.verbs)
                 };
             }
             Target::Kind { group, plural, .. } => (group(&()), plural(&())),
@@ -236,11 +232,9 @@ impl From<&Rule> for Grant {
             Some(subresource) => format!("{plural}/{subresource}"),
             None => plural.into_owned(),
         };
-        Self {
-            namespace: rule.namespace,
-            ..Self::new(&group, &resource, rule.verbs)
-        }
-        .named(rule.names.iter().map(|name| (*name).to_owned()))
+        let mut grant = Self::new(&group, &resource, rule.verbs);
+        grant.namespace = rule.namespace;
+        grant.named(rule.names.iter().map(|name| (*name).to_owned()))
     }
 }
 
@@ -259,56 +253,36 @@ pub(super) fn by_namespace(
         .collect()
 }
 
-/// The part of a policy rule that all its verbs and resources share.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Subject {
-    Resources {
-        group: String,
-        /// Empty for all objects.
-        names: BTreeSet<String>,
-    },
-    Urls,
-}
-
 /// The fewest policy rules with the permissions of `grants`: one rule for each set of verbs, API group and set of
 /// names.
 fn merge(grants: impl IntoIterator<Item = Grant>) -> Vec<PolicyRule> {
     let mut verbs_of = BTreeMap::<_, BTreeSet<Verb>>::new();
     for grant in grants {
-        verbs_of
-            .entry((grant.subject, grant.resource))
-            .or_default()
-            .extend(grant.verbs);
+        let verbs = verbs_of.entry((grant.subject, grant.resource)).or_default();
+        verbs.extend(grant.verbs);
     }
-
     let mut with = BTreeMap::<_, Vec<String>>::new();
     for ((subject, resource), verbs) in verbs_of {
         with.entry((subject, verbs)).or_default().push(resource);
     }
-
-    let merged = with.into_iter().map(|((subject, verbs), all)| {
-        let rule = PolicyRule {
-            verbs: verbs
-                .into_iter()
-                .map(|verb| verb.name().to_owned())
-                .collect(),
+    let mut rules = Vec::new();
+    for ((subject, verbs), resources) in with {
+        let mut rule = PolicyRule {
+            verbs: verbs.into_iter().map(Verb::name).collect(),
             ..PolicyRule::default()
         };
         match subject {
-            Subject::Resources { group, names } => PolicyRule {
-                api_groups: Some(vec![group]),
-                resources: Some(all),
-                resource_names: Some(names.into_iter().collect())
-                    .filter(|names: &Vec<_>| !names.is_empty()),
-                ..rule
-            },
-            Subject::Urls => PolicyRule {
-                non_resource_urls: Some(all),
-                ..rule
-            },
+            Subject::Urls => rule.non_resource_urls = Some(resources),
+            Subject::Resources { group, names } => {
+                rule.api_groups = Some(vec![group]);
+                rule.resources = Some(resources);
+                if !names.is_empty() {
+                    rule.resource_names = Some(names.into_iter().collect());
+                }
+            }
         }
-    });
-    let mut rules: Vec<_> = merged.collect();
+        rules.push(rule);
+    }
     rules.sort_by(|a, b| (&a.api_groups, &a.resources).cmp(&(&b.api_groups, &b.resources)));
     rules
 }

@@ -1,15 +1,10 @@
 //! Derives from the status of an object whether the object is ready.
 
-use std::{any::Any, sync::Arc};
+use std::sync::Arc;
 
-use k8s_openapi::api::{
-    apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
-    batch::v1::Job,
-    core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount},
-};
-use kube::{Resource, ResourceExt, core::ObjectMeta};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use kube::{Resource, ResourceExt};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Whether an object is ready, and if not, why.
 ///
@@ -58,13 +53,9 @@ impl Readiness {
     where
         K: Resource<DynamicType = ()> + Serialize + 'static,
     {
-        let readiness = if object.meta().deletion_timestamp.is_some() {
-            Self::Progressing("is being deleted".to_owned())
-        } else {
-            by_kind(object)
-        };
-        let about = format!("{} {}", K::kind(&()), object.name_any());
-        match readiness {
+        let kind = K::kind(&());
+        let about = format!("{kind} {}", object.name_any());
+        match by_kind(&K::group(&()), &kind, &json!(object)) {
             Self::Ready => Self::Ready,
             Self::Progressing(text) => Self::Progressing(format!("{about} {text}")),
             Self::Failed(text) => Self::Failed(format!("{about} {text}")),
@@ -115,62 +106,84 @@ impl Readiness {
 
     /// The result of `next` if this is ready; otherwise this.
     fn and_then(self, next: impl FnOnce() -> Self) -> Self {
+        if self.is_ready() { next() } else { self }
+    }
+
+    /// Adds the cause to the message, unless it is empty.
+    fn because(self, cause: &str) -> Self {
         match self {
-            Self::Ready => next(),
-            not => not,
-        }
-    }
-
-    /// Adds the cause to the message, if there is one.
-    fn because(self, cause: Option<&str>) -> Self {
-        match (self, cause.filter(|cause| !cause.is_empty())) {
-            (Self::Progressing(text), Some(cause)) => Self::Progressing(format!("{text}: {cause}")),
-            (readiness, _) => readiness,
+            Self::Progressing(text) => Self::Progressing(sentence(&[&text, cause])),
+            readiness => readiness,
         }
     }
 }
 
-/// The rule for a kind. The Rust type selects the rule, because its status can be read without parsing JSON.
-fn by_kind<K>(object: &K) -> Readiness
-where
-    K: Resource + Serialize + 'static,
-{
-    let any: &dyn Any = object;
-    if let Some(typed) = any.downcast_ref() {
-        deployment(typed)
-    } else if let Some(typed) = any.downcast_ref() {
-        replica_set(typed)
-    } else if let Some(typed) = any.downcast_ref() {
-        stateful_set(typed)
-    } else if let Some(typed) = any.downcast_ref() {
-        daemon_set(typed)
-    } else if let Some(typed) = any.downcast_ref() {
-        job(typed)
-    } else if let Some(typed) = any.downcast_ref() {
-        pod(typed)
-    } else if let Some(typed) = any.downcast_ref() {
-        claim(typed)
-    } else if let Some(typed) = any.downcast_ref() {
-        service(typed)
-    } else if any.is::<ConfigMap>() || any.is::<Secret>() || any.is::<ServiceAccount>() {
-        Readiness::Ready
-    } else {
-        other(object)
+/// The parts that are not empty, with colons between them.
+fn sentence(parts: &[&str]) -> String {
+    let parts = parts.iter().filter(|part| !part.is_empty()).copied();
+    Vec::from_iter(parts).join(": ")
+}
+
+/// The rule for a kind.
+fn by_kind(group: &str, kind: &str, object: &Value) -> Readiness {
+    let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
+    if !metadata["deletionTimestamp"].is_null() {
+        return Readiness::Progressing("is being deleted".to_owned());
+    }
+    // The controllers of workloads always report a generation.
+    let reports = group == "apps" || !status["observedGeneration"].is_null();
+    if reports && number(&status["observedGeneration"]) < number(&metadata["generation"]) {
+        let text = "has a change that its controller has not seen yet";
+        return Readiness::Progressing(text.to_owned());
+    }
+    match (group, kind) {
+        ("apps", "Deployment") => deployment(spec, status),
+        ("apps", "ReplicaSet") => replica_set(spec, status),
+        ("apps", "StatefulSet") => stateful_set(spec, status),
+        ("apps", "DaemonSet") => daemon_set(spec, status),
+        ("batch", "Job") => job(status),
+        ("", "Pod") => pod(status),
+        ("", "PersistentVolumeClaim") => claim(status),
+        ("", "Service") => service(spec, status),
+        ("", "ConfigMap" | "Secret" | "ServiceAccount") => Readiness::Ready,
+        _ => other(status),
     }
 }
 
-/// Whether the kind's own controller has not seen the newest spec yet.
-fn is_behind(metadata: &ObjectMeta, observed: Option<i64>) -> bool {
-    observed.unwrap_or_default() < metadata.generation.unwrap_or_default()
+/// The number in a field. A missing one is zero: without a count, there are no Pods.
+fn number(field: &Value) -> i64 {
+    field.as_i64().unwrap_or_default()
 }
 
-fn not_observed() -> Readiness {
-    Readiness::Progressing("has a change that its controller has not seen yet".to_owned())
+/// The text in a field, which may be missing.
+fn text(field: &Value) -> &str {
+    field.as_str().unwrap_or_default()
 }
 
-/// Ready if `count` reaches `wanted`. Without a count, there are no Pods.
-fn counted(count: Option<i32>, wanted: i32, what: &str) -> Readiness {
-    let there = count.unwrap_or(0);
+/// The condition of this type; null if there is none.
+fn condition<'a>(status: &'a Value, type_: &str) -> &'a Value {
+    let mut conditions = status["conditions"].as_array().into_iter().flatten();
+    let found = conditions.find(|condition| condition["type"] == type_);
+    found.unwrap_or(&Value::Null)
+}
+
+/// Like [`condition`], if the condition is true.
+fn holding<'a>(status: &'a Value, type_: &str) -> Option<&'a Value> {
+    Some(condition(status, type_)).filter(|condition| condition["status"] == "True")
+}
+
+/// The reason and the message of a condition.
+fn explanation(condition: &Value) -> String {
+    sentence(&[text(&condition["reason"]), text(&condition["message"])])
+}
+
+fn replicas(spec: &Value) -> i64 {
+    spec["replicas"].as_i64().unwrap_or(1)
+}
+
+/// Ready if `count` reaches `wanted`.
+fn counted(count: &Value, wanted: i64, what: &str) -> Readiness {
+    let there = number(count);
     if there >= wanted {
         return Readiness::Ready;
     }
@@ -178,244 +191,154 @@ fn counted(count: Option<i32>, wanted: i32, what: &str) -> Readiness {
 }
 
 /// Ready if no Pod of an older template is left.
-fn replaced(all: i32, updated: Option<i32>) -> Readiness {
-    match all - updated.unwrap_or_default() {
-        1.. => Readiness::Progressing("has Pods of an older template".to_owned()),
-        _ => Readiness::Ready,
+fn replaced(status: &Value) -> Readiness {
+    if number(&status["replicas"]) > number(&status["updatedReplicas"]) {
+        return Readiness::Progressing("has Pods of an older template".to_owned());
     }
+    Readiness::Ready
 }
 
-fn deployment(object: &Deployment) -> Readiness {
-    let status = object.status.clone().unwrap_or_default();
-    if is_behind(&object.metadata, status.observed_generation) {
-        return not_observed();
-    }
-    let conditions = status.conditions.unwrap_or_default();
-    let find = |type_| {
-        conditions
-            .iter()
-            .find(|condition| condition.type_.as_deref() == Some(type_))
-    };
-    let overdue = find("Progressing")
-        .is_some_and(|condition| condition.reason.as_deref() == Some("ProgressDeadlineExceeded"));
-    let refused =
-        find("ReplicaFailure").filter(|condition| condition.status.as_deref() == Some("True"));
-    let wanted = object.spec.replicas.unwrap_or(1);
-    let readiness = counted(status.updated_replicas, wanted, "of its template")
-        .and_then(|| replaced(status.replicas.unwrap_or_default(), status.updated_replicas))
-        .and_then(|| counted(status.available_replicas, wanted, "available"))
-        .because(refused.and_then(|condition| condition.message.as_deref()));
+fn deployment(spec: &Value, status: &Value) -> Readiness {
+    let wanted = replicas(spec);
+    let readiness = counted(&status["updatedReplicas"], wanted, "of its template")
+        .and_then(|| replaced(status))
+        .and_then(|| counted(&status["availableReplicas"], wanted, "available"))
+        .because(refusal(status));
     match readiness {
-        Readiness::Progressing(text) if overdue => {
+        Readiness::Progressing(text)
+            if condition(status, "Progressing")["reason"] == "ProgressDeadlineExceeded" =>
+        {
             Readiness::Failed(format!("{text}, and makes no progress"))
         }
         readiness => readiness,
     }
 }
 
-fn replica_set(object: &ReplicaSet) -> Readiness {
-    let status = object.status.clone().unwrap_or_default();
-    if is_behind(&object.metadata, status.observed_generation) {
-        return not_observed();
-    }
-    let conditions = status.conditions.unwrap_or_default();
-    let refused = conditions.iter().find(|condition| {
-        condition.type_.as_deref() == Some("ReplicaFailure")
-            && condition.status.as_deref() == Some("True")
-    });
-    let wanted = object.spec.replicas.unwrap_or(1);
-    counted(status.available_replicas, wanted, "available")
-        .because(refused.and_then(|condition| condition.message.as_deref()))
+fn replica_set(spec: &Value, status: &Value) -> Readiness {
+    counted(&status["availableReplicas"], replicas(spec), "available").because(refusal(status))
 }
 
-fn stateful_set(object: &StatefulSet) -> Readiness {
-    let status = object.status.clone().unwrap_or_default();
-    if is_behind(&object.metadata, status.observed_generation) {
-        return not_observed();
-    }
-    let spec = &object.spec;
-    let wanted = spec.replicas.unwrap_or(1);
-    let strategy = spec.update_strategy.clone().unwrap_or_default();
-    let rolling = strategy.rolling_update.unwrap_or_default();
-    let available = counted(status.available_replicas, wanted, "available");
-    available.and_then(|| match (strategy.type_.as_deref(), rolling.partition) {
+/// Why the API server refuses to create Pods, such as a quota.
+fn refusal(status: &Value) -> &str {
+    let refused = holding(status, "ReplicaFailure");
+    refused.map_or("", |condition| text(&condition["message"]))
+}
+
+fn stateful_set(spec: &Value, status: &Value) -> Readiness {
+    let (wanted, strategy) = (replicas(spec), &spec["updateStrategy"]);
+    let available = counted(&status["availableReplicas"], wanted, "available");
+    available.and_then(|| match number(&strategy["rollingUpdate"]["partition"]) {
         // With OnDelete, old Pods stay until a user deletes them.
-        (Some("OnDelete"), _) => Readiness::Ready,
+        _ if strategy["type"] == "OnDelete" => Readiness::Ready,
         // Pods with a smaller number keep their template.
-        (_, Some(partition)) if partition > 0 => counted(
-            status.updated_replicas,
+        partition @ 1.. => counted(
+            &status["updatedReplicas"],
             wanted - partition,
             "of its template",
         ),
-        _ if status.current_revision == status.update_revision => Readiness::Ready,
-        _ => replaced(status.replicas, status.updated_replicas),
+        _ if status["currentRevision"] == status["updateRevision"] => Readiness::Ready,
+        _ => replaced(status),
     })
 }
 
-fn daemon_set(object: &DaemonSet) -> Readiness {
-    let status = object.status.clone().unwrap_or_default();
-    if is_behind(&object.metadata, status.observed_generation) {
-        return not_observed();
-    }
-    let strategy = object.spec.update_strategy.as_ref();
-    let on_delete = strategy.is_some_and(|strategy| strategy.type_.as_deref() == Some("OnDelete"));
-    let wanted = status.desired_number_scheduled;
-    let updated = if on_delete {
+fn daemon_set(spec: &Value, status: &Value) -> Readiness {
+    let wanted = number(&status["desiredNumberScheduled"]);
+    let updated = if spec["updateStrategy"]["type"] == "OnDelete" {
         Readiness::Ready
     } else {
-        counted(status.updated_number_scheduled, wanted, "of its template")
+        counted(&status["updatedNumberScheduled"], wanted, "of its template")
     };
-    updated.and_then(|| counted(status.number_available, wanted, "available"))
+    updated.and_then(|| counted(&status["numberAvailable"], wanted, "available"))
 }
 
-fn job(object: &Job) -> Readiness {
-    let status = object.status.clone().unwrap_or_default();
-    let conditions = status.conditions.unwrap_or_default();
-    let mut holding = conditions
-        .iter()
-        .filter(|condition| condition.status == "True");
-    let last = holding
-        .clone()
-        .find(|condition| ["Complete", "Failed"].contains(&condition.type_.as_str()));
-    match last {
-        Some(ended) if ended.type_ == "Complete" => Readiness::Ready,
-        Some(ended) => {
-            let message = ended.message.as_deref().unwrap_or_default();
-            Readiness::Failed(format!("has failed: {message}"))
-        }
-        None if holding.any(|condition| condition.type_ == "Suspended") => {
-            Readiness::Progressing("is suspended".to_owned())
-        }
-        None => Readiness::Progressing("is not complete".to_owned()),
+fn job(status: &Value) -> Readiness {
+    if holding(status, "Complete").is_some() {
+        Readiness::Ready
+    } else if let Some(failed) = holding(status, "Failed") {
+        Readiness::Failed(format!("has failed: {}", text(&failed["message"])))
+    } else if holding(status, "Suspended").is_some() {
+        Readiness::Progressing("is suspended".to_owned())
+    } else {
+        Readiness::Progressing("is not complete".to_owned())
     }
 }
 
-fn pod(object: &Pod) -> Readiness {
-    let status = object.status.clone().unwrap_or_default();
-    let phase = status.phase.as_deref().unwrap_or("Pending");
-    let conditions = status.conditions.unwrap_or_default();
-    let find = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
-    let ready = find("Ready");
-    if phase == "Succeeded" || ready.is_some_and(|condition| condition.status == "True") {
+fn pod(status: &Value) -> Readiness {
+    let phase = status["phase"].as_str().unwrap_or("Pending");
+    if phase == "Succeeded" || holding(status, "Ready").is_some() {
         return Readiness::Ready;
     }
     if phase == "Failed" {
-        let why = status.message.or(status.reason).unwrap_or_default();
+        let why = status["message"]
+            .as_str()
+            .unwrap_or(text(&status["reason"]));
         return Readiness::Failed(format!("has failed: {why}"));
     }
-    let init_containers = status.init_container_statuses.into_iter().flatten();
-    let containers = init_containers.chain(status.container_statuses.into_iter().flatten());
-    // A waiting container has a reason, such as `ImagePullBackOff`.
-    for container in containers {
-        let Some(waiting) = container.state.and_then(|state| state.waiting) else {
-            continue;
-        };
-        let reason = waiting.reason.unwrap_or_default();
-        let container_waits = format!("has a container {} that waits", container.name);
-        let parts: Vec<_> = [Some(container_waits), Some(reason.clone()), waiting.message]
-            .into_iter()
-            .flatten()
-            .filter(|part| !part.is_empty())
-            .collect();
-        let text = parts.join(": ");
-        match reason.as_str() {
+    let statuses = [
+        &status["initContainerStatuses"],
+        &status["containerStatuses"],
+    ];
+    for container in statuses.into_iter().filter_map(Value::as_array).flatten() {
+        let waiting = &container["state"]["waiting"];
+        let start = format!("has a container {} that waits", text(&container["name"]));
+        let what = sentence(&[&start, &explanation(waiting)]);
+        match text(&waiting["reason"]) {
+            _ if waiting.is_null() => {}
             // Every container starts with one of these reasons.
             "ContainerCreating" | "PodInitializing" => {}
-            "CrashLoopBackOff" => return Readiness::Failed(text),
-            _ => return Readiness::Progressing(text),
+            "CrashLoopBackOff" => return Readiness::Failed(what),
+            _ => return Readiness::Progressing(what),
         }
     }
-    let unscheduled = find("PodScheduled").filter(|condition| condition.status == "False");
-    let why = unscheduled
-        .or(ready)
-        .and_then(|condition| condition.message.as_deref());
-    Readiness::Progressing(format!("is {}", phase.to_lowercase())).because(why)
+    let scheduled = condition(status, "PodScheduled");
+    let why = if scheduled["status"] == "False" {
+        scheduled
+    } else {
+        condition(status, "Ready")
+    };
+    Readiness::Progressing(format!("is {}", phase.to_lowercase())).because(text(&why["message"]))
 }
 
-fn claim(object: &PersistentVolumeClaim) -> Readiness {
-    let status = object.status.as_ref();
-    match status.and_then(|status| status.phase.as_deref()) {
-        Some("Bound") => Readiness::Ready,
-        Some("Lost") => Readiness::Failed("has lost its volume".to_owned()),
+fn claim(status: &Value) -> Readiness {
+    match text(&status["phase"]) {
+        "Bound" => Readiness::Ready,
+        "Lost" => Readiness::Failed("has lost its volume".to_owned()),
         _ => Readiness::Progressing("is not bound to a volume".to_owned()),
     }
 }
 
-fn service(object: &Service) -> Readiness {
-    let type_ = object.spec.as_ref().and_then(|spec| spec.type_.as_deref());
-    let balancer = object
-        .status
-        .as_ref()
-        .and_then(|status| status.load_balancer.as_ref());
-    let addresses = balancer
-        .and_then(|balancer| balancer.ingress.as_deref())
-        .unwrap_or_default();
-    if type_ == Some("LoadBalancer") && addresses.is_empty() {
+fn service(spec: &Value, status: &Value) -> Readiness {
+    if spec["type"] == "LoadBalancer" && status["loadBalancer"]["ingress"][0].is_null() {
         return Readiness::Progressing("has no address of a load balancer".to_owned());
     }
     Readiness::Ready
 }
 
-/// The fields that the status of most kinds has.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Status {
-    observed_generation: Option<i64>,
-    conditions: Option<Vec<Condition>>,
-}
-
-/// The fields that conditions of all kinds have.
-#[derive(Deserialize)]
-struct Condition {
-    #[serde(rename = "type")]
-    type_: String,
-    status: String,
-    reason: Option<String>,
-    message: Option<String>,
-}
-
-fn other<K: Resource + Serialize>(object: &K) -> Readiness {
-    let mut object_json = json!(object);
-    // If the status has another structure, these fields are ignored.
-    let status = serde_json::from_value::<Status>(object_json["status"].take()).unwrap_or_default();
-    if status.observed_generation.is_some() && is_behind(object.meta(), status.observed_generation)
-    {
-        return not_observed();
-    }
-    let conditions = status.conditions.unwrap_or_default();
-    let find = |type_| conditions.iter().find(|condition| condition.type_ == type_);
-    if let Some(stalled) = find("Stalled").filter(|condition| condition.status == "True") {
+fn other(status: &Value) -> Readiness {
+    if let Some(stalled) = holding(status, "Stalled") {
         return Readiness::Failed(format!("is stalled: {}", explanation(stalled)));
     }
-    let reconciling = find("Reconciling").filter(|condition| condition.status == "True");
-    let not_ready = find("Ready").filter(|condition| condition.status != "True");
-    match reconciling.or(not_ready) {
-        Some(waits) => {
-            Readiness::Progressing("is not ready".to_owned()).because(Some(&explanation(waits)))
-        }
-        None => Readiness::Ready,
-    }
-}
-
-/// The reason and the message of a condition.
-fn explanation(condition: &Condition) -> String {
-    let parts: Vec<_> = [&condition.reason, &condition.message]
-        .into_iter()
-        .flatten()
-        .filter(|part| !part.is_empty())
-        .map(String::as_str)
-        .collect();
-    parts.join(": ")
+    let ready = condition(status, "Ready");
+    let waits = match holding(status, "Reconciling") {
+        None if ready.is_null() || ready["status"] == "True" => return Readiness::Ready,
+        reconciling => reconciling.unwrap_or(ready),
+    };
+    Readiness::Progressing("is not ready".to_owned()).because(&explanation(waits))
 }
 
 #[cfg(test)]
 mod tests {
     use k8s_openapi::{
-        api::policy::v1::PodDisruptionBudget, apimachinery::pkg::apis::meta::v1::Time,
+        api::{
+            apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
+            batch::v1::Job,
+            core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service},
+            policy::v1::PodDisruptionBudget,
+        },
+        apimachinery::pkg::apis::meta::v1::Time,
         jiff::Timestamp,
     };
     use serde::de::DeserializeOwned;
-    use serde_json::Value;
 
     use super::*;
 

@@ -19,6 +19,7 @@ pub struct Place {
 }
 
 /// What the reconcile has read in one place.
+#[derive(Default)]
 struct Read {
     /// The first read, with the later writes of the reconcile, sorted by key. `None` if the reconcile has not read.
     children: Option<Vec<AnyObject>>,
@@ -45,71 +46,52 @@ pub async fn during<F: Future>(reconcile: F) -> (F::Output, bool) {
     READS.scope(RefCell::default(), reconcile).await
 }
 
+/// Accesses what the current reconcile has read. Without a reconcile, there is nothing to remember.
+fn current<T>(access: impl FnOnce(&mut HashMap<Place, Read>) -> T) -> Option<T> {
+    READS.try_with(|reads| access(&mut reads.borrow_mut())).ok()
+}
+
 /// Whether the children have changed since the current reconcile has read them.
 pub fn is_outdated() -> bool {
-    READS
-        .try_with(|reads| reads.borrow().values().any(|read| read.is_outdated))
-        .unwrap_or_default()
+    current(|reads| reads.values().any(|read| read.is_outdated)).unwrap_or_default()
 }
 
 /// Remembers the first read of the current reconcile, and the first after a failed write.
 pub fn read(place: Place, children: &[AnyObject]) {
-    // Without a reconcile, there is nothing to remember.
-    let _ = READS.try_with(|reads| {
-        let mut current = reads.borrow_mut();
-        if current
-            .get(&place)
-            .is_none_or(|read| read.is_outdated || read.children.is_none())
-        {
-            let read = Read {
-                children: Some(children.to_vec()),
-                is_outdated: false,
-            };
-            current.insert(place, read);
+    current(|reads| {
+        let read = reads.entry(place).or_default();
+        if read.is_outdated || read.children.is_none() {
+            read.children = Some(children.to_vec());
+            read.is_outdated = false;
         }
     });
 }
 
 /// The child with this key, as the current reconcile has read it.
 pub fn seen(place: &Place, key: &Key) -> Seen {
-    READS
-        .try_with(|reads| {
-            let current = reads.borrow();
-            let Some(children) = current.get(place).and_then(|read| read.children.as_ref()) else {
-                return Seen::Unread;
-            };
-            match position(children, key) {
-                Ok(position) => Seen::Child(children[position].clone()),
-                Err(_) => Seen::Absent,
-            }
+    let seen = current(|reads| {
+        let children = reads.get(place)?.children.as_ref()?;
+        Some(match position(children, key) {
+            Ok(position) => Seen::Child(children[position].clone()),
+            Err(_) => Seen::Absent,
         })
-        .unwrap_or(Seen::Unread)
+    });
+    seen.flatten().unwrap_or(Seen::Unread)
 }
 
 /// Remembers what the current reconcile has written.
 pub fn wrote(place: &Place, key: &Key, child: &AnyObject) {
-    let _ = READS.try_with(|reads| {
-        let mut current = reads.borrow_mut();
-        let children = current
-            .get_mut(place)
-            .and_then(|read| read.children.as_mut());
-        if let Some(children) = children {
-            match position(children, key) {
-                Ok(position) => children[position] = child.clone(),
-                Err(position) => children.insert(position, child.clone()),
-            }
+    current(|reads| {
+        let children = reads.get_mut(place)?.children.as_mut()?;
+        match position(children, key) {
+            Ok(position) => children[position] = child.clone(),
+            Err(position) => children.insert(position, child.clone()),
         }
+        Some(())
     });
 }
 
 /// Remembers that the children have changed since the current reconcile has read them.
 pub fn outdated(place: Place) {
-    let _ = READS.try_with(|reads| {
-        let mut current = reads.borrow_mut();
-        let read = current.entry(place).or_insert(Read {
-            children: None,
-            is_outdated: true,
-        });
-        read.is_outdated = true;
-    });
+    current(|reads| reads.entry(place).or_default().is_outdated = true);
 }

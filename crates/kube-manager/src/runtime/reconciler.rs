@@ -1,28 +1,19 @@
 //! The trait that a controller implements.
 
-use std::fmt::Debug;
-
 use kube::{Resource, runtime::reflector::ObjectRef};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 
 use super::{
     action::{Action, Cleanup},
     context::Context,
     rbac::Rule,
-    scope::Scope,
+    scope::{Scope, Watchable},
 };
 
 /// The implementation of a controller for the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
     /// The kind that the controller reconciles.
-    type Object: Resource<DynamicType = (), Scope: Scope>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static;
+    type Object: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize;
 
     /// Why a reconcile failed.
     type Error: std::error::Error + Send + Sync + 'static;

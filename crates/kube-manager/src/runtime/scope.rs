@@ -7,7 +7,7 @@ use kube::{
     api::ApiResource,
     core::{
         ClusterResourceScope, DynamicObject, DynamicResourceScope, NamespaceResourceScope,
-        PartialObjectMeta,
+        ObjectMeta, PartialObjectMeta,
     },
     discovery,
 };
@@ -114,6 +114,12 @@ impl Kind {
             Some(namespace) => Api::namespaced_with(client, namespace, &self.resource),
             None => Api::all_with(client, &self.resource),
         }
+    }
+
+    /// Kind and name of an object, for people.
+    pub fn describe(&self, object: &ObjectMeta) -> String {
+        let name = object.name.as_deref().unwrap_or_default();
+        format!("{} {name}", self.resource.kind)
     }
 
     /// Reads an object from JSON.

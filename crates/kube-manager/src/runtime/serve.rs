@@ -31,7 +31,7 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use k8s_openapi::api::{
-    authentication::v1::{TokenReview, TokenReviewSpec},
+    authentication::v1::TokenReview,
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
@@ -108,12 +108,8 @@ async fn serve(
             continue;
         };
         let acceptor = tls.map(|tls| TlsAcceptor::from(tls.lock().clone()));
-        tokio::spawn(connect(
-            stream,
-            acceptor,
-            routes.clone(),
-            connections.watcher(),
-        ));
+        let watcher = connections.watcher();
+        tokio::spawn(connect(stream, acceptor, routes.clone(), watcher));
     }
     drop(listener);
     connections.shutdown().await;
@@ -121,19 +117,12 @@ async fn serve(
 }
 
 /// Answers the requests of a connection. A connection that fails is the client's problem.
-async fn connect(
-    stream: TcpStream,
-    acceptor: Option<TlsAcceptor>,
-    routes: Router,
-    watcher: Watcher,
-) {
-    match acceptor {
-        None => answer(stream, routes, watcher).await,
-        Some(acceptor) => {
-            if let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                answer(stream, routes, watcher).await;
-            }
-        }
+async fn connect(stream: TcpStream, tls: Option<TlsAcceptor>, routes: Router, watcher: Watcher) {
+    let Some(acceptor) = tls else {
+        return answer(stream, routes, watcher).await;
+    };
+    if let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await {
+        answer(stream, routes, watcher).await;
     }
 }
 
@@ -334,27 +323,27 @@ struct Gate {
 
 /// The cached decisions, each with the time at which it expires.
 #[derive(Default)]
-struct Decisions {
-    allowed: HashMap<Question, Instant>,
-    refused: HashMap<Question, (StatusCode, Instant)>,
-}
+struct Decisions(HashMap<Question, (StatusCode, Instant)>);
 
 impl Decisions {
     fn get(&mut self, asked: &Question, now: Instant) -> Option<StatusCode> {
-        self.allowed.retain(|_, until| now < *until);
-        self.refused.retain(|_, (_, until)| now < *until);
-        if self.allowed.contains_key(asked) {
-            return Some(StatusCode::OK);
-        }
-        self.refused.get(asked).map(|(refusal, _)| *refusal)
+        self.0.retain(|_, (_, until)| now < *until);
+        self.0.get(asked).map(|(decision, _)| *decision)
     }
 
     fn put(&mut self, asked: Question, decision: StatusCode, now: Instant) {
         if decision == StatusCode::OK {
-            self.allowed.insert(asked, now + REMEMBER);
-        } else if self.refused.len() < REFUSALS {
-            self.refused.insert(asked, (decision, now + REFUSED));
+            self.0.insert(asked, (decision, now + REMEMBER));
+        } else if self.refusals() < REFUSALS {
+            self.0.insert(asked, (decision, now + REFUSED));
         }
+    }
+
+    fn refusals(&self) -> usize {
+        let decisions = self.0.values();
+        decisions
+            .filter(|(decision, _)| *decision != StatusCode::OK)
+            .count()
     }
 }
 
@@ -415,16 +404,10 @@ impl Gate {
     /// Asks the API server.
     async fn ask(&self, asked: &Question) -> Result<StatusCode> {
         let params = PostParams::default();
-        let review = TokenReview {
-            spec: TokenReviewSpec {
-                token: asked.token.clone(),
-                ..TokenReviewSpec::default()
-            },
-            ..TokenReview::default()
-        };
-        let review = Api::all(self.client.clone())
-            .create(&params, &review)
-            .await?;
+        let mut review = TokenReview::default();
+        review.spec.token.clone_from(&asked.token);
+        let reviews = Api::all(self.client.clone());
+        let review = reviews.create(&params, &review).await?;
         // Without a status, nobody is authenticated.
         let status = review.status.unwrap_or_default();
         let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
@@ -444,9 +427,8 @@ impl Gate {
             },
             ..SubjectAccessReview::default()
         };
-        let review = Api::all(self.client.clone())
-            .create(&params, &review)
-            .await?;
+        let reviews = Api::all(self.client.clone());
+        let review = reviews.create(&params, &review).await?;
         let allowed = review.status.is_some_and(|status| status.allowed);
         Ok(if allowed {
             StatusCode::OK
@@ -604,6 +586,6 @@ mod tests {
             let bad = question(&number.to_string());
             decisions.put(bad, StatusCode::UNAUTHORIZED, now);
         }
-        assert_eq!(decisions.refused.len(), REFUSALS);
+        assert_eq!(decisions.refusals(), REFUSALS);
     }
 }

@@ -24,3 +24,38 @@ pub struct Services {
     pub metrics: Metrics,
     pub events: EventQueue,
 }
+
+#[cfg(test)]
+impl Services {
+    /// The services of an operator without a manager, which sends its requests with `client`.
+    pub fn for_test(client: Client) -> Self {
+        let metrics = Metrics::for_test();
+        let (events, _) = events::queue(client.clone(), &metrics);
+        Self {
+            metrics,
+            events,
+            client: client.clone(),
+            host: Host {
+                operator: Operator::new("test", "example.com"),
+                client,
+                server: Uri::default(),
+                namespaces: Vec::new(),
+                registry: Registry::new(),
+                stop: CancellationToken::new(),
+            },
+            kinds: Vec::new(),
+            in_object: InObject::default(),
+            concurrency: 1,
+            leadership: Leadership::always(),
+            health: Health::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+use {
+    super::{events, operator::Operator},
+    http::Uri,
+    prometheus::Registry,
+    tokio_util::sync::CancellationToken,
+};

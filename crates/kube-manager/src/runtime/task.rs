@@ -50,21 +50,16 @@ impl Pending {
     where
         F: Future<Output = Result<()>> + Send + 'static,
     {
-        let run = Box::new(|task| run(task).boxed());
         Self {
             name,
             replicas,
-            run,
+            run: Box::new(|task| run(task).boxed()),
         }
     }
 
     /// Spawns the task in `tasks`.
     pub fn start(self, services: &Services, tasks: &mut JoinSet<Result<()>>) {
-        let Self {
-            name,
-            replicas,
-            run,
-        } = self;
+        let (name, replicas) = (self.name, self.replicas);
         let (stop, leadership) = (services.host.stop.clone(), services.leadership.clone());
         let client = match replicas {
             Replicas::All => services.host.client.clone(),
@@ -78,7 +73,7 @@ impl Pending {
                 }
             }
             tracing::info!(task = name, "starting");
-            let ended = run(Task { client, stop }).await;
+            let ended = (self.run)(Task { client, stop }).await;
             ended.with_context(|| format!("the task `{name}` failed"))
         });
     }

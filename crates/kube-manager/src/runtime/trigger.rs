@@ -5,11 +5,7 @@ use std::{marker::PhantomData, sync::Arc};
 use kube::{Resource, runtime::reflector::ObjectRef};
 use parking_lot::Mutex;
 
-use super::{
-    informer::{Follow, Wake},
-    reference::key_in_call,
-    scope::Scope,
-};
+use super::{informer::Wake, reference::key_in_call, scope::Scope};
 
 /// Requeues objects of kind `K` from any code of the program.
 ///
@@ -87,7 +83,7 @@ use super::{
 /// If a caller cannot retry, run the server in all replicas and record the event in the cluster: an annotation of the
 /// object, for example, also reaches a later leader.
 pub struct Trigger<K> {
-    controllers: Arc<Mutex<Vec<Wake>>>,
+    pub(super) controllers: Arc<Mutex<Vec<Wake>>>,
     kind: PhantomData<fn(&K)>,
 }
 
@@ -118,13 +114,5 @@ impl<K: Resource<DynamicType = (), Scope: Scope> + 'static> Trigger<K> {
         };
         let controllers = self.controllers.lock();
         controllers.iter().for_each(|wake| wake(key.clone()));
-    }
-
-    pub(super) fn follow(&self) -> Follow {
-        let trigger = self.clone();
-        Box::new(move |_, _, wake| {
-            trigger.controllers.lock().push(wake.clone());
-            Vec::new()
-        })
     }
 }

@@ -2,12 +2,11 @@
 //! succeeds. An object that does not fit its type does not end the watch.
 
 use std::{
-    error::Error,
     future::ready,
     hash::{BuildHasher, RandomState},
     io,
-    iter::successors,
     ops::Range,
+    slice,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -27,11 +26,13 @@ use kube::{
     },
 };
 use parking_lot::Mutex;
-use tokio::sync::SetOnce;
+use tokio::sync::watch::Sender;
 
 use super::{
     backoff::growing,
     diagnosis, failure,
+    health::Health,
+    metrics::Metrics,
     object::{Guarded, Raw},
     rbac::Rule,
     requests::watching,
@@ -50,6 +51,11 @@ const LENGTH: Range<u32> = 300..601;
 /// Namespace and name of an object.
 pub type Key = (Option<String>, String);
 
+/// The resourceVersion of an object. Versions are numbers that increase.
+pub fn version(object: &ObjectMeta) -> Option<u64> {
+    object.resource_version.as_ref()?.parse().ok()
+}
+
 /// The key of an object with this metadata.
 pub fn key(object: &ObjectMeta) -> Key {
     let name = object.name.as_ref().or(object.generate_name.as_ref());
@@ -64,6 +70,17 @@ pub enum Shown {
     Put(Guarded),
     /// A deleted object.
     Gone(Guarded),
+}
+
+impl Shown {
+    /// The objects that are there.
+    pub fn objects(&self) -> &[Guarded] {
+        match self {
+            Self::All(objects) => objects,
+            Self::Put(object) => slice::from_ref(object),
+            Self::Gone(_) => &[],
+        }
+    }
 }
 
 /// Whether an object is in `namespace`; always true if `namespace` is `None`.
@@ -90,35 +107,42 @@ impl Watcher {
     }
 }
 
-/// How far a watch is.
+/// The state of a watch.
 #[derive(Default)]
 pub struct State {
-    /// Set once the watch has begun.
-    begun: SetOnce<()>,
-    /// Set once the watch has begun, or once the API server has answered that the kind or the permission is missing.
-    answered: SetOnce<()>,
-    is_available: AtomicBool,
+    phase: Sender<Phase>,
     /// Called each time the watch begins after the kind or the permission was missing.
     hooks: Mutex<Vec<Hook>>,
 }
 
 type Hook = Box<dyn Fn() + Send + Sync>;
 
+/// How far a watch is.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// The API server has not answered.
+    #[default]
+    Starts,
+    /// The watch has begun.
+    Begun,
+    /// The kind or the permission is missing.
+    Missing,
+}
+
 impl State {
     /// Waits until a reconcile of a controller can begin: until the watch has begun, or, for an optional watch, until the
     /// API server has answered.
     pub async fn wait(&self, is_optional: bool) {
-        let step = if is_optional {
-            &self.answered
-        } else {
-            &self.begun
-        };
-        step.wait().await;
+        let mut phases = self.phase.subscribe();
+        // This cannot fail: the sender lives as long as this state.
+        let _ = phases
+            .wait_for(|phase| *phase == Phase::Begun || is_optional && *phase == Phase::Missing)
+            .await;
     }
 
     /// Whether the watch has begun, and the kind and the permission have not been missing since then.
     pub fn is_available(&self) -> bool {
-        self.is_available.load(Ordering::Relaxed)
+        *self.phase.borrow() == Phase::Begun
     }
 
     /// Calls `hook` each time the kind becomes available.
@@ -127,18 +151,14 @@ impl State {
     }
 
     fn begin(&self) {
-        let was_available = self.is_available.swap(true, Ordering::Relaxed);
-        let _ = self.answered.set(());
-        let _ = self.begun.set(());
-        if !was_available {
+        if self.phase.send_replace(Phase::Begun) != Phase::Begun {
             self.hooks.lock().iter().for_each(|hook| hook());
         }
     }
 
     /// The kind or the permission is missing. Returns whether that is new.
     fn miss(&self) -> bool {
-        let was_available = self.is_available.swap(false, Ordering::Relaxed);
-        self.answered.set(()).is_ok() || was_available
+        self.phase.send_replace(Phase::Missing) != Phase::Missing
     }
 }
 
@@ -161,26 +181,17 @@ pub struct Extent {
 
 /// A description for people: `secrets in shop`, or `metadata of secrets with labels app=shop`.
 fn describe(kind: &Kind, extent: &Extent) -> String {
+    let of = if kind.is_metadata { "metadata of " } else { "" };
+    let mut text = format!("{of}{}", resource(&kind.resource));
     let Selector { labels, fields } = &extent.selector;
-    let mut text = resource(&kind.resource);
-    if kind.is_metadata {
-        text.insert_str(0, "metadata of ");
-    }
-    let parts = [
-        (
-            " with labels ",
-            Some(labels).filter(|labels| !labels.is_empty()),
-        ),
-        (
-            " with fields ",
-            Some(fields).filter(|fields| !fields.is_empty()),
-        ),
-        (" in ", extent.namespace.as_ref()),
-    ];
-    for (word, value) in parts {
-        if let Some(value) = value {
-            text.push_str(word);
-            text.push_str(value);
+    let namespace = extent.namespace.as_deref().unwrap_or_default();
+    for (word, value) in [
+        ("with labels", labels.as_str()),
+        ("with fields", fields),
+        ("in", namespace),
+    ] {
+        if !value.is_empty() {
+            text = format!("{text} {word} {value}");
         }
     }
     text
@@ -192,6 +203,75 @@ pub fn resource(kind: &ApiResource) -> String {
     resource.trim_end_matches('.').to_owned()
 }
 
+/// Reports how far a watch is to the controllers that share it.
+struct Report {
+    watchers: Vec<Watcher>,
+    state: Arc<State>,
+    /// The first list is not enough: without the permission to watch, no change would arrive.
+    is_in_sync: AtomicBool,
+    health: Health,
+    metrics: Metrics,
+    resource: String,
+    namespace: Option<String>,
+    /// The watch, as [`describe`] names it.
+    what: String,
+}
+
+impl Report {
+    /// The name of the check of a controller.
+    fn check(&self, watcher: &Watcher) -> String {
+        format!("{} on {}", watcher.controller, self.what)
+    }
+
+    /// The watch has begun.
+    fn begin(&self) {
+        let was_in_sync = self.is_in_sync.swap(true, Ordering::Relaxed);
+        let (resource, namespace) = (&self.resource, &self.namespace);
+        for watcher in &self.watchers {
+            if !watcher.is_optional {
+                self.health.ready(&self.check(watcher), "in sync");
+            }
+            if !was_in_sync {
+                let controller = watcher.controller;
+                tracing::info!(controller, resource, namespace, "in sync");
+            }
+        }
+        self.state.begin();
+    }
+
+    /// The list or the watch has failed, and is tried again.
+    fn fail(&self, error: &watcher::Error) {
+        let (resource, namespace) = (&self.resource, &self.namespace);
+        if is_silence(error) {
+            tracing::debug!(resource, namespace, %error, "the watch was silent, starting it again");
+            return;
+        }
+        self.is_in_sync.store(false, Ordering::Relaxed);
+        let (reason, message) = (diagnosis::reason(error), failure::message(error));
+        let is_missing = !is_interruption(error) && matches!(reason, "forbidden" | "not_found");
+        let is_news = is_missing && self.state.miss();
+        for watcher in &self.watchers {
+            let controller = watcher.controller;
+            if watcher.is_optional && is_missing {
+                if is_news {
+                    let says = "cannot watch this optional kind, waiting for it";
+                    tracing::info!(controller, resource, namespace, error = %message, "{says}");
+                }
+                continue;
+            }
+            let errors = &self.metrics.watch_errors;
+            errors.with_label_values(&[controller, reason]).inc();
+            let hint = diagnosis::hint(error, watcher.rules);
+            if !is_interruption(error) && !watcher.is_optional {
+                let says = hint.as_ref().unwrap_or(&message);
+                self.health.waits(&self.check(watcher), says);
+            }
+            let says = "cannot watch, trying again";
+            tracing::warn!(controller, resource, namespace, error = %message, hint, "{says}");
+        }
+    }
+}
+
 /// The events of all objects of `kind` in `extent`, until the manager stops. Sets `state` after the first list, once
 /// the watch has begun. Errors and readiness are reported for each of `watchers`.
 pub fn watch(
@@ -201,40 +281,29 @@ pub fn watch(
     watchers: Vec<Watcher>,
     state: Arc<State>,
 ) -> impl Stream<Item = Event<Guarded>> + use<> {
-    let (resource, what) = (resource(&kind.resource), describe(kind, extent));
-    let namespace = extent.namespace.clone();
-    let check = move |watcher: &Watcher| format!("{} on {what}", watcher.controller);
-    let (health, metrics) = (services.health.clone(), services.metrics.clone());
-    for watcher in watchers.iter().filter(|watcher| !watcher.is_optional) {
-        health.waits(&check(watcher), "waits for the list");
-    }
-
-    // The first list is not enough: without the permission to watch, no change would arrive.
-    let is_in_sync = Arc::new(AtomicBool::new(false));
-    let begun = {
-        let (health, check, is_in_sync) = (health.clone(), check.clone(), is_in_sync.clone());
-        let (resource, namespace) = (resource.clone(), namespace.clone());
-        let (watchers, state) = (watchers.clone(), state.clone());
-        move || {
-            let was_in_sync = is_in_sync.swap(true, Ordering::Relaxed);
-            for watcher in &watchers {
-                if !watcher.is_optional {
-                    health.ready(&check(watcher), "in sync");
-                }
-                if !was_in_sync {
-                    let controller = watcher.controller;
-                    tracing::info!(controller, resource, namespace, "in sync");
-                }
-            }
-            state.begin();
+    let report = Arc::new(Report {
+        watchers,
+        state,
+        is_in_sync: AtomicBool::new(false),
+        health: services.health.clone(),
+        metrics: services.metrics.clone(),
+        resource: resource(&kind.resource),
+        namespace: extent.namespace.clone(),
+        what: describe(kind, extent),
+    });
+    let mut keep = Vec::new();
+    for watcher in &report.watchers {
+        if !watcher.is_optional {
+            report
+                .health
+                .waits(&report.check(watcher), "waits for the list");
         }
-    };
-    let keep: Vec<_> = watchers
-        .iter()
-        .filter(|watcher| watcher.keeps_status_fields)
-        .map(Watcher::field_manager)
-        .collect();
-    let client = watching(services.client.clone(), begun);
+        if watcher.keeps_status_fields {
+            keep.push(watcher.field_manager());
+        }
+    }
+    let begun = report.clone();
+    let client = watching(services.client.clone(), move || begun.begin());
     let mut config = watcher::Config::default().timeout(length());
     // Set only if not empty: kube would send an empty selector, too.
     if !extent.selector.labels.is_empty() {
@@ -243,7 +312,7 @@ pub fn watch(
     if !extent.selector.fields.is_empty() {
         config = config.fields(&extent.selector.fields);
     }
-    let place = (client, namespace.as_deref());
+    let place = (client, extent.namespace.as_deref());
     let events = if kind.is_metadata {
         events::<true>(kind, place, config, keep)
     } else {
@@ -252,45 +321,7 @@ pub fn watch(
     events
         // A missing CRD or permission may be added later.
         .backoff(Pauses::default())
-        .inspect_err(move |error| {
-            if is_silence(error) {
-                tracing::debug!(resource, namespace, %error, "the watch was silent, starting it again");
-                return;
-            }
-            is_in_sync.store(false, Ordering::Relaxed);
-            let (reason, says) = (diagnosis::reason(error), failure::message(error));
-            let is_missing =
-                !is_interruption(error) && matches!(reason, "forbidden" | "not_found");
-            let is_news = is_missing && state.miss();
-            for watcher in &watchers {
-                let Watcher {
-                    controller,
-                    rules,
-                    is_optional,
-                    ..
-                } = *watcher;
-                if is_optional && is_missing {
-                    if is_news {
-                        let error = &says;
-                        let says = "cannot watch this optional kind, waiting for it";
-                        tracing::info!(controller, resource, namespace, %error, "{says}");
-                    }
-                    continue;
-                }
-                let errors = metrics
-                    .watch_errors
-                    .with_label_values(&[controller, reason]);
-                errors.inc();
-                let hint = diagnosis::hint(error, rules);
-                if !is_interruption(error) && !is_optional {
-                    let says = hint.as_ref().unwrap_or(&says);
-                    health.waits(&check(watcher), says.as_str());
-                }
-                let error = &says;
-                let says = "cannot watch, trying again";
-                tracing::warn!(controller, resource, namespace, %error, hint, "{says}");
-            }
-        })
+        .inspect_err(move |error| report.fail(error))
         .filter_map(|event| ready(event.ok()))
         .take_until(services.host.stop.clone().cancelled_owned())
 }
@@ -345,10 +376,7 @@ pub fn is_interruption(error: &watcher::Error) -> bool {
 /// Whether a running watch ended because nothing arrived for too long. Either the connection is dead, or the API server
 /// sends no bookmarks for this kind.
 fn is_silence(error: &watcher::Error) -> bool {
-    let mut causes = successors(Some(error as &(dyn Error + 'static)), |&cause| {
-        cause.source()
-    });
-    let is_timeout = causes.any(|cause| {
+    let is_timeout = failure::chain(error).any(|cause| {
         let io_error = cause.downcast_ref::<io::Error>();
         io_error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
     });
@@ -469,13 +497,14 @@ mod tests {
 
     #[test]
     fn pauses_grow_although_each_try_begins_with_an_event() {
-        let mut pauses = Pauses::default();
-        let mut next = || {
+        fn next(pauses: &mut Pauses) -> Duration {
             pauses.reset();
             pauses.next().expect("no end of tries")
-        };
-        assert!(next() < 3 * PAUSE.start);
-        let last = (0..10).map(|_| next()).last();
+        }
+
+        let mut pauses = Pauses::default();
+        assert!(next(&mut pauses) < 3 * PAUSE.start);
+        let last = (0..10).map(|_| next(&mut pauses)).last();
         assert!(last >= Some(PAUSE.end / 2), "{last:?}");
     }
 

@@ -4,158 +4,47 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     marker::PhantomData,
-    mem,
     sync::Arc,
 };
 
 use kube::{
     Resource,
     api::ApiResource,
-    runtime::{Predicate, reflector::ObjectRef, watcher::Event},
+    core::ObjectMeta,
+    runtime::{Predicate, reflector::ObjectRef},
 };
 use parking_lot::Mutex;
 
 use super::{
     closures::{Closures, Filter},
-    informer::{Follow, Informers, Take, some_or_all},
+    informer::{Follow, Index, States, Wake},
     object::{AnyObject, Guarded, typed, typed_ref},
     owned::refers_to,
     reference::{key_from, key_in_call},
     scope::{Kind, Scope, Watchable},
     tie::controlled_by,
-    watch::{Key, Selector, Shown, State, Watcher, is_in, key},
+    watch::{Key, Selector, Shown, Watcher, is_in, key},
 };
 
-/// Starts to observe the controller's own kind in a namespace, or in all namespaces. The returned observer is called
-/// with each event.
-pub(super) type Observe = Box<dyn Fn(Option<&str>) -> Observer + Send>;
-pub(super) type Observer = Box<dyn FnMut(&Event<Guarded>) + Send>;
-
-/// The watches that a controller has declared.
+/// What a controller has declared besides its own kind.
 pub(super) struct Declared {
+    /// Calls the functions that the controller passes with a watch.
     pub closures: Closures,
     pub follows: Vec<Follow>,
-    pub observers: Vec<Observe>,
+    pub references: Vec<Arc<References>>,
+    /// The triggers, each with the controllers that it wakes.
+    pub triggers: Vec<Arc<Mutex<Vec<Wake>>>>,
 }
 
 impl Declared {
-    /// No watches yet. `closures` calls the functions that the controller passes with a watch.
     pub fn new(closures: Closures) -> Self {
         Self {
             closures,
             follows: Vec::new(),
-            observers: Vec::new(),
+            references: Vec::new(),
+            triggers: Vec::new(),
         }
     }
-
-    /// Calls the returned observer with each event, for the references that `to` finds in an object.
-    fn refer(&mut self, index: &Arc<Mutex<References>>, to: Refer) {
-        let index = index.clone();
-        self.observers.push(Box::new(move |namespace| {
-            let (index, to) = (index.clone(), to.clone());
-            let namespace = namespace.map(str::to_owned);
-            let mut listed = HashSet::new();
-            Box::new(move |event| match event {
-                Event::Init => listed.clear(),
-                Event::InitApply(object) => {
-                    let key = key(object.metadata());
-                    listed.insert(key.clone());
-                    index.lock().set(key, to(object));
-                }
-                Event::InitDone => {
-                    index
-                        .lock()
-                        .retain(namespace.as_ref(), &mem::take(&mut listed));
-                }
-                Event::Apply(object) => index.lock().set(key(object.metadata()), to(object)),
-                Event::Delete(object) => {
-                    index.lock().set(key(object.metadata()), HashSet::new());
-                }
-            })
-        }));
-    }
-
-    /// Follows a watch of other objects, and requeues the objects that `woken` names for a changed object. `states`
-    /// gets the states of the watches.
-    fn follow(&mut self, watch: Watch, cache: Cache, states: States, woken: Woken) {
-        let Watch {
-            kind,
-            watcher,
-            selector,
-            namespaces: own,
-            filter,
-        } = watch;
-        let woken = Arc::new(woken);
-        let (kept, named) = (cache.clone(), woken.clone());
-        let take: Take = Arc::new(move |shown: Shown, namespace: Option<&String>| {
-            let changed = cache.take(shown, namespace, filter.as_ref());
-            let keys: HashSet<Key> = changed.iter().flat_map(&named.by_change).collect();
-            Vec::from_iter(keys)
-        });
-        self.follows.push(Box::new(
-            move |informers: &mut Informers, namespaces, wake| {
-                let of_controller = own.is_none();
-                let own = own.map_or_else(|| namespaces.to_vec(), some_or_all);
-                let mut synced = informers.follow(watcher, &kind, (&own, &selector), &take, wake);
-                for watch in &mut synced {
-                    if !of_controller {
-                        // The namespaces of this watch may differ from those of the controller, so all objects wait for
-                        // it.
-                        watch.namespace = None;
-                    }
-                    states.lock().push(watch.state.clone());
-                    if watcher.is_optional {
-                        let (kept, woken, wake) = (kept.clone(), woken.clone(), wake.clone());
-                        watch.state.when_available(Box::new(move || {
-                            woken.all(&kept).into_iter().for_each(|key| wake(key));
-                        }));
-                    }
-                }
-                synced
-            },
-        ));
-    }
-}
-
-/// Finds the objects to which an object refers.
-type Refer = Arc<dyn Fn(&Guarded) -> HashSet<Key> + Send + Sync>;
-
-/// Names the objects to requeue for a changed object.
-type ByChange = Box<dyn Fn(&AnyObject) -> Vec<Key> + Send + Sync>;
-
-/// The objects to requeue.
-struct Woken {
-    by_change: ByChange,
-    /// The references of the objects of the controller, if they have some.
-    references: Option<Arc<Mutex<References>>>,
-}
-
-impl Woken {
-    /// The objects to requeue for a change of any object in `cache`, and those that refer to an object that may not exist.
-    fn all(&self, cache: &Cache) -> HashSet<Key> {
-        let mut keys = HashSet::new();
-        for object in cache.all() {
-            keys.extend((self.by_change)(&object));
-        }
-        if let Some(references) = &self.references {
-            keys.extend(references.lock().from.keys().cloned());
-        }
-        keys
-    }
-}
-
-/// The states of the watches of a kind: one for each namespace.
-type States = Arc<Mutex<Vec<Arc<State>>>>;
-
-/// A watch of other objects.
-struct Watch {
-    kind: Kind,
-    watcher: Watcher,
-    selector: Selector,
-    /// `None` for the namespaces of the controller.
-    namespaces: Option<Vec<String>>,
-    /// Tells which changes requeue objects; without it, all do.
-    filter: Option<Filter>,
 }
 
 /// A watch of the kind `S` for a controller of `K`. One of the methods must be called to choose the objects that a
@@ -163,7 +52,12 @@ struct Watch {
 #[must_use]
 pub struct Watches<'a, K, S> {
     declared: &'a mut Declared,
-    watch: Watch,
+    kind: Kind,
+    watcher: Watcher,
+    selector: Selector,
+    /// `None` for the namespaces of the controller.
+    namespaces: Option<Vec<String>>,
+    filter: Option<Filter>,
     types: PhantomData<fn(&K, &S)>,
 }
 
@@ -175,26 +69,24 @@ where
     pub(super) fn new(declared: &'a mut Declared, kind: Kind, watcher: Watcher) -> Self {
         Self {
             declared,
-            watch: Watch {
-                kind,
-                watcher,
-                selector: Selector::default(),
-                namespaces: None,
-                filter: None,
-            },
+            kind,
+            watcher,
+            selector: Selector::default(),
+            namespaces: None,
+            filter: None,
             types: PhantomData,
         }
     }
 
     /// Limits the watch to objects with these labels, such as `app=shop`.
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
-        self.watch.selector.labels = selector.into();
+        self.selector.labels = selector.into();
         self
     }
 
     /// Limits the watch to objects with these fields, such as `type=kubernetes.io/tls`.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
-        self.watch.selector.fields = selector.into();
+        self.selector.fields = selector.into();
         self
     }
 
@@ -203,7 +95,7 @@ where
     /// [predicates](kube::runtime::predicates), which combine. The objects that [`Watched`] returns are the newest ones
     /// in any case.
     pub fn predicate(mut self, predicate: impl Predicate<S> + Send + Sync + 'static) -> Self {
-        self.watch.filter = Some(Filter::new(self.declared.closures.clone(), predicate));
+        self.filter = Some(Filter::new(self.declared.closures.clone(), predicate));
         self
     }
 
@@ -214,7 +106,7 @@ where
     ///
     /// The first reconcile waits until the API server has answered, so it does not take an installed kind for missing.
     pub fn optional(mut self) -> Self {
-        self.watch.watcher.is_optional = true;
+        self.watcher.is_optional = true;
         self
     }
 
@@ -225,27 +117,20 @@ where
         self,
         references: impl Fn(&K) -> Vec<ObjectRef<S>> + Send + Sync + 'static,
     ) -> Watched<S> {
-        let index = Arc::new(Mutex::new(References::default()));
-        let (closures, is_namespaced) =
-            (self.declared.closures.clone(), self.watch.kind.namespaced);
-        let to: Refer = Arc::new(move |object: &Guarded| {
-            // An object that does not fit its type refers to nothing.
-            let Some(object) = object.0.as_deref().ok().and_then(typed_ref::<K>) else {
-                return HashSet::new();
-            };
-            let named = closures.call("references", &key(object.meta()), || references(object));
-            let namespace = object.meta().namespace.as_ref();
-            let named = named.iter().flatten();
-            named
-                .filter_map(|reference| key_from(namespace, reference, is_namespaced))
-                .collect()
+        let (closures, is_namespaced) = (self.declared.closures.clone(), self.kind.namespaced);
+        let referring = Arc::new(References {
+            find: Box::new(move |object| {
+                // An object that does not fit its type refers to nothing.
+                let Some(object) = object.0.as_deref().ok().and_then(typed_ref::<K>) else {
+                    return HashSet::new();
+                };
+                let named = closures.call("references", &key(object.meta()), || references(object));
+                keys(named, object.meta(), is_namespaced).collect()
+            }),
+            links: Mutex::default(),
         });
-        self.declared.refer(&index, to);
-        let referring = index.clone();
-        self.follow(Woken {
-            by_change: Box::new(move |to| referring.lock().to(&key(to.metadata()))),
-            references: Some(index),
-        })
+        self.declared.references.push(referring.clone());
+        self.follow(Woken::Referring(referring))
     }
 
     /// Requeues the objects that `map` names for a changed object, which may have been deleted. `map` is called for the
@@ -256,17 +141,13 @@ where
         map: impl Fn(&S) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
     ) -> Watched<S> {
         let closures = self.declared.closures.clone();
-        self.follow_changes(Box::new(move |object| {
+        self.follow(Woken::Named(Box::new(move |object| {
             let Some(object) = typed_ref::<S>(&**object) else {
                 return Vec::new();
             };
             let named = closures.call("map", &key(object.meta()), || map(object));
-            let namespace = object.meta().namespace.as_ref();
-            let named = named.iter().flatten();
-            named
-                .filter_map(|reference| key_from(namespace, reference, K::Scope::NAMESPACED))
-                .collect()
-        }))
+            keys(named, object.meta(), K::Scope::NAMESPACED).collect()
+        })))
     }
 
     /// Requeues the owner of a changed object: the object of the controller to which the controller owner reference
@@ -274,45 +155,57 @@ where
     /// program creates, or if their metadata is enough.
     pub fn requeues_owner(self) -> Watched<S> {
         let kind = ApiResource::erase::<K>(&());
-        self.follow_changes(Box::new(move |object| {
+        self.follow(Woken::Named(Box::new(move |object| {
             let metadata = object.metadata();
             let owner = controlled_by(metadata).filter(|owner| refers_to(owner, &kind));
             Vec::from_iter(owner.map(|owner| (metadata.namespace.clone(), owner.name)))
-        }))
+        })))
     }
 
     /// Limits the watch to these namespaces, instead of the namespaces of the controller; an empty list means all
     /// namespaces. Ignored for a cluster-scoped kind. The operator's role must have the permissions there.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let unique: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
-        self.watch.namespaces = Some(Vec::from_iter(unique));
+        self.namespaces = Some(Vec::from_iter(unique));
         self
     }
 
     /// Requeues nothing. The objects are only read.
     pub fn reads(self) -> Watched<S> {
-        self.follow_changes(Box::new(|_| Vec::new()))
-    }
-
-    fn follow_changes(self, by_change: ByChange) -> Watched<S> {
-        let references = None;
-        self.follow(Woken {
-            by_change,
-            references,
-        })
+        self.follow(Woken::Named(Box::new(|_| Vec::new())))
     }
 
     fn follow(self, woken: Woken) -> Watched<S> {
         let watched = Watched {
             cache: Cache::default(),
             states: States::default(),
-            is_namespaced: self.watch.kind.namespaced,
+            is_namespaced: self.kind.namespaced,
             kind: PhantomData,
         };
-        let (cache, states) = (watched.cache.clone(), watched.states.clone());
-        self.declared.follow(self.watch, cache, states, woken);
+        self.declared.follows.push(Follow {
+            watcher: self.watcher,
+            kind: self.kind,
+            selector: self.selector,
+            namespaces: self.namespaces,
+            index: Arc::new(Related {
+                cache: watched.cache.clone(),
+                filter: self.filter,
+                woken,
+            }),
+            states: watched.states.clone(),
+        });
         watched
     }
+}
+
+/// The keys of the objects that `referrer` names; none if the closure that names them has panicked.
+fn keys<K: Resource>(
+    named: Option<Vec<ObjectRef<K>>>,
+    referrer: &ObjectMeta,
+    is_namespaced: bool,
+) -> impl Iterator<Item = Key> {
+    let references = named.into_iter().flatten();
+    references.filter_map(move |to| key_from(referrer.namespace.as_ref(), &to, is_namespaced))
 }
 
 /// The objects of a watched kind, as the watch has delivered them. Reading them sends no request.
@@ -333,7 +226,7 @@ impl<S: Watchable> Watched<S> {
     /// The object of this name, if it exists and matches the selector of the watch.
     pub fn get(&self, object: &ObjectRef<S>) -> Option<Arc<S>> {
         let key = key_in_call(object, self.is_namespaced)?;
-        let found = self.cache.0.lock().get(&key).cloned();
+        let found = self.cache.lock().get(&key).cloned();
         typed(found?)
     }
 
@@ -347,7 +240,7 @@ impl<S: Watchable> Watched<S> {
 
     /// All objects, in no particular order.
     pub fn all(&self) -> Vec<Arc<S>> {
-        let all = self.cache.0.lock();
+        let all = self.cache.lock();
         all.values().cloned().filter_map(typed).collect()
     }
 
@@ -360,65 +253,101 @@ impl<S: Watchable> Watched<S> {
 }
 
 /// The objects of a watch that fit their type.
-#[derive(Clone, Default)]
-struct Cache(Arc<Mutex<HashMap<Key, AnyObject>>>);
+type Cache = Arc<Mutex<HashMap<Key, AnyObject>>>;
 
-impl Cache {
-    /// All objects.
-    fn all(&self) -> Vec<AnyObject> {
-        self.0.lock().values().cloned().collect()
+/// The index of a watched kind.
+struct Related {
+    cache: Cache,
+    /// Tells which changes requeue objects; without it, all do.
+    filter: Option<Filter>,
+    woken: Woken,
+}
+
+/// The objects that a change requeues.
+enum Woken {
+    /// Those that refer to the changed object.
+    Referring(Arc<References>),
+    /// Those that a function names.
+    Named(Named),
+}
+
+/// Names the objects to requeue for a changed object.
+type Named = Box<dyn Fn(&AnyObject) -> Vec<Key> + Send + Sync>;
+
+impl Index for Related {
+    fn take(&self, shown: &Shown, namespace: Option<&String>) -> Vec<Key> {
+        Vec::from_iter(self.woken.by(&self.changed(shown, namespace)))
     }
 
+    fn all(&self) -> HashSet<Key> {
+        match &self.woken {
+            // Also those that refer to an object that does not exist.
+            Woken::Referring(references) => references.links.lock().from.keys().cloned().collect(),
+            Woken::Named(_) => {
+                let objects: Vec<_> = self.cache.lock().values().cloned().collect();
+                self.woken.by(&objects)
+            }
+        }
+    }
+}
+
+impl Woken {
+    /// The objects that changes of `changed` requeue.
+    fn by(&self, changed: &[AnyObject]) -> HashSet<Key> {
+        let mut keys = HashSet::new();
+        for object in changed {
+            keys.extend(match self {
+                Self::Referring(references) => references.to(&key(object.metadata())),
+                Self::Named(named) => named(object),
+            });
+        }
+        keys
+    }
+}
+
+impl Related {
     /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns each object that changed, before and
-    /// after the change, unless the change does not count for `filter`.
-    fn take(
-        &self,
-        shown: Shown,
-        namespace: Option<&String>,
-        filter: Option<&Filter>,
-    ) -> Vec<AnyObject> {
+    /// after the change, unless the change does not count.
+    fn changed(&self, shown: &Shown, namespace: Option<&String>) -> Vec<AnyObject> {
         match shown {
-            Shown::All(objects) => self.replace(objects, namespace, filter),
-            Shown::Put(object) => self.put(object, filter),
-            Shown::Gone(object) => Vec::from_iter(self.0.lock().remove(&key(object.metadata()))),
+            Shown::All(objects) => self.replace(objects, namespace),
+            Shown::Put(object) => self.put(object),
+            Shown::Gone(object) => {
+                Vec::from_iter(self.cache.lock().remove(&key(object.metadata())))
+            }
         }
     }
 
     /// Replaces the objects in `namespace`, or in all namespaces, with the objects of a new list.
-    fn replace(
-        &self,
-        list: Vec<Guarded>,
-        namespace: Option<&String>,
-        filter: Option<&Filter>,
-    ) -> Vec<AnyObject> {
+    fn replace(&self, list: &[Guarded], namespace: Option<&String>) -> Vec<AnyObject> {
         let listed: HashSet<_> = list.iter().map(|object| key(object.metadata())).collect();
         let mut changed = Vec::new();
-        self.0.lock().retain(|key, object| {
+        self.cache.lock().retain(|key, object| {
             let is_gone = is_in(key, namespace) && !listed.contains(key);
             changed.extend(is_gone.then(|| object.clone()));
             !is_gone
         });
         for object in list {
             let metadata = object.metadata();
-            let known = self.0.lock().get(&key(metadata)).cloned();
+            let known = self.cache.lock().get(&key(metadata)).cloned();
             if known
                 .is_none_or(|known| known.metadata().resource_version != metadata.resource_version)
             {
-                changed.extend(self.put(object, filter));
+                changed.extend(self.put(object));
             }
         }
         changed
     }
 
     /// Adds a new or changed object. An object that does not fit its type counts as deleted.
-    fn put(&self, object: Guarded, filter: Option<&Filter>) -> Vec<AnyObject> {
+    fn put(&self, object: &Guarded) -> Vec<AnyObject> {
         let key = key(object.metadata());
-        let now = object.0.ok();
+        let now = object.0.as_ref().ok().cloned();
         let before = match &now {
-            Some(object) => self.0.lock().insert(key, object.clone()),
-            None => self.0.lock().remove(&key),
+            Some(object) => self.cache.lock().insert(key, object.clone()),
+            None => self.cache.lock().remove(&key),
         };
-        if let (Some(filter), Some(before), Some(now)) = (filter, &before, &now)
+        if let (Some(filter), Some(before), Some(now)) = (&self.filter, &before, &now)
             && !filter.counts(&**before, &**now)
         {
             return Vec::new();
@@ -427,14 +356,52 @@ impl Cache {
     }
 }
 
-/// The references between objects, in both directions.
+/// The references of the objects of a controller to objects of another kind.
+pub(super) struct References {
+    find: Find,
+    links: Mutex<Links>,
+}
+
+/// Finds the objects to which an object refers.
+type Find = Box<dyn Fn(&Guarded) -> HashSet<Key> + Send + Sync>;
+
+impl References {
+    /// Takes an event of the watch of the controller's own kind in `namespace`, or in all namespaces.
+    pub fn take(&self, shown: &Shown, namespace: Option<&String>) {
+        match shown {
+            Shown::All(objects) => {
+                let listed: HashMap<_, _> = objects
+                    .iter()
+                    .map(|object| (key(object.metadata()), (self.find)(object)))
+                    .collect();
+                self.links.lock().replace(namespace, listed);
+            }
+            Shown::Put(object) => {
+                let to = (self.find)(object);
+                self.links.lock().set(key(object.metadata()), to);
+            }
+            Shown::Gone(object) => self
+                .links
+                .lock()
+                .set(key(object.metadata()), HashSet::new()),
+        }
+    }
+
+    /// The objects that refer to `to`.
+    fn to(&self, to: &Key) -> Vec<Key> {
+        let links = self.links.lock();
+        links.to.get(to).into_iter().flatten().cloned().collect()
+    }
+}
+
+/// References in both directions.
 #[derive(Default)]
-struct References {
+struct Links {
     from: HashMap<Key, HashSet<Key>>,
     to: HashMap<Key, HashSet<Key>>,
 }
 
-impl References {
+impl Links {
     /// Sets the objects that the object `from` refers to.
     fn set(&mut self, from: Key, to: HashSet<Key>) {
         for old in self.from.remove(&from).unwrap_or_default() {
@@ -454,22 +421,17 @@ impl References {
         }
     }
 
-    /// Forgets the objects in `namespace`, or in all namespaces, that are not `listed`.
-    fn retain(&mut self, namespace: Option<&String>, listed: &HashSet<Key>) {
-        let gone: Vec<_> = self
-            .from
-            .keys()
-            .filter(|key| is_in(key, namespace) && !listed.contains(*key))
-            .cloned()
-            .collect();
-        for from in gone {
-            self.set(from, HashSet::new());
+    /// Replaces the references of the objects in `namespace`, or in all namespaces.
+    fn replace(&mut self, namespace: Option<&String>, listed: HashMap<Key, HashSet<Key>>) {
+        let known: Vec<_> = self.from.keys().cloned().collect();
+        for from in known {
+            if is_in(&from, namespace) && !listed.contains_key(&from) {
+                self.set(from, HashSet::new());
+            }
         }
-    }
-
-    /// The objects that refer to `to`.
-    fn to(&self, to: &Key) -> Vec<Key> {
-        self.to.get(to).into_iter().flatten().cloned().collect()
+        for (from, to) in listed {
+            self.set(from, to);
+        }
     }
 }
 
@@ -488,6 +450,14 @@ mod tests {
         Guarded(Ok(Arc::new(secret)))
     }
 
+    fn related(filter: Option<Filter>) -> Related {
+        Related {
+            cache: Cache::default(),
+            filter,
+            woken: Woken::Named(Box::new(|_| Vec::new())),
+        }
+    }
+
     #[test]
     fn a_change_returns_the_object_before_and_after_it() {
         let changes = [
@@ -495,9 +465,9 @@ mod tests {
             Shown::All(vec![secret("3", "b")]),
         ];
         for change in changes {
-            let watched = Cache::default();
-            watched.take(Shown::All(vec![secret("1", "a")]), None, None);
-            let changed = watched.take(change, None, None);
+            let watched = related(None);
+            watched.changed(&Shown::All(vec![secret("1", "a")]), None);
+            let changed = watched.changed(&change, None);
             let named: Vec<_> = changed
                 .iter()
                 .map(|secret| secret.metadata().labels.as_ref().expect("labels")["for"].as_str())
@@ -510,28 +480,25 @@ mod tests {
     fn a_change_that_does_not_count_is_known_and_requeues_nothing() {
         let closures = Closures::new("test", &Metrics::for_test());
         let filter = Filter::new(closures, predicates::labels::<Secret>);
-        let watched = Cache::default();
-        watched.take(Shown::All(vec![secret("1", "a")]), None, Some(&filter));
+        let watched = related(Some(filter));
+        watched.changed(&Shown::All(vec![secret("1", "a")]), None);
         for (shown, changed) in [
             (Shown::Put(secret("2", "a")), 0),
             (Shown::All(vec![secret("3", "a")]), 0),
             (Shown::Put(secret("4", "b")), 2),
             (Shown::Gone(secret("5", "b")), 1),
         ] {
-            assert_eq!(watched.take(shown, None, Some(&filter)).len(), changed);
+            assert_eq!(watched.changed(&shown, None).len(), changed);
         }
     }
 
     #[test]
     fn an_object_that_is_listed_again_has_not_changed() {
-        let watched = Cache::default();
-        watched.take(Shown::All(vec![secret("1", "a")]), None, None);
-        assert!(
-            watched
-                .take(Shown::All(vec![secret("1", "a")]), None, None)
-                .is_empty()
-        );
-        let gone = watched.take(Shown::All(Vec::new()), None, None);
+        let watched = related(None);
+        watched.changed(&Shown::All(vec![secret("1", "a")]), None);
+        let again = watched.changed(&Shown::All(vec![secret("1", "a")]), None);
+        assert!(again.is_empty());
+        let gone = watched.changed(&Shown::All(Vec::new()), None);
         assert_eq!(gone.len(), 1);
     }
 }

@@ -4,10 +4,7 @@
 use std::thread;
 
 use anyhow::{Context, Result};
-use tokio::{
-    runtime::{Builder, EnterGuard, Handle},
-    sync::oneshot,
-};
+use tokio::runtime::{Builder, EnterGuard, Handle};
 use tokio_util::sync::CancellationToken;
 
 /// An async runtime for all work that needs the lease. A drop stops the runtime without waiting for its end.
@@ -23,33 +20,22 @@ impl Workers {
     /// # Errors
     ///
     /// When the system refuses a thread.
-    pub async fn start() -> Result<Self> {
+    pub fn start() -> Result<Self> {
+        let context = "cannot start the threads of the controllers";
+        let mut builder = Builder::new_multi_thread();
+        builder.thread_name("worker").enable_all();
+        let runtime = builder.build().context(context)?;
+        let handle = runtime.handle().clone();
         let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
         let (stopped, all_ended) = (stop.clone(), ended.clone());
-        let (sender, built) = oneshot::channel();
-        let context = "cannot start the threads of the controllers";
-        let thread = thread::Builder::new().name("workers".to_owned());
         // The end of a runtime blocks until all work has ended, so the runtime belongs to a thread that may wait.
+        let thread = thread::Builder::new().name("workers".to_owned());
         let started = thread.spawn(move || {
-            let runtime = Builder::new_multi_thread()
-                .thread_name("worker")
-                .enable_all()
-                .build();
-            match runtime {
-                Ok(runtime) => {
-                    // This cannot fail: `start` waits for the handle.
-                    let _ = sender.send(Ok(runtime.handle().clone()));
-                    runtime.block_on(stopped.cancelled());
-                    drop(runtime);
-                    all_ended.cancel();
-                }
-                Err(error) => {
-                    let _ = sender.send(Err(error));
-                }
-            }
+            runtime.block_on(stopped.cancelled());
+            drop(runtime);
+            all_ended.cancel();
         });
         started.context(context)?;
-        let handle = built.await.context(context)?.context(context)?;
         Ok(Self {
             handle,
             stop,
@@ -90,6 +76,7 @@ mod tests {
     use std::{sync::mpsc, time::Duration};
 
     use tokio::{
+        sync::oneshot,
         task::{JoinSet, spawn_blocking},
         time::timeout,
     };
@@ -101,7 +88,7 @@ mod tests {
 
     /// Checks that the workers end after the blocking call that `start` starts, and not before.
     async fn outlives_no_call(start: impl FnOnce(Box<dyn FnOnce() + Send>)) {
-        let workers = Workers::start().await.expect("threads");
+        let workers = Workers::start().expect("threads");
         let (end, ends) = mpsc::channel::<()>();
         let (begins, begun) = oneshot::channel();
         let call = Box::new(move || {
@@ -145,7 +132,7 @@ mod tests {
 
     #[tokio::test]
     async fn tasks_that_only_wait_end_at_once() {
-        let workers = Workers::start().await.expect("threads");
+        let workers = Workers::start().expect("threads");
         let task = workers.handle().spawn(std::future::pending::<()>());
         workers.end().await;
         assert!(task.await.expect_err("it was aborted").is_cancelled());
@@ -154,7 +141,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_drop_stops_the_workers() {
-        let workers = Workers::start().await.expect("threads");
+        let workers = Workers::start().expect("threads");
         let task = workers.handle().spawn(std::future::pending::<()>());
         let ended = workers.ended.clone();
         drop(workers);

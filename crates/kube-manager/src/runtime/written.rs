@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::{
     object::{AnyObject, Object, typed},
     objects::Stores,
-    watch::{Key, key},
+    watch::{Key, key, version},
 };
 
 /// Each object with its version.
@@ -79,11 +79,6 @@ impl Written {
     }
 }
 
-/// Versions are numbers that increase.
-fn version(object: &ObjectMeta) -> Option<u64> {
-    object.resource_version.as_ref()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -107,16 +102,20 @@ mod tests {
 
     #[test]
     fn a_version_counts_until_the_watch_shows_it() {
+        fn newer(written: &Written, version: &str) -> bool {
+            written.newer(&pod("a", version)).is_some()
+        }
+
         let written = written();
         written.add(Arc::new(pod("a", "10")));
-        let newer = |version| written.newer(&pod("a", version)).is_some();
-        assert!(newer("9") && !newer("10") && !newer("11"));
+        assert!(newer(&written, "9"));
+        assert!(!newer(&written, "10") && !newer(&written, "11"));
 
         let key = key(&pod("a", "9").metadata);
         written.shown(&key, Some(&pod("a", "9").metadata));
-        assert!(newer("9"));
+        assert!(newer(&written, "9"));
         written.shown(&key, Some(&pod("a", "10").metadata));
-        assert!(!newer("9"));
+        assert!(!newer(&written, "9"));
     }
 
     #[test]

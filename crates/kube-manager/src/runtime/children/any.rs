@@ -1,71 +1,64 @@
-//! Creates, corrects and deletes the children of an object, with as few requests as possible. A watch delivers all
-//! children, so a child in its desired state needs no request.
-//!
-//! A child is computed from the children that the reconciler has read. So it is written only over an object in the
-//! state that was read: a newer object is put into the index, and the owner is reconciled again with it.
+//! The children of an object: what is known of them, and the requests that read, change and delete them.
 //!
 //! This code does not depend on the types of child and owner, so it is compiled once.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, OwnerReference};
 use kube::{
-    Api, Resource,
+    Api,
     api::{
         ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
     },
     core::ObjectMeta,
-    runtime::{Predicate, events::EventType},
+    runtime::Predicate,
 };
 use serde_json::{Value, json};
 
-use super::error::Error;
+use super::{
+    error::Error,
+    mark::{LABEL, Marks},
+};
 use crate::runtime::{
-    access::{Access, digest},
-    child::{AnyChild, Desired, Recreate, Unfit},
+    access::Access,
     closures::Filter,
-    immutable,
-    informer::{Follow, Take, some_or_all},
-    object::{AnyObject, Object, Raw, Write, identity},
-    owned::{Owned, refers_to},
+    informer::{Follow, Index, States, some_or_all},
+    object::{AnyObject, Object, Raw, Write},
+    owned::{Known, Owned},
     reads::{self, Place, Seen},
     scope::Kind,
     settled::Settled,
-    tie::{self, Tie, controlled_by},
-    watch::{Selector, key, resource},
+    tie::{Tie, controlled_by},
+    watch::{Key, Selector, Shown, key, resource},
 };
 
-/// The label of all children. Its value is the name of the operator. Only objects with this label are watched.
-const LABEL: &str = "app.kubernetes.io/managed-by";
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// How often a write is tried in a reconcile when other programs write, create and delete the object at the same time.
-const TRIES: u8 = 5;
+pub const TRIES: u8 = 5;
 
 /// The children of one kind that the objects of one kind own.
 #[derive(Clone)]
 pub struct AnyChildren {
-    access: Access,
-    kind: Kind,
-    /// The kind of the owners.
-    owners: ApiResource,
-    write: Write,
-    owned: Arc<Owned>,
+    pub access: Access,
+    pub kind: Kind,
+    pub write: Write,
+    pub owned: Arc<Owned>,
     /// The names that children may have; empty for all names.
-    names: Arc<[String]>,
-    tie: Tie,
-    settled: Arc<Settled>,
+    pub names: Arc<[String]>,
+    pub marks: Marks,
+    pub settled: Arc<Settled>,
 }
 
-/// To whom an object with the name of a child belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Claim {
-    /// To the reconciled object.
-    Ours,
-    /// To nobody, and this controller has created it.
-    Orphaned,
-    /// To an earlier object with the owner's name, and this controller has created it.
-    Earlier,
-    Foreign,
+/// The children of one name, or of all names.
+struct Named {
+    owned: Arc<Owned>,
+    name: Option<String>,
+}
+
+impl Index for Named {
+    fn take(&self, shown: &Shown, namespace: Option<&String>) -> Vec<Key> {
+        self.owned.take(shown, namespace, self.name.as_ref())
+    }
 }
 
 impl AnyChildren {
@@ -77,21 +70,27 @@ impl AnyChildren {
         write: Write,
         names: Vec<String>,
     ) -> Self {
+        let marks = Marks {
+            operator: access.operator,
+            label: format!("{}/applied", access.name()),
+            owners: owners.clone(),
+            tie: Tie::Reference,
+        };
         Self {
             access,
             kind,
-            owned: Arc::new(Owned::new(owners.clone())),
-            owners,
             write,
+            owned: Arc::new(Owned::new(owners)),
             names: names.into(),
-            tie: Tie::Reference,
+            marks,
             settled: Arc::default(),
         }
     }
 
     /// The same children, which refer to their owners by `tie`.
-    pub fn tied_by(self, tie: Tie) -> Self {
-        Self { tie, ..self }
+    pub fn tied_by(mut self, tie: Tie) -> Self {
+        self.marks.tie = tie;
+        self
     }
 
     /// See [`Children::predicate`](super::Children::predicate).
@@ -100,427 +99,43 @@ impl AnyChildren {
         self.owned.filter(Filter::new(closures, predicate));
     }
 
-    /// The watches that follow the children: one for each name, or one for all names.
+    /// The watches of the children: one for each name, or one for all names.
     pub fn follows(&self) -> Vec<Follow> {
-        let mut follows: Vec<Follow> = Vec::new();
+        let mut follows = Vec::new();
         for name in some_or_all(self.names.to_vec()) {
-            let (kind, owned, watcher) =
-                (self.kind.clone(), self.owned.clone(), self.access.watcher());
             let fields = name.as_ref().map(|name| format!("metadata.name={name}"));
-            let selector = Selector {
-                labels: format!("{LABEL}={}", self.access.operator),
-                fields: fields.unwrap_or_default(),
-            };
-            let take: Take =
-                Arc::new(move |shown, namespace| owned.take(shown, namespace, name.as_ref()));
-            follows.push(Box::new(move |informers, namespaces, wake| {
-                informers.follow(watcher, &kind, (namespaces, &selector), &take, wake)
-            }));
+            follows.push(Follow {
+                watcher: self.access.watcher(),
+                kind: self.kind.clone(),
+                selector: Selector {
+                    labels: format!("{LABEL}={}", self.access.operator),
+                    fields: fields.unwrap_or_default(),
+                },
+                namespaces: None,
+                index: Arc::new(Named {
+                    owned: self.owned.clone(),
+                    name,
+                }),
+                states: States::default(),
+            });
         }
         follows
     }
 
     /// See [`Children::of`](super::Children::of).
     pub fn of(&self, owner: &ObjectMeta) -> Vec<AnyObject> {
-        let children = self.known(owner);
-        if let Some(uid) = &owner.uid {
-            reads::read(self.place(uid), &children);
-        }
+        let children = self.owned.by(uid(owner));
+        reads::read(self.place(owner), &children);
         children
     }
 
-    fn known(&self, owner: &ObjectMeta) -> Vec<AnyObject> {
-        let uid = owner.uid.as_deref();
-        uid.map(|uid| self.owned.by(uid)).unwrap_or_default()
-    }
-
-    /// See [`Children::apply`](super::Children::apply).
-    pub async fn apply(
-        &self,
-        owner: &ObjectMeta,
-        desired: Vec<AnyChild>,
-    ) -> Result<Vec<AnyObject>, Error> {
-        let mut applied = Vec::new();
-        for child in desired {
-            applied.push(self.apply_one(owner, child).await?);
-        }
-        let wanted: HashSet<_> = applied.iter().map(|child| &child.metadata().uid).collect();
-        for child in self.known(owner) {
-            let metadata = child.metadata();
-            let is_wanted = wanted.contains(&metadata.uid);
-            let going = metadata.deletion_timestamp.is_some();
-            // The reconciler may not know a child that has just appeared. Its watch event wakes the owner.
-            let is_news = matches!(self.seen(owner, metadata), Seen::Absent);
-            // Another controller may create children for the same owner.
-            if label(metadata, &self.mark()).is_some() && !is_wanted && !going && !is_news {
-                self.delete_if(metadata, unchanged(metadata)).await?;
-            }
-        }
-        Ok(applied)
-    }
-
-    /// The label of the children that this controller has created.
-    fn mark(&self) -> String {
-        format!("{}/applied", self.access.name())
-    }
-
-    /// See [`Children::apply_one`](super::Children::apply_one).
-    pub async fn apply_one(
-        &self,
-        owner: &ObjectMeta,
-        mut child: AnyChild,
-    ) -> Result<AnyObject, Error> {
-        set_namespace(&mut child.metadata, &self.kind, owner)?;
-        if !self.names.is_empty() && !self.names.contains(&key(&child.metadata).1) {
-            return Err(Error::OtherName(self.describe(&child.metadata)));
-        }
-        // A future with all requests is large, and most children need none of them.
-        let applied = match self.find(owner, &child.metadata).await? {
-            Some(known) => self.correct(owner, &known, &child).await,
-            None => Box::pin(self.create(owner, &child)).await,
-        };
-        if let (Err(Error::Stale(_)), Some(uid)) = (&applied, &owner.uid) {
-            reads::outdated(self.place(uid));
-        }
-        applied
-    }
-
-    /// The known child with the name of `child`.
-    async fn find(
-        &self,
-        owner: &ObjectMeta,
-        child: &ObjectMeta,
-    ) -> Result<Option<AnyObject>, Error> {
-        let uid = owner.uid.as_deref();
-        let known = match uid.and_then(|uid| self.owned.same(uid, &key(child))) {
-            None => return Ok(None),
-            Some(known) if known.is_shown => return Ok(Some(known.child)),
-            Some(known) => known.child,
-        };
-        match Box::pin(self.get(child)).await? {
-            // Without its label, the watch would never show it.
-            Some(live) if self.claim(live.metadata(), owner) == Claim::Ours => {
-                let labelled = Box::pin(self.label(owner, live)).await?;
-                Ok(labelled.map(|live| self.know(live)))
-            }
-            _ => {
-                self.owned.forget(known.metadata());
-                Ok(None)
-            }
-        }
-    }
-
-    /// Creates a child that is not known.
-    async fn create(&self, owner: &ObjectMeta, child: &AnyChild) -> Result<AnyObject, Error> {
-        let desired = self.desired(owner, child, None)?;
-        let (metadata, params) = (&desired.metadata, self.access.post_params());
-        let object = Raw::of(&desired.object);
-        let object = object.map_err(|source| self.failed("create", metadata, source))?;
-        for _ in 0..TRIES {
-            let created = self.api(metadata).create(&params, &object).await;
-            match self.kind.object(created) {
-                Ok(created) => {
-                    self.settle(&*created, &desired);
-                    return Ok(self.wrote(created));
-                }
-                Err(kube::Error::Api(status)) if status.is_already_exists() => {}
-                Err(source) => return Err(self.failed("create", metadata, source)),
-            }
-            // The object may be deleted meanwhile.
-            if let Some(live) = self.get(metadata).await?
-                && let Some(existing) = Box::pin(self.take_over(owner, live, child)).await?
-            {
-                return Ok(existing);
-            }
-        }
-        Err(self.stale(metadata))
-    }
-
-    /// Takes the object `live`, which has the name of `child`, into the index, with the labels and the owner reference
-    /// of a child. Does not write the fields of `child`, which were computed without `live`. Returns `None` if the name
-    /// may be free by now.
-    async fn take_over(
-        &self,
-        owner: &ObjectMeta,
-        live: AnyObject,
-        child: &AnyChild,
-    ) -> Result<Option<AnyObject>, Error> {
-        let claim = self.claim(live.metadata(), owner);
-        let may_own = match claim {
-            Claim::Ours => true,
-            // With the reference of an owner that is deleted by now, the garbage collector would delete the object.
-            Claim::Orphaned | Claim::Earlier => self.is_current(owner, live.metadata()).await?,
-            Claim::Foreign => false,
-        };
-        if !may_own {
-            let error = Error::NotOwned(self.describe(&child.metadata));
-            let regarding = identity(owner).object_ref(&self.owners);
-            let event = (EventType::Warning, "NotOwned", error.to_string());
-            self.access.record(regarding, event);
-            return Err(error);
-        }
-        let metadata = live.metadata();
-        if metadata.deletion_timestamp.is_some() {
-            return Ok(Some(self.know(live)));
-        }
-        let desired = self.desired(owner, child, Some(&self.json(&*live)))?;
-        let mark = self.mark();
-        let is_same = label(metadata, &mark) == label(&desired.metadata, &mark);
-        if claim == Claim::Earlier && !child.keeps_values() && !is_same {
-            if self.delete_if(metadata, unchanged(metadata)).await? {
-                let name = self.describe(metadata);
-                tracing::info!(child = name, "deleted, because its owner is deleted");
-            }
-            return Ok(None);
-        }
-        let Some(live) = self.label(owner, live).await? else {
-            return Ok(None);
-        };
-        let is_desired =
-            child.is_create_only || self.difference(&self.json(&*live), &desired).is_none();
-        let live = self.know(live);
-        if is_desired {
-            Ok(Some(live))
-        } else {
-            Err(self.stale(&desired.metadata))
-        }
-    }
-
-    /// Adds the operator's label and the owner reference, if the object lacks them. Returns `None` if the object has
-    /// changed since it was read.
-    async fn label(&self, owner: &ObjectMeta, live: AnyObject) -> Result<Option<AnyObject>, Error> {
-        let metadata = live.metadata();
-        let mut change = json!({});
-        let operator = self.access.operator;
-        if label(metadata, LABEL) != Some(operator) {
-            change["labels"] = json!({LABEL: operator});
-        }
-        if self.claim(metadata, owner) != Claim::Ours || !self.tie.holds(metadata) {
-            let tied = self.tie.patch(metadata, self.owner_reference(owner));
-            for (field, value) in tied.as_object().into_iter().flatten() {
-                change[field] = value.clone();
-            }
-        }
-        if change == json!({}) {
-            return Ok(Some(live));
-        }
-        change["resourceVersion"] = json!(metadata.resource_version);
-        let patch = json!({ "metadata": change });
-        let params = PatchParams {
-            field_manager: Some(self.access.field_manager()),
-            ..PatchParams::default()
-        };
-        let patched = self.patch(metadata, &params, &Patch::Merge(patch)).await?;
-        if patched.is_some() {
-            let child = self.describe(metadata);
-            tracing::info!(child, "has its label or its owner reference again");
-        }
-        Ok(patched)
-    }
-
-    /// Corrects the child `known`, if it differs from `child`.
-    async fn correct(
-        &self,
-        owner: &ObjectMeta,
-        known: &AnyObject,
-        child: &AnyChild,
-    ) -> Result<AnyObject, Error> {
-        let metadata = known.metadata();
-        // The deletion wakes the owner, which then creates the child.
-        if metadata.deletion_timestamp.is_some() {
-            return Ok(known.clone());
-        }
-        if !self.tie.holds(metadata) {
-            // The code of the operator has changed. The change wakes the owner, which then corrects the other fields.
-            let tied = Box::pin(self.label(owner, known.clone())).await?;
-            return tied
-                .map(|child| self.wrote(child))
-                .ok_or_else(|| self.stale(metadata));
-        }
-        if child.is_create_only {
-            return Ok(known.clone());
-        }
-        let fields = self.json(&**known);
-        let desired = self.desired(owner, child, Some(&fields))?;
-        let Some(field) = self.difference(&fields, &desired) else {
-            return Ok(known.clone());
-        };
-        match self.seen(owner, metadata) {
-            Seen::Unread => {}
-            Seen::Child(seen) if is_same(&*seen, &**known, self.write) => {}
-            Seen::Child(_) | Seen::Absent => return Err(self.stale(metadata)),
-        }
-        Box::pin(self.update(owner, known, child, &desired, &field)).await
-    }
-
-    /// Writes `desired` over the child `known`, from which it differs in `field`.
-    async fn update(
-        &self,
-        owner: &ObjectMeta,
-        known: &AnyObject,
-        child: &AnyChild,
-        desired: &Desired,
-        field: &str,
-    ) -> Result<AnyObject, Error> {
-        let metadata = &desired.metadata;
-        // If the set of fields has not changed, the apply has no field to remove, and the owner of each field does not
-        // matter.
-        let mark = self.mark();
-        let known_fields = hash_of_fields(known.metadata(), &mark);
-        let same_fields = known_fields.is_some() && known_fields == hash_of_fields(metadata, &mark);
-        let mut fresh = same_fields.then(|| known.clone());
-        for _ in 0..TRIES {
-            let live = match fresh.take() {
-                Some(live) => live,
-                None => match self.get(metadata).await? {
-                    // Other programs write the status.
-                    Some(live) if is_same(&*live, &**known, self.write) => live,
-                    Some(live) => match Box::pin(self.take_over(owner, live, child)).await? {
-                        Some(existing) => return Ok(existing),
-                        None => return Box::pin(self.create(owner, child)).await,
-                    },
-                    None => {
-                        self.owned.forget(known.metadata());
-                        return Box::pin(self.create(owner, child)).await;
-                    }
-                },
-            };
-            match self
-                .send_update(live.metadata(), desired, same_fields)
-                .await
-            {
-                Ok(written) => {
-                    self.settle(&*written, desired);
-                    if written.metadata().resource_version != live.metadata().resource_version {
-                        tracing::info!(child = self.describe(metadata), field, "corrected");
-                    }
-                    return Ok(self.wrote(written));
-                }
-                Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {}
-                Err(kube::Error::Api(status)) => {
-                    let (fields, desired_fields) = (self.json(&*live), fields_of(&desired.object));
-                    let refused = immutable::refusal(&status, &fields, &desired_fields);
-                    return match refused {
-                        Some(refusal) => {
-                            Box::pin(self.refused(owner, live.metadata(), child, refusal)).await
-                        }
-                        None => Err(self.failed("patch", metadata, kube::Error::Api(status))),
-                    };
-                }
-                Err(source) => return Err(self.failed("patch", metadata, source)),
-            }
-        }
-        Err(self.stale(metadata))
-    }
-
-    /// Applies `desired` to `live`. The API server refuses it if `live` has changed since it was read, or if another
-    /// object has the name now.
-    async fn send_update(
-        &self,
-        live: &ObjectMeta,
-        desired: &Desired,
-        same_fields: bool,
-    ) -> kube::Result<AnyObject> {
-        let (api, name) = (self.api(live), key(live).1);
-        let mut version = live.resource_version.clone();
-        if !same_fields && let Some(moved) = self.move_fields(&api, live).await? {
-            version = moved.metadata().resource_version.clone();
-        }
-        let mut applied = desired.object.clone();
-        applied["metadata"]["uid"] = json!(live.uid);
-        applied["metadata"]["resourceVersion"] = json!(version);
-        let params = PatchParams::apply(&self.access.field_manager()).force();
-        self.kind
-            .object(api.patch(&name, &params, &Patch::Apply(applied)).await)
-    }
-
-    /// Moves the ownership of the fields that the creation has set to an Apply. The creation has set them with an
-    /// Update of the same field manager, and an apply cannot remove fields of an Update. All other Updates have another
-    /// field manager, so their values stay.
-    async fn move_fields(
-        &self,
-        api: &Api<Raw>,
-        live: &ObjectMeta,
-    ) -> kube::Result<Option<AnyObject>> {
-        let manager = self.access.field_manager();
-        let mut fields = live.managed_fields.clone().unwrap_or_default();
-        let Some(updated) = fields
-            .iter()
-            .position(|entry| is_by(entry, &manager, "Update"))
-        else {
-            return Ok(None);
-        };
-        if fields.iter().any(|entry| is_by(entry, &manager, "Apply")) {
-            // An apply always had all fields, so the Apply owns these fields, too.
-            fields.remove(updated);
-        } else {
-            fields[updated].operation = Some("Apply".to_owned());
-        }
-        let metadata = json!({"resourceVersion": live.resource_version, "managedFields": fields});
-        let patch = Patch::Merge(json!({ "metadata": metadata }));
-        let params = PatchParams::default();
-        let moved = api.patch(&key(live).1, &params, &patch).await;
-        self.kind.object(moved).map(Some)
-    }
-
-    /// The first field in which `live` differs from `desired`, apart from what the API server has made of it before.
-    fn difference(&self, live: &Value, desired: &Desired) -> Option<String> {
-        self.settled.difference(live, &fields_of(&desired.object))
-    }
-
-    /// Remembers in what `answer`, the answer to a write of `desired`, differs from `desired`.
-    fn settle(&self, answer: &dyn Object, desired: &Desired) {
-        let answer = self.json(answer);
-        if let Some(field) = self.settled.settle(&answer, &fields_of(&desired.object)) {
-            let child = self.describe(&desired.metadata);
-            tracing::warn!(child, field, "the API server has stored another value");
-        }
-    }
-
-    /// Deletes `live`, because the API server refuses to change a field of it, if the child is declared so.
-    async fn refused(
-        &self,
-        owner: &ObjectMeta,
-        live: &ObjectMeta,
-        child: &AnyChild,
-        refusal: immutable::Refusal,
-    ) -> Result<AnyObject, Error> {
-        let name = self.describe(live);
-        let how = child.recreate.filter(|_| !child.keeps_values());
-        let params = match how {
-            Some(Recreate::Foreground) => DeleteParams::foreground(),
-            Some(Recreate::Orphan) => DeleteParams::orphan(),
-            None => {
-                return Err(Error::Immutable {
-                    child: name,
-                    field: refusal.field,
-                    text: refusal.text,
-                    delete: self.command(live),
-                });
-            }
-        };
-        let unchanged_params = params.preconditions(unchanged(live));
-        let Some(deleted) = self.send_delete(live, &unchanged_params).await? else {
-            return Err(self.stale(live));
-        };
-        let field = refusal.field;
-        tracing::info!(
-            child = name,
-            field,
-            "deleted, because this field cannot change"
-        );
-        match deleted {
-            // The end of the deletion wakes the owner, which then creates the child.
-            Some(going) if going.metadata().deletion_timestamp.is_some() => Ok(self.wrote(going)),
-            _ => {
-                self.owned.forget(live);
-                Box::pin(self.create(owner, child)).await
-            }
-        }
+    /// The child with the name of `child`, as the index has it.
+    pub fn known(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Option<Known> {
+        self.owned.same(uid(owner), &key(child))
     }
 
     /// The command that deletes `child` and keeps what `child` owns.
-    fn command(&self, child: &ObjectMeta) -> String {
+    pub fn command(&self, child: &ObjectMeta) -> String {
         let flag = match &child.namespace {
             Some(namespace) => format!(" --namespace {namespace}"),
             None => String::new(),
@@ -533,55 +148,50 @@ impl AnyChildren {
     }
 
     /// See [`Children::patch_spec`](super::Children::patch_spec).
-    pub async fn patch_spec(&self, child: &ObjectMeta, patch: Value) -> Result<bool, Error> {
+    pub async fn patch_spec(&self, child: &ObjectMeta, patch: Value) -> Result<bool> {
         let metadata = json!({"resourceVersion": child.resource_version});
         let patch = Patch::Merge(json!({"metadata": metadata, "spec": patch}));
-        let params = PatchParams {
-            field_manager: Some(patch_manager(&self.access.field_manager())),
-            ..PatchParams::default()
-        };
+        let params = PatchParams::apply(&patch_manager(&self.access.field_manager()));
         let patched = self.patch(child, &params, &patch).await?;
         Ok(patched.map(|patched| self.wrote(patched)).is_some())
     }
 
     /// Patches a child. Returns `None` if the child is deleted, or has changed since it was read.
-    async fn patch(
+    pub async fn patch(
         &self,
         child: &ObjectMeta,
         params: &PatchParams,
         patch: &Patch<Value>,
-    ) -> Result<Option<AnyObject>, Error> {
+    ) -> Result<Option<AnyObject>> {
         let answer = self.api(child).patch(&key(child).1, params, patch).await;
         unless_changed(self.kind.object(answer))
             .map_err(|source| self.failed("patch", child, source))
     }
 
     /// See [`Children::delete`](super::Children::delete).
-    pub async fn delete(&self, child: &ObjectMeta) -> Result<bool, Error> {
-        let preconditions = Preconditions {
-            uid: child.uid.clone(),
-            ..Preconditions::default()
-        };
+    pub async fn delete(&self, child: &ObjectMeta) -> Result<bool> {
+        let mut preconditions = unchanged(child);
+        preconditions.resource_version = None;
         self.delete_if(child, preconditions).await
     }
 
     /// Deletes the children that this controller has created.
-    pub async fn delete_all(&self, owner: &ObjectMeta) -> Result<(), Error> {
-        for child in self.known(owner) {
+    pub async fn delete_all(&self, owner: &ObjectMeta) -> Result<()> {
+        for child in self.owned.by(uid(owner)) {
             let metadata = child.metadata();
             let is_going = metadata.deletion_timestamp.is_some();
-            if label(metadata, &self.mark()).is_some() && !is_going {
+            if self.marks.of(metadata).is_some() && !is_going {
                 self.delete(metadata).await?;
             }
         }
         Ok(())
     }
 
-    async fn delete_if(
+    pub async fn delete_if(
         &self,
         child: &ObjectMeta,
         preconditions: Preconditions,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool> {
         // Without a propagation policy, the Pods of a Job would stay.
         let params = DeleteParams::background().preconditions(preconditions);
         Ok(self.send_delete(child, &params).await?.is_some())
@@ -589,23 +199,25 @@ impl AnyChildren {
 
     /// Deletes a child. Returns the child, if the API server has returned it; `None` if it was deleted already, or has
     /// changed since it was read.
-    async fn send_delete(
+    pub async fn send_delete(
         &self,
         child: &ObjectMeta,
         params: &DeleteParams,
-    ) -> Result<Option<Option<AnyObject>>, Error> {
+    ) -> Result<Option<Option<AnyObject>>> {
         let answer = self.api(child).delete(&key(child).1, params).await;
-        let deleted = answer.map(|answer| answer.left().map(Ok));
-        unless_changed(deleted.and_then(|left| left.map(|left| self.kind.object(left)).transpose()))
-            .map_err(|source| self.failed("delete", child, source))
+        let deleted = answer.and_then(|answer| {
+            let left = answer.left().map(|left| self.kind.object(Ok(left)));
+            left.transpose()
+        });
+        unless_changed(deleted).map_err(|source| self.failed("delete", child, source))
     }
 
     /// Whether the API server has this very `owner`, and no later object with its name.
-    async fn is_current(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Result<bool, Error> {
+    pub async fn is_current(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Result<bool> {
         let client = self.access.client.clone();
         let api: Api<DynamicObject> = match &owner.namespace {
-            Some(home) => Api::namespaced_with(client, home, &self.owners),
-            None => Api::all_with(client, &self.owners),
+            Some(home) => Api::namespaced_with(client, home, &self.marks.owners),
+            None => Api::all_with(client, &self.marks.owners),
         };
         // A list, because a controller needs no permission to get its objects.
         let name = format!("metadata.name={}", key(owner).1);
@@ -618,41 +230,15 @@ impl AnyChildren {
         Ok(uids.eq([&owner.uid]))
     }
 
-    /// The child to write, if the API server has `live`.
-    fn desired(
-        &self,
-        owner: &ObjectMeta,
-        child: &AnyChild,
-        live: Option<&Value>,
-    ) -> Result<Desired, Error> {
-        let desired = child.over(live, &self.kind, self.write).map_err(|unfit| {
-            let name = self.describe(&child.metadata);
-            match unfit {
-                Unfit::Path(field) => Error::CannotKeep { child: name, field },
-                Unfit::Value(error) => Error::Request {
-                    verb: "keep the values of",
-                    child: name,
-                    source: kube::Error::SerdeError(error),
-                },
-            }
-        })?;
-        let (owner, mark) = (self.owner_reference(owner), self.mark());
-        Ok(adorn(
-            desired,
-            (owner, self.tie),
-            (self.access.operator, mark),
-        ))
-    }
-
     /// Reads the live object with the name of `child`.
-    async fn get(&self, child: &ObjectMeta) -> Result<Option<AnyObject>, Error> {
+    pub async fn get(&self, child: &ObjectMeta) -> Result<Option<AnyObject>> {
         let answer = self.api(child).get_opt(&key(child).1).await.transpose();
         let live = answer.map(|live| self.kind.object(live)).transpose();
         live.map_err(|source| self.failed("get", child, source))
     }
 
     /// Adds an object that the API server has returned to the index.
-    fn know(&self, mut live: AnyObject) -> AnyObject {
+    pub fn know(&self, mut live: AnyObject) -> AnyObject {
         // The watch drops them, too. An object that is in the index already has none.
         if let Some(live) = Arc::get_mut(&mut live) {
             live.metadata_mut().managed_fields = None;
@@ -662,23 +248,25 @@ impl AnyChildren {
     }
 
     /// Adds an object that this reconcile has written to the index.
-    fn wrote(&self, written: AnyObject) -> AnyObject {
+    pub fn wrote(&self, written: AnyObject) -> AnyObject {
         let written = self.know(written);
-        if let Some(owner) = controlled_by(written.metadata()) {
-            reads::wrote(&self.place(&owner.uid), &key(written.metadata()), &written);
+        let metadata = written.metadata();
+        if let Some(owner) = controlled_by(metadata) {
+            reads::wrote(&self.place_of(&owner.uid), &key(metadata), &written);
         }
         written
     }
 
     /// The child with the name of `child`, as the current reconcile has read it.
-    fn seen(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Seen {
-        match &owner.uid {
-            Some(uid) => reads::seen(&self.place(uid), &key(child)),
-            None => Seen::Unread,
-        }
+    pub fn seen(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Seen {
+        reads::seen(&self.place(owner), &key(child))
     }
 
-    fn place(&self, owner: &str) -> Place {
+    pub fn place(&self, owner: &ObjectMeta) -> Place {
+        self.place_of(uid(owner))
+    }
+
+    fn place_of(&self, owner: &str) -> Place {
         Place {
             index: Arc::as_ptr(&self.owned).addr(),
             owner: owner.to_owned(),
@@ -687,38 +275,30 @@ impl AnyChildren {
 
     /// Kind and name of a child.
     pub fn describe(&self, child: &ObjectMeta) -> String {
-        describe(&self.kind, child)
+        self.kind.describe(child)
     }
 
-    fn json(&self, child: &dyn Object) -> Value {
-        (self.write)(child)
+    pub fn json(&self, child: &AnyObject) -> Value {
+        (self.write)(&**child)
     }
 
-    fn owner_reference(&self, owner: &ObjectMeta) -> Option<OwnerReference> {
-        identity(owner).controller_owner_ref(&self.owners)
-    }
-
-    /// To whom `live`, which has the name of a child of `owner`, belongs.
-    fn claim(&self, live: &ObjectMeta, owner: &ObjectMeta) -> Claim {
-        claim(live, owner, &self.owners, &self.mark())
-    }
-
-    fn stale(&self, child: &ObjectMeta) -> Error {
-        Error::Stale(self.describe(child))
-    }
-
-    fn failed(&self, verb: &'static str, child: &ObjectMeta, source: kube::Error) -> Error {
+    pub fn failed(&self, verb: &'static str, child: &ObjectMeta, source: kube::Error) -> Error {
         Error::Request {
             verb,
-            child: self.describe(child),
+            child: self.kind.describe(child),
             source,
         }
     }
 
-    fn api(&self, child: &ObjectMeta) -> Api<Raw> {
+    pub fn api(&self, child: &ObjectMeta) -> Api<Raw> {
         let client = self.access.client.clone();
         self.kind.api(client, child.namespace.as_deref())
     }
+}
+
+/// The uid of an owner, which each object of the API server has.
+pub fn uid(owner: &ObjectMeta) -> &str {
+    owner.uid.as_deref().unwrap_or_default()
 }
 
 /// The field manager of patches of single fields: at most 128 characters.
@@ -738,7 +318,7 @@ fn unless_changed<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
 }
 
 /// The preconditions that hold while `child` does not change.
-fn unchanged(child: &ObjectMeta) -> Preconditions {
+pub fn unchanged(child: &ObjectMeta) -> Preconditions {
     Preconditions {
         uid: child.uid.clone(),
         resource_version: child.resource_version.clone(),
@@ -746,7 +326,7 @@ fn unchanged(child: &ObjectMeta) -> Preconditions {
 }
 
 /// Whether two versions of an object differ at most in what other programs report about it.
-fn is_same(one: &dyn Object, other: &dyn Object, write: Write) -> bool {
+pub fn is_same(one: &dyn Object, other: &dyn Object, write: Write) -> bool {
     let [metadata, others] = [one, other].map(Object::metadata);
     metadata.uid == others.uid
         && (metadata.resource_version == others.resource_version
@@ -756,9 +336,7 @@ fn is_same(one: &dyn Object, other: &dyn Object, write: Write) -> bool {
 /// `object` without what other programs report about it.
 fn content(object: Value) -> Value {
     let mut content = object;
-    if let Some(fields) = content.as_object_mut() {
-        fields.remove("status");
-    }
+    content["status"].take();
     if let Some(metadata) = content["metadata"].as_object_mut() {
         for field in ["generation", "managedFields", "resourceVersion"] {
             metadata.remove(field);
@@ -767,365 +345,21 @@ fn content(object: Value) -> Value {
     content
 }
 
-/// The hash of the set of fields in the label `mark` of `child`.
-fn hash_of_fields<'a>(child: &'a ObjectMeta, mark: &str) -> Option<&'a str> {
-    let (_, hash) = label(child, mark)?.split_once('-')?;
-    Some(hash)
-}
-
-/// Whether `entry` has the fields that `manager` owns by `operation`.
-fn is_by(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
-    entry.manager.as_deref() == Some(manager)
-        && entry.operation.as_deref() == Some(operation)
-        && entry.subresource.is_none()
-}
-
-/// To whom `live`, which has the name of a child of `owner`, belongs.
-fn claim(live: &ObjectMeta, owner: &ObjectMeta, owners: &ApiResource, mark: &str) -> Claim {
-    match controlled_by(live) {
-        Some(controller) if Some(&controller.uid) == owner.uid.as_ref() => Claim::Ours,
-        Some(_) if is_of_earlier(live, owner, owners, mark) => Claim::Earlier,
-        None if label(live, mark).is_some() => Claim::Orphaned,
-        _ => Claim::Foreign,
-    }
-}
-
-/// Whether this controller created `live` for an earlier object with the name of `owner`, and nothing else owns it.
-///
-/// The garbage collector deletes such a child, but it can miss the deletion of the owner: when a CRD is deleted while
-/// the collector has no connection, the children of its objects stay until kube-controller-manager restarts.
-fn is_of_earlier(live: &ObjectMeta, owner: &ObjectMeta, owners: &ApiResource, mark: &str) -> bool {
-    let references = live.owner_references.as_deref().unwrap_or_default();
-    let Some(reference) = controlled_by(live).filter(|_| references.len() < 2) else {
-        return false;
-    };
-    label(live, mark).is_some()
-        && refers_to(&reference, owners)
-        && reference.name == key(owner).1
-        && (owner.namespace.is_none() || live.namespace == owner.namespace)
-}
-
-/// Sets the namespace of a child of `owner`, and checks that `owner` can own it.
-fn set_namespace(child: &mut ObjectMeta, kind: &Kind, owner: &ObjectMeta) -> Result<(), Error> {
-    if child.name.is_none() {
-        return Err(Error::Unnamed(kind.resource.kind.clone()));
-    }
-    match &owner.namespace {
-        Some(_) if !kind.namespaced => Err(Error::ClusterScoped(describe(kind, child))),
-        Some(home) => {
-            let namespace = &mut child.namespace;
-            if namespace.get_or_insert_with(|| home.clone()) == home {
-                Ok(())
-            } else {
-                Err(Error::OtherNamespace(describe(kind, child)))
-            }
-        }
-        None if kind.namespaced && child.namespace.is_none() => {
-            Err(Error::NoNamespace(describe(kind, child)))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Sets owner and labels of a desired child. `labels` are the name of the operator, and the key of the label with the
-/// hash.
-fn adorn(
-    mut desired: Desired,
-    (owner, tie): (Option<OwnerReference>, Tie),
-    (operator, mark): (&str, String),
-) -> Desired {
-    // What the API server sets, if the object is a copy of a live one.
-    let metadata = &mut desired.metadata;
-    metadata.creation_timestamp = None;
-    metadata.generation = None;
-    metadata.managed_fields = None;
-    metadata.resource_version = None;
-    metadata.uid = None;
-    // The hashes do not depend on the place of the child, so a restored child has the same ones.
-    tie::untie(metadata);
-    let namespace = metadata.namespace.take();
-    let labels = metadata.labels.get_or_insert_default();
-    labels.remove(LABEL);
-    labels.remove(&mark);
-    // The first hash covers the whole child. It shows that a field is no longer desired, which a comparison with the
-    // live object cannot show, because other programs may set fields too. The second hash covers only which fields are
-    // set.
-    desired.object["metadata"] = json!(metadata);
-    let desired_fields = fields_of(&desired.object);
-    let [all, set] =
-        [&desired_fields, &fields(&desired_fields)].map(|value| digest(&value.to_string()));
-    metadata.namespace = namespace;
-    tie.set(metadata, owner);
-    let labels = metadata.labels.get_or_insert_default();
-    labels.insert(LABEL.to_owned(), operator.to_owned());
-    labels.insert(mark, format!("{all}-{set}"));
-    desired.object["metadata"] = json!(metadata);
-    desired
-}
-
-/// The fields of a desired child. Its status is not desired: only a copy of a live object has one.
-fn fields_of(desired: &Value) -> Value {
-    let mut fields = desired.clone();
-    if let Some(fields) = fields.as_object_mut() {
-        fields.remove("status");
-    }
-    fields
-}
-
-/// The fields of `value`, without their values. Lists stay unchanged, because any part of an item may identify the
-/// item.
-fn fields(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            let shapes = object
-                .iter()
-                .map(|(name, value)| (name.clone(), fields(value)));
-            Value::Object(shapes.collect())
-        }
-        Value::Array(_) => value.clone(),
-        _ => Value::Null,
-    }
-}
-
-fn describe(kind: &Kind, child: &ObjectMeta) -> String {
-    format!("{} {}", kind.resource.kind, key(child).1)
-}
-
-/// The value of a label.
-fn label<'a>(object: &'a ObjectMeta, name: &str) -> Option<&'a str> {
-    Some(object.labels.as_ref()?.get(name)?)
-}
-
 #[cfg(test)]
 mod races;
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::{
-        api::{
-            apps::v1::{Deployment, DeploymentStatus},
-            core::v1::{ConfigMap, Namespace},
-        },
-        apimachinery::pkg::apis::meta::v1::OwnerReference,
-    };
-    use kube::{ResourceExt, discovery::Scope};
+    use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 
     use super::*;
-    use crate::runtime::{child::Child, object::write};
-
-    fn meta(name: &str, namespace: Option<&str>) -> ObjectMeta {
-        ObjectMeta {
-            name: Some(name.to_owned()),
-            namespace: namespace.map(str::to_owned),
-            uid: Some(format!("uid of {name}")),
-            ..ObjectMeta::default()
-        }
-    }
-
-    const MARK: &str = "test/applied";
-
-    fn adorned_for<K>(child: ConfigMap, owner: &K) -> Result<ConfigMap, Error>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        let kind = Kind::of::<ConfigMap>();
-        let mut child = Child::new(child).any();
-        set_namespace(&mut child.metadata, &kind, owner.meta())?;
-        let Ok(desired) = child.over(None, &kind, write::<ConfigMap>) else {
-            panic!("nothing is kept");
-        };
-        let owner = (owner.controller_owner_ref(&()), Tie::Reference);
-        let desired = adorn(desired, owner, ("test", MARK.to_owned()));
-        let child: ConfigMap = serde_json::from_value(desired.object).expect("a ConfigMap");
-        assert_eq!(child.metadata, desired.metadata);
-        Ok(child)
-    }
-
-    fn owners() -> ApiResource {
-        ApiResource::erase::<Deployment>(&())
-    }
-
-    fn owner(name: &str, namespace: Option<&str>) -> Deployment {
-        Deployment {
-            metadata: meta(name, namespace),
-            ..Deployment::default()
-        }
-    }
-
-    /// A child in `namespace` of a Deployment in `home`.
-    fn adorned(namespace: Option<&str>, data: &str) -> Result<ConfigMap, Error> {
-        let owner = owner("owner", Some("home"));
-        let child = ConfigMap {
-            metadata: meta("child", namespace),
-            data: Some([("key".to_owned(), data.to_owned())].into()),
-            ..ConfigMap::default()
-        };
-        adorned_for(child, &owner)
-    }
-
-    #[test]
-    fn only_a_child_of_an_earlier_owner_is_left_over() {
-        fn reference(meta: &mut ObjectMeta) -> &mut OwnerReference {
-            &mut meta.owner_references.as_mut().expect("an owner")[0]
-        }
-        fn is_left(change: fn(&mut ObjectMeta)) -> bool {
-            let mut child = adorned(None, "a").expect("a child");
-            change(&mut child.metadata);
-            is_of_earlier(
-                &child.metadata,
-                &owner("owner", Some("home")).metadata,
-                &owners(),
-                MARK,
-            )
-        }
-
-        assert!(is_left(|meta| reference(meta).uid = "earlier".to_owned()));
-        assert!(is_left(
-            |meta| reference(meta).api_version = "apps/v1beta1".to_owned()
-        ));
-        let others: [fn(&mut ObjectMeta); 8] = [
-            |meta| meta.owner_references = None,
-            |meta| reference(meta).controller = None,
-            |meta| reference(meta).name = "other".to_owned(),
-            |meta| reference(meta).kind = "StatefulSet".to_owned(),
-            |meta| reference(meta).api_version = "example.com/v1".to_owned(),
-            |meta| {
-                let second = reference(meta).clone();
-                meta.owner_references
-                    .as_mut()
-                    .expect("an owner")
-                    .push(second);
-            },
-            |meta| meta.labels = None,
-            |meta| meta.namespace = None,
-        ];
-        for (index, change) in others.into_iter().enumerate() {
-            assert!(!is_left(change), "{index}");
-        }
-    }
-
-    #[test]
-    fn a_child_lives_where_its_owner_does() {
-        let child = adorned(None, "a").expect("a child");
-        assert_eq!(child.metadata.namespace.as_deref(), Some("home"));
-        let owner = controlled_by(&child.metadata).expect("an owner");
-        assert_eq!((&*owner.kind, &*owner.uid), ("Deployment", "uid of owner"));
-        assert!(adorned(Some("home"), "a").is_ok());
-        let error = adorned(Some("away"), "a").expect_err("a child elsewhere");
-        assert_eq!(error.reason(), "OtherNamespace");
-
-        let owner = Namespace {
-            metadata: meta("owner", None),
-            ..Namespace::default()
-        };
-        let child = ConfigMap {
-            metadata: meta("child", Some("away")),
-            ..ConfigMap::default()
-        };
-        assert!(adorned_for(child, &owner).is_ok());
-        let child = ConfigMap {
-            metadata: meta("child", None),
-            ..ConfigMap::default()
-        };
-        let error = adorned_for(child, &owner).expect_err("a child nowhere");
-        assert_eq!(error.reason(), "NoNamespace");
-    }
-
-    #[test]
-    fn an_object_in_a_namespace_owns_no_cluster_scoped_object() {
-        let resource = ApiResource::erase::<Namespace>(&());
-        let kind = Kind::dynamic::<DynamicObject>(resource, &Scope::Cluster);
-        let owned_by = |home| {
-            let mut child = meta("child", None);
-            set_namespace(&mut child, &kind, &owner("owner", home).metadata)
-        };
-        assert!(owned_by(None).is_ok());
-        let error = owned_by(Some("home")).expect_err("a child that is never collected");
-        assert_eq!(error.reason(), "ClusterScoped");
-        assert!(
-            error
-                .to_string()
-                .starts_with("Namespace child is cluster-scoped")
-        );
-    }
-
-    #[test]
-    fn a_child_has_a_name() {
-        let mut child = ConfigMap::default();
-        child.metadata.generate_name = Some("child-".to_owned());
-        let error = adorned_for(child, &owner("owner", Some("home")));
-        assert_eq!(error.expect_err("no name").reason(), "Unnamed");
-    }
-
-    #[test]
-    fn what_is_desired_can_be_told_from_the_mark() {
-        let [a, same, b] = ["a", "a", "b"].map(|data| adorned(None, data).expect("a child"));
-        assert_eq!(a.labels(), same.labels());
-        assert_ne!(a.labels()[MARK], b.labels()[MARK]);
-        let [a, b] = [a.metadata, b.metadata];
-        assert!(hash_of_fields(&a, MARK).is_some());
-        assert_eq!(hash_of_fields(&a, MARK), hash_of_fields(&b, MARK));
-    }
-
-    #[test]
-    fn the_mark_does_not_depend_on_what_a_backup_changes() {
-        fn mark(object: ConfigMap, owner: &Deployment) -> (String, ConfigMap) {
-            let child = adorned_for(object, owner).expect("a child");
-            (child.labels()[MARK].clone(), child)
-        }
-        fn object() -> ConfigMap {
-            let mut object = ConfigMap::default();
-            object.metadata.name = Some("child".to_owned());
-            object.labels_mut().insert("a".to_owned(), "b".to_owned());
-            object
-        }
-
-        let (first, child) = mark(object(), &owner("one", Some("home")));
-        assert_eq!(mark(object(), &owner("two", Some("away"))).0, first);
-        // A copy of the live object.
-        let mut copy = child;
-        copy.metadata.uid = Some("uid".to_owned());
-        copy.metadata.resource_version = Some("7".to_owned());
-        let (second, copy) = mark(copy, &owner("one", Some("home")));
-        assert_eq!((second, copy.metadata.resource_version), (first, None));
-    }
-
-    #[test]
-    fn an_object_belongs_to_one_owner() {
-        type Change = fn(&mut ObjectMeta);
-        fn reference(meta: &mut ObjectMeta) -> &mut OwnerReference {
-            &mut meta.owner_references.as_mut().expect("an owner")[0]
-        }
-        let owner = owner("owner", Some("home"));
-        let cases: [(Change, Claim); 6] = [
-            (|_| {}, Claim::Ours),
-            (|meta| meta.labels = None, Claim::Ours),
-            (
-                |meta| reference(meta).uid = "earlier".to_owned(),
-                Claim::Earlier,
-            ),
-            (|meta| meta.owner_references = None, Claim::Orphaned),
-            (
-                |meta| (meta.owner_references, meta.labels) = (None, None),
-                Claim::Foreign,
-            ),
-            (
-                |meta| (reference(meta).uid, reference(meta).name) = ("x".into(), "x".into()),
-                Claim::Foreign,
-            ),
-        ];
-        for (index, (change, expected)) in cases.into_iter().enumerate() {
-            let mut child = adorned(None, "a").expect("a child");
-            change(&mut child.metadata);
-            let claim = claim(&child.metadata, &owner.metadata, &owners(), MARK);
-            assert_eq!(claim, expected, "{index}");
-        }
-    }
+    use crate::runtime::object::write;
 
     #[test]
     fn only_the_status_may_change_between_read_and_write() {
         type Edit = fn(&mut Deployment);
-        let known = owner("a", Some("home"));
+        let mut known = Deployment::default();
+        known.metadata.uid = Some("1".to_owned());
         let changes: [(Edit, bool); 4] = [
             (|live| live.status = Some(DeploymentStatus::default()), true),
             (|live| live.spec.replicas = Some(2), false),
@@ -1164,21 +398,6 @@ mod tests {
             error.to_string(),
             "cannot create Secret a: a policy says \"no\""
         );
-    }
-
-    #[test]
-    fn sets_of_fields_differ_by_fields_and_by_list_items() {
-        let one = json!({"a": {"b": 1}});
-        assert_eq!(fields(&one), fields(&json!({"a": {"b": "2"}})));
-        let others = [
-            (one.clone(), json!({"a": {}})),
-            (one, json!({"a": {"c": 1}})),
-            (json!({"a": [1]}), json!({"a": [2]})),
-            (json!({"a": [{"b": 1}]}), json!({"a": [{"b": 2}]})),
-        ];
-        for (one, other) in others {
-            assert_ne!(fields(&one), fields(&other));
-        }
     }
 
     #[test]

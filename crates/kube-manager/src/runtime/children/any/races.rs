@@ -14,11 +14,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::runtime::{
-    child::Child,
-    children::Children,
-    object::Guarded,
-    objects::Stores,
-    watch::{Shown, Watcher},
+    child::Child, children::Children, object::Guarded, objects::Stores, watch::Watcher,
     written::Written,
 };
 
@@ -129,14 +125,14 @@ impl Cluster {
         match (act, self.secret.clone()) {
             (Act::Show, _) => {
                 if let Some(event) = self.events.pop_front() {
-                    self.index.take(event, None, None);
+                    self.index.take(&event, None, None);
                 }
             }
             (Act::Relist, secret) => {
                 self.events.clear();
                 let watched = secret.filter(|secret| is_watched(Some(secret)));
                 let list = watched.iter().map(guarded).collect();
-                self.index.take(Shown::All(list), None, None);
+                self.index.take(&Shown::All(list), None, None);
             }
             (_, None) => {}
             (Act::Delete, _) => self.store(None),
@@ -332,30 +328,17 @@ impl World {
         owner.metadata.uid = Some("owner".to_owned());
         self.passwords += 1;
         let password = ByteString(format!("password {}", self.passwords).into_bytes());
-        let secret = |password| Secret {
-            metadata: ObjectMeta {
-                name: Some("a".to_owned()),
-                namespace: Some("home".to_owned()),
-                ..ObjectMeta::default()
-            },
-            data: Some(
-                [
-                    ("password".to_owned(), password),
-                    ("title".to_owned(), ByteString(title.into())),
-                ]
-                .into(),
-            ),
-            ..Secret::default()
-        };
         let reconcile = async {
             let known = self.children.of(&owner);
             let known_password = known
                 .first()
                 .and_then(|secret| secret.data.as_ref()?.get("password"));
             let child = match way {
-                Way::Reuse => Child::new(secret(known_password.cloned().unwrap_or(password))),
-                Way::Keep => Child::new(secret(password)).keep(["data", "password"]),
-                Way::CreateOnly => Child::create_only(secret(password)),
+                Way::Reuse => {
+                    Child::new(secret(known_password.cloned().unwrap_or(password), title))
+                }
+                Way::Keep => Child::new(secret(password, title)).keep(["data", "password"]),
+                Way::CreateOnly => Child::create_only(secret(password, title)),
             };
             self.cluster.lock().next_acts();
             self.children.apply(&owner, [child]).await
@@ -364,6 +347,25 @@ impl World {
         let is_stale = applied.as_ref().is_err_and(Error::is_stale);
         assert_eq!(is_outdated, is_stale);
         applied.map(drop)
+    }
+}
+
+fn secret(password: ByteString, title: &str) -> Secret {
+    let title = ByteString(title.into());
+    Secret {
+        metadata: ObjectMeta {
+            name: Some("a".to_owned()),
+            namespace: Some("home".to_owned()),
+            ..ObjectMeta::default()
+        },
+        data: Some(
+            [
+                ("password".to_owned(), password),
+                ("title".to_owned(), title),
+            ]
+            .into(),
+        ),
+        ..Secret::default()
     }
 }
 

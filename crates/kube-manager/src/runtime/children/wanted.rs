@@ -1,0 +1,403 @@
+//! Brings children to their desired state, with as few requests as possible. A watch delivers all children, so a child
+//! in its desired state needs no request.
+//!
+//! A child is computed from the children that the reconciler has read. So it is written only over an object in the
+//! state that was read: a newer object is put into the index, and the owner is reconciled again with it.
+
+use std::collections::HashSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use kube::{
+    Api, Resource,
+    api::{DeleteParams, Patch, PatchParams},
+    core::ObjectMeta,
+    runtime::events::EventType,
+};
+use serde_json::{Value, json};
+
+use super::{
+    any::{AnyChildren, Result, TRIES, is_same, uid, unchanged},
+    error::Error,
+    mark::{Claim, LABEL, label, set_namespace},
+};
+use crate::runtime::{
+    child::{AnyChild, Desired, Recreate},
+    immutable::{self, Refusal},
+    object::{AnyObject, Raw, identity},
+    reads::{self, Seen},
+    watch::key,
+};
+
+impl AnyChildren {
+    /// See [`Children::apply`](super::Children::apply).
+    pub async fn apply(
+        &self,
+        owner: &ObjectMeta,
+        desired: Vec<AnyChild>,
+    ) -> Result<Vec<AnyObject>> {
+        let mut applied = Vec::new();
+        for child in desired {
+            applied.push(self.apply_one(owner, child).await?);
+        }
+        let wanted: HashSet<_> = applied.iter().map(|child| &child.metadata().uid).collect();
+        for child in self.owned.by(uid(owner)) {
+            let metadata = child.metadata();
+            let is_wanted = wanted.contains(&metadata.uid);
+            let going = metadata.deletion_timestamp.is_some();
+            // The reconciler may not know a child that has just appeared. Its watch event wakes the owner.
+            let is_news = matches!(self.seen(owner, metadata), Seen::Absent);
+            // Another controller may create children for the same owner.
+            if self.marks.of(metadata).is_some() && !is_wanted && !going && !is_news {
+                self.delete_if(metadata, unchanged(metadata)).await?;
+            }
+        }
+        Ok(applied)
+    }
+
+    /// See [`Children::apply_one`](super::Children::apply_one).
+    pub async fn apply_one(&self, owner: &ObjectMeta, mut child: AnyChild) -> Result<AnyObject> {
+        set_namespace(&mut child.metadata, &self.kind, owner)?;
+        if !self.names.is_empty() && !self.names.contains(&key(&child.metadata).1) {
+            return Err(Error::OtherName(self.kind.describe(&child.metadata)));
+        }
+        let (all, child) = (self, &child);
+        let applied = Wanted { all, owner, child }.apply().await;
+        if matches!(applied, Err(Error::Stale(_))) {
+            reads::outdated(self.place(owner));
+        }
+        applied
+    }
+}
+
+/// A desired child of an object.
+struct Wanted<'a> {
+    /// The children of the same kind.
+    all: &'a AnyChildren,
+    owner: &'a ObjectMeta,
+    /// The child, with its namespace.
+    child: &'a AnyChild,
+}
+
+impl Wanted<'_> {
+    /// Creates or corrects the child. Returns the child as the API server has it.
+    async fn apply(&self) -> Result<AnyObject> {
+        // A future with all requests is large, and most children need none of them.
+        match self.find().await? {
+            Some(known) => self.correct(&known).await,
+            None => Box::pin(self.create()).await,
+        }
+    }
+
+    /// The known child with this name.
+    async fn find(&self) -> Result<Option<AnyObject>> {
+        let metadata = &self.child.metadata;
+        let known = match self.all.known(self.owner, metadata) {
+            None => return Ok(None),
+            Some(known) if known.is_shown => return Ok(Some(known.child)),
+            Some(known) => known.child,
+        };
+        match Box::pin(self.all.get(metadata)).await? {
+            // Without its label, the watch would never show it.
+            Some(live) if self.claim(live.metadata()) == Claim::Ours => {
+                let labelled = Box::pin(self.label(live)).await?;
+                Ok(labelled.map(|live| self.all.know(live)))
+            }
+            _ => {
+                self.all.owned.forget(known.metadata());
+                Ok(None)
+            }
+        }
+    }
+
+    /// Creates a child that is not known.
+    async fn create(&self) -> Result<AnyObject> {
+        let desired = self.desired(None)?;
+        let (metadata, params) = (&desired.metadata, self.all.access.post_params());
+        let object = Raw::of(&desired.object);
+        let object = object.map_err(|source| self.all.failed("create", metadata, source))?;
+        for _ in 0..TRIES {
+            let created = self.all.api(metadata).create(&params, &object).await;
+            match self.all.kind.object(created) {
+                Ok(created) => {
+                    self.settle(&created, &desired);
+                    return Ok(self.all.wrote(created));
+                }
+                Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+                Err(source) => return Err(self.all.failed("create", metadata, source)),
+            }
+            // The object may be deleted meanwhile.
+            if let Some(live) = self.all.get(metadata).await?
+                && let Some(existing) = Box::pin(self.take_over(live)).await?
+            {
+                return Ok(existing);
+            }
+        }
+        Err(self.stale())
+    }
+
+    /// Takes the object `live`, which has the name of the child, into the index, with the labels and the owner reference
+    /// of a child. Does not write the other fields of the child, which were computed without `live`. Returns `None` if
+    /// the name may be free by now.
+    async fn take_over(&self, live: AnyObject) -> Result<Option<AnyObject>> {
+        let metadata = live.metadata();
+        let claim = self.claim(metadata);
+        let may_own = match claim {
+            Claim::Ours => true,
+            // With the reference of an owner that is deleted by now, the garbage collector would delete the object.
+            Claim::Orphaned | Claim::Earlier => self.all.is_current(self.owner, metadata).await?,
+            Claim::Foreign => false,
+        };
+        if !may_own {
+            let error = Error::NotOwned(self.all.describe(metadata));
+            let regarding = identity(self.owner).object_ref(&self.all.marks.owners);
+            let event = (EventType::Warning, "NotOwned", error.to_string());
+            self.all.access.record(regarding, event);
+            return Err(error);
+        }
+        if metadata.deletion_timestamp.is_some() {
+            return Ok(Some(self.all.know(live)));
+        }
+        let desired = self.desired(Some(&self.all.json(&live)))?;
+        let is_same = self.all.marks.of(metadata) == self.all.marks.of(&desired.metadata);
+        if claim == Claim::Earlier && !self.child.keeps_values() && !is_same {
+            if self.all.delete_if(metadata, unchanged(metadata)).await? {
+                let name = self.all.describe(metadata);
+                tracing::info!(child = name, "deleted, because its owner is deleted");
+            }
+            return Ok(None);
+        }
+        let Some(live) = self.label(live).await? else {
+            return Ok(None);
+        };
+        let fields = self.all.json(&live);
+        let is_desired = self.child.is_create_only
+            || self
+                .all
+                .settled
+                .difference(&fields, &desired.object)
+                .is_none();
+        let live = self.all.know(live);
+        is_desired.then_some(Some(live)).ok_or_else(|| self.stale())
+    }
+
+    /// Adds the operator's label and the owner reference, if the object lacks them. Returns `None` if the object has
+    /// changed since it was read.
+    async fn label(&self, live: AnyObject) -> Result<Option<AnyObject>> {
+        let (metadata, marks) = (live.metadata(), &self.all.marks);
+        let mut change = json!({});
+        if self.claim(metadata) != Claim::Ours || !marks.tie.holds(metadata) {
+            change = marks.tie.patch(metadata, marks.reference(self.owner));
+        }
+        if label(metadata, LABEL) != Some(marks.operator) {
+            change["labels"] = json!({LABEL: marks.operator});
+        }
+        if change == json!({}) {
+            return Ok(Some(live));
+        }
+        change["resourceVersion"] = json!(metadata.resource_version);
+        let patch = Patch::Merge(json!({ "metadata": change }));
+        let params = PatchParams::apply(&self.all.access.field_manager());
+        let patched = self.all.patch(metadata, &params, &patch).await?;
+        if patched.is_some() {
+            let child = self.all.describe(metadata);
+            tracing::info!(child, "has its label or its owner reference again");
+        }
+        Ok(patched)
+    }
+
+    /// Corrects the child `known`, if it differs.
+    async fn correct(&self, known: &AnyObject) -> Result<AnyObject> {
+        let metadata = known.metadata();
+        // The deletion wakes the owner, which then creates the child.
+        if metadata.deletion_timestamp.is_some() {
+            return Ok(known.clone());
+        }
+        if !self.all.marks.tie.holds(metadata) {
+            // The code of the operator has changed. The change wakes the owner, which then corrects the other fields.
+            let tied = Box::pin(self.label(known.clone())).await?;
+            let written = tied.map(|child| self.all.wrote(child));
+            return written.ok_or_else(|| self.stale());
+        }
+        if self.child.is_create_only {
+            return Ok(known.clone());
+        }
+        let fields = self.all.json(known);
+        let desired = self.desired(Some(&fields))?;
+        let Some(field) = self.all.settled.difference(&fields, &desired.object) else {
+            return Ok(known.clone());
+        };
+        match self.all.seen(self.owner, metadata) {
+            Seen::Unread => {}
+            Seen::Child(seen) if is_same(&*seen, &**known, self.all.write) => {}
+            Seen::Child(_) | Seen::Absent => return Err(self.stale()),
+        }
+        Box::pin(self.update(known, &desired, &field)).await
+    }
+
+    /// Writes `desired` over the child `known`, from which it differs in `field`.
+    async fn update(&self, known: &AnyObject, desired: &Desired, field: &str) -> Result<AnyObject> {
+        let metadata = &desired.metadata;
+        // If the set of fields has not changed, the apply has no field to remove, and the owner of each field does not
+        // matter.
+        let same_fields = self.all.marks.have_same_fields(known.metadata(), metadata);
+        let mut fresh = same_fields.then(|| known.clone());
+        for _ in 0..TRIES {
+            let found = match fresh.take() {
+                Some(known) => Some(known),
+                None => self.all.get(metadata).await?,
+            };
+            let Some(live) = found else {
+                self.all.owned.forget(known.metadata());
+                return Box::pin(self.create()).await;
+            };
+            // Other programs write the status.
+            if !is_same(&*live, &**known, self.all.write) {
+                return match Box::pin(self.take_over(live)).await? {
+                    Some(existing) => Ok(existing),
+                    None => Box::pin(self.create()).await,
+                };
+            }
+            let status = match self
+                .send_update(live.metadata(), desired, same_fields)
+                .await
+            {
+                Ok(written) => {
+                    self.settle(&written, desired);
+                    if written.metadata().resource_version != live.metadata().resource_version {
+                        tracing::info!(child = self.all.describe(metadata), field, "corrected");
+                    }
+                    return Ok(self.all.wrote(written));
+                }
+                Err(kube::Error::Api(status)) => status,
+                Err(source) => return Err(self.all.failed("patch", metadata, source)),
+            };
+            if status.is_conflict() || status.is_not_found() {
+                continue;
+            }
+            let refusal = immutable::refusal(&status, &self.all.json(&live), &desired.object);
+            return match refusal {
+                Some(refusal) => Box::pin(self.refused(live.metadata(), refusal)).await,
+                None => Err(self.all.failed("patch", metadata, kube::Error::Api(status))),
+            };
+        }
+        Err(self.stale())
+    }
+
+    /// Applies `desired` to `live`. The API server refuses it if `live` has changed since it was read, or if another
+    /// object has the name now.
+    async fn send_update(
+        &self,
+        live: &ObjectMeta,
+        desired: &Desired,
+        same_fields: bool,
+    ) -> kube::Result<AnyObject> {
+        let (api, name) = (self.all.api(live), key(live).1);
+        let mut version = live.resource_version.clone();
+        if !same_fields && let Some(moved) = self.move_fields(&api, live).await? {
+            version = moved.metadata().resource_version.clone();
+        }
+        let mut applied = desired.object.clone();
+        applied["metadata"]["uid"] = json!(live.uid);
+        applied["metadata"]["resourceVersion"] = json!(version);
+        let params = PatchParams::apply(&self.all.access.field_manager()).force();
+        let answer = api.patch(&name, &params, &Patch::Apply(applied)).await;
+        self.all.kind.object(answer)
+    }
+
+    /// Moves the ownership of the fields that the creation has set to an Apply. The creation has set them with an
+    /// Update of the same field manager, and an apply cannot remove fields of an Update. All other Updates have another
+    /// field manager, so their values stay.
+    async fn move_fields(
+        &self,
+        api: &Api<Raw>,
+        live: &ObjectMeta,
+    ) -> kube::Result<Option<AnyObject>> {
+        let manager = self.all.access.field_manager();
+        let mut fields = live.managed_fields.clone().unwrap_or_default();
+        let Some(updated) = fields
+            .iter()
+            .position(|entry| is_by(entry, &manager, "Update"))
+        else {
+            return Ok(None);
+        };
+        if fields.iter().any(|entry| is_by(entry, &manager, "Apply")) {
+            // An apply always had all fields, so the Apply owns these fields, too.
+            fields.remove(updated);
+        } else {
+            fields[updated].operation = Some("Apply".to_owned());
+        }
+        let metadata = json!({"resourceVersion": live.resource_version, "managedFields": fields});
+        let patch = Patch::Merge(json!({ "metadata": metadata }));
+        let params = PatchParams::default();
+        let moved = api.patch(&key(live).1, &params, &patch).await;
+        self.all.kind.object(moved).map(Some)
+    }
+
+    /// Deletes `live`, because the API server refuses to change a field of it, if the child is declared so.
+    async fn refused(&self, live: &ObjectMeta, refusal: Refusal) -> Result<AnyObject> {
+        let name = self.all.describe(live);
+        let how = self.child.recreate.filter(|_| !self.child.keeps_values());
+        let params = match how {
+            Some(Recreate::Foreground) => DeleteParams::foreground(),
+            Some(Recreate::Orphan) => DeleteParams::orphan(),
+            None => {
+                return Err(Error::Immutable {
+                    child: name,
+                    field: refusal.field,
+                    text: refusal.text,
+                    delete: self.all.command(live),
+                });
+            }
+        };
+        let unchanged_params = params.preconditions(unchanged(live));
+        let Some(deleted) = self.all.send_delete(live, &unchanged_params).await? else {
+            return Err(self.stale());
+        };
+        let (child, field) = (name, refusal.field);
+        tracing::info!(child, field, "deleted, because this field cannot change");
+        match deleted {
+            // The end of the deletion wakes the owner, which then creates the child.
+            Some(going) if going.metadata().deletion_timestamp.is_some() => {
+                Ok(self.all.wrote(going))
+            }
+            _ => {
+                self.all.owned.forget(live);
+                Box::pin(self.create()).await
+            }
+        }
+    }
+
+    /// Remembers in what `answer`, the answer to a write of `desired`, differs from `desired`.
+    fn settle(&self, answer: &AnyObject, desired: &Desired) {
+        if let Some(field) = self
+            .all
+            .settled
+            .settle(&self.all.json(answer), &desired.object)
+        {
+            let child = self.all.describe(&desired.metadata);
+            tracing::warn!(child, field, "the API server has stored another value");
+        }
+    }
+
+    /// The child to write, if the API server has `live`.
+    fn desired(&self, live: Option<&Value>) -> Result<Desired> {
+        let desired = self.child.over(live, &self.all.kind, self.all.write)?;
+        Ok(self.all.marks.set(desired, self.owner))
+    }
+
+    /// To whom `live`, which has the name of the child, belongs.
+    fn claim(&self, live: &ObjectMeta) -> Claim {
+        self.all.marks.claim(live, self.owner)
+    }
+
+    fn stale(&self) -> Error {
+        Error::Stale(self.all.describe(&self.child.metadata))
+    }
+}
+
+/// Whether `entry` has the fields that `manager` owns by `operation`.
+fn is_by(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
+    entry.manager.as_deref() == Some(manager)
+        && entry.operation.as_deref() == Some(operation)
+        && entry.subresource.is_none()
+}

@@ -1,0 +1,470 @@
+//! The calls of a reconciler: each with the finalizer, a time limit, a log line and metrics, and again after a failure.
+
+use std::{
+    collections::HashSet,
+    error,
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{
+    Api, Resource,
+    api::{ListParams, Patch, PatchParams},
+    core::ObjectMeta,
+    runtime::{events::EventType, reflector::ObjectRef},
+};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::{sync::Semaphore, time::timeout};
+use tracing::Instrument;
+
+use crate::runtime::{
+    access::Access,
+    action::{Action, Cleanup},
+    backoff::Backoff,
+    children::{self, any::AnyChildren},
+    closures::message,
+    condition,
+    context::Context,
+    diagnosis, failure,
+    metrics::QueueMetrics,
+    object::{AnyObject, Guarded, Object, Raw, Write, identity, typed_ref},
+    reads,
+    reconciler::Reconciler,
+    reference,
+    scope::Kind,
+    services::Services,
+    watch::{Key, key},
+};
+
+/// From this number of conflicts in a row on, a conflict is an error: something else changes the object all the time.
+const REPEATED: u32 = 3;
+
+/// The reason of the event and of the condition when the finalizer cannot be changed.
+const FINALIZER_FAILED: &str = "FinalizerFailed";
+
+/// Why a reconcile did not succeed.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("{0}")]
+    Reconciler(#[source] AnyError),
+    #[error("cannot {change}")]
+    Metadata {
+        /// The change of the metadata, such as `remove the finalizer a/b`.
+        change: String,
+        source: kube::Error,
+    },
+    #[error("cannot read the object, which the selector no longer selects")]
+    Read(#[source] kube::Error),
+    #[error("cannot delete what the cleanup needed")]
+    Release(#[source] children::Error),
+    #[error("took longer than {0:?}, the limit of `Builder::timeout`")]
+    Timeout(Duration),
+    #[error("panicked: {0}")]
+    Panic(String),
+    #[error("a child has changed since it was read")]
+    Stale,
+}
+
+type AnyError = Box<dyn error::Error + Send + Sync>;
+
+/// A [`Reconciler`] of any kind.
+pub trait AnyReconciler: Send + Sync {
+    fn reconcile<'a>(&'a self, object: &'a dyn Object, context: &'a Context) -> Call<'a, Action>;
+
+    fn clean_up<'a>(&'a self, object: &'a dyn Object, context: &'a Context) -> Call<'a, Cleanup>;
+
+    fn report_deleted<'a>(&'a self, object: &ObjectMeta, context: &'a Context)
+    -> BoxFuture<'a, ()>;
+}
+
+/// A call of a reconciler.
+type Call<'a, T> = BoxFuture<'a, Result<T, AnyError>>;
+
+// This and `controller::start` are all code of controllers that is compiled for each kind.
+impl<R: Reconciler> AnyReconciler for R {
+    fn reconcile<'a>(&'a self, object: &'a dyn Object, context: &'a Context) -> Call<'a, Action> {
+        Box::pin(async move {
+            match typed_ref(object) {
+                Some(typed) => Ok(Reconciler::reconcile(self, typed, context).await?),
+                None => Ok(Action::await_change()),
+            }
+        })
+    }
+
+    fn clean_up<'a>(&'a self, object: &'a dyn Object, context: &'a Context) -> Call<'a, Cleanup> {
+        Box::pin(async move {
+            match typed_ref(object) {
+                Some(typed) => Ok(self.cleanup(typed, context).await?),
+                None => Ok(Cleanup::Done),
+            }
+        })
+    }
+
+    fn report_deleted<'a>(
+        &'a self,
+        object: &ObjectMeta,
+        context: &'a Context,
+    ) -> BoxFuture<'a, ()> {
+        let (namespace, name) = key(object);
+        let mut reference = ObjectRef::new(&name);
+        reference.namespace = namespace;
+        let extra = &mut reference.extra;
+        extra.uid.clone_from(&object.uid);
+        extra.resource_version.clone_from(&object.resource_version);
+        Box::pin(async move { self.deleted(&reference, context).await })
+    }
+}
+
+/// Calls the reconciler of a controller.
+pub struct Worker {
+    pub reconciler: Box<dyn AnyReconciler>,
+    pub kind: Kind,
+    pub write: Write,
+    /// The name of the finalizer, if the controller has one.
+    pub finalizer: Option<String>,
+    pub access: Access,
+    pub services: Services,
+    /// The metrics of the work queue.
+    pub queue: QueueMetrics,
+    pub backoff: Backoff<Key>,
+    /// How long a call of the reconciler may take.
+    pub limit: Option<Duration>,
+    /// Shared by all watched namespaces.
+    pub slots: Arc<Semaphore>,
+    /// Limits how many calls of `deleted` run at once. These calls take no slot: a reconcile does not wait for objects
+    /// that no longer exist.
+    pub deleted_slots: Arc<Semaphore>,
+    /// The children that are deleted after a cleanup.
+    pub releases: Vec<AnyChildren>,
+    /// The uids of the objects whose cleanup has ended, until the watch shows their deletion. A second cleanup would
+    /// not find the children that are deleted by then.
+    pub cleaned_up: Mutex<HashSet<String>>,
+    /// Whether the watch delivers only some objects of the kind.
+    pub selects: bool,
+}
+
+pub fn finalizers(object: &ObjectMeta) -> &[String] {
+    object.finalizers.as_deref().unwrap_or_default()
+}
+
+impl Worker {
+    pub fn controller(&self) -> &'static str {
+        self.access.name()
+    }
+
+    fn count_error(&self, reason: &str) {
+        let errors = &self.services.metrics.errors;
+        errors.with_label_values(&[self.controller(), reason]).inc();
+    }
+
+    fn api(&self, namespace: Option<&str>) -> Api<Raw> {
+        self.kind.api(self.services.client.clone(), namespace)
+    }
+
+    /// Runs the cleanup of an object that the selector no longer selects.
+    pub async fn reconcile_unselected(&self, key: &Key) -> Action {
+        let (namespace, name) = key;
+        let start = Instant::now();
+        // A list, because a controller needs no permission to get its objects.
+        let params = ListParams::default().fields(&format!("metadata.name={name}"));
+        let list = match self.api(namespace.as_deref()).list(&params).await {
+            Ok(list) => list,
+            Err(error) => return self.failed(&Error::Read(error), key, start),
+        };
+        let found = list.items.first().map(|object| self.kind.guarded(object));
+        let Some(object) = found.filter(|found| found.metadata().deletion_timestamp.is_some())
+        else {
+            self.backoff.forget(key);
+            return Action::await_change();
+        };
+        let action = self.reconcile(&object, key).await;
+        if action == Action::await_change() {
+            // The watch does not show its deletion.
+            self.forget_cleanup(object.metadata());
+        }
+        action
+    }
+
+    /// The object with this key is deleted.
+    pub fn forget(&self, key: &Key, object: &ObjectMeta) {
+        self.backoff.forget(key);
+        self.access.written.shown(key, None);
+        self.forget_cleanup(object);
+    }
+
+    fn forget_cleanup(&self, object: &ObjectMeta) {
+        if let Some(uid) = &object.uid {
+            self.cleaned_up.lock().remove(uid);
+        }
+    }
+
+    /// Calls the reconciler, and returns when to requeue the object. A failure or panic is logged and counted.
+    pub async fn reconcile(&self, object: &Guarded, key: &Key) -> Action {
+        let (controller, kind) = (self.controller(), &self.kind.resource.kind);
+        let (namespace, name) = key;
+        let object = match &object.0 {
+            Ok(object) => object,
+            Err(error) => {
+                // A retry would not help: only a change of the object does, which requeues it.
+                self.backoff.forget(key);
+                self.count_error("unreadable");
+                let says = "does not fit its type, left alone until it changes";
+                tracing::warn!(controller, %kind, namespace, name, %error, "{says}");
+                return Action::await_change();
+            }
+        };
+        let newer = self.access.written.newer_than(object.metadata());
+        let object = newer.as_ref().unwrap_or(object);
+        // The span adds its fields to each line that the reconciler logs.
+        let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
+        let metrics = &self.services.metrics;
+        let active = metrics.active.with_label_values(&[controller]);
+        active.inc();
+        let start = Instant::now();
+        let context = self.context(key);
+        let attempt = reads::during(self.attempt(&**object, &context));
+        let attempt = reference::during(namespace.clone(), attempt).instrument(span);
+        let result = match AssertUnwindSafe(attempt).catch_unwind().await {
+            // The reconciler may have ignored the error, or have hidden it in an error of its own.
+            Ok((_, true)) => Err(Error::Stale),
+            Ok((result, _)) => result,
+            Err(panic) => Err(Error::Panic(message(panic.as_ref()))),
+        };
+        let duration = start.elapsed();
+        active.dec();
+        let seconds = metrics.seconds.with_label_values(&[controller]);
+        seconds.observe(duration.as_secs_f64());
+        let outcome = if result.is_ok() { "success" } else { "error" };
+        let reconciles = &metrics.reconciles;
+        reconciles.with_label_values(&[controller, outcome]).inc();
+        match result {
+            Ok(action) => {
+                self.backoff.forget(key);
+                tracing::info!(controller, %kind, namespace, name, ?duration, "reconciled");
+                action
+            }
+            Err(error) => {
+                let action = self.failed(&error, key, start);
+                if matches!(error, Error::Metadata { .. }) {
+                    self.report_refusal(&**object, &error).await;
+                }
+                action
+            }
+        }
+    }
+
+    /// Logs and counts a failure. Returns when to try again.
+    fn failed(&self, error: &Error, key: &Key, start: Instant) -> Action {
+        let (controller, kind) = (self.controller(), &self.kind.resource.kind);
+        let (namespace, name) = key;
+        let duration = start.elapsed();
+        let reason = match error {
+            Error::Panic(_) => "panic",
+            Error::Timeout(_) => "timeout",
+            Error::Stale => "conflict",
+            error => diagnosis::reason(error),
+        };
+        self.count_error(reason);
+        let hint = diagnosis::hint(error, self.access.watcher().rules);
+        let is_permanent = diagnosis::is_permanent(error);
+        let error = failure::message(error);
+        if is_permanent {
+            // A change of the object or of a child requeues it.
+            self.backoff.forget(key);
+            let says = "cannot reconcile, left alone until something changes";
+            tracing::error!(controller, %kind, namespace, name, ?duration, reason, %error, "{says}");
+            return Action::await_change();
+        }
+        let (count, pause) = self.backoff.failed(key.clone());
+        self.queue.retries.inc();
+        let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        if reason == "conflict" && count < REPEATED {
+            // The next reconcile gets the new version.
+            let says = "was changed meanwhile, trying again";
+            tracing::info!(controller, %kind, namespace, name, ?duration, %error, retry_ms, "{says}");
+        } else {
+            let says = "cannot reconcile";
+            tracing::error!(
+                controller, %kind, namespace, name, ?duration, reason, %error, hint, retry_ms, "{says}"
+            );
+        }
+        Action::requeue(pause)
+    }
+
+    /// The context of a call for the object with this key.
+    pub fn context(&self, key: &Key) -> Context {
+        let attempt = self.backoff.failures(key);
+        let (stop, leadership) = (
+            self.services.host.stop.clone(),
+            self.services.leadership.clone(),
+        );
+        Context::new(self.access.clone(), attempt, stop, leadership)
+    }
+
+    /// Calls the reconciler's `deleted` for a deleted object.
+    pub async fn report_deleted(&self, object: &ObjectMeta) {
+        if self.services.leadership.holds() {
+            let context = self.context(&key(object));
+            let call = self.reconciler.report_deleted(object, &context);
+            let call = reference::during(object.namespace.clone(), call);
+            if let Err(panic) = AssertUnwindSafe(call).catch_unwind().await {
+                let (controller, panic) = (self.controller(), message(panic.as_ref()));
+                let (namespace, name) = key(object);
+                let says = "cannot report a deletion";
+                tracing::error!(controller, namespace, name, panic, "{says}");
+            }
+        }
+    }
+
+    /// Calls the reconciler. If the controller has a finalizer, adds the finalizer before the first reconcile, and
+    /// removes it after the cleanup.
+    async fn attempt(&self, object: &dyn Object, context: &Context) -> Result<Action, Error> {
+        let metadata = object.metadata();
+        let finalizers = finalizers(metadata);
+        let missing = (self.finalizer.as_ref()).filter(|name| !finalizers.contains(name));
+        let is_deleted = metadata.deletion_timestamp.is_some();
+        match (missing, &self.finalizer) {
+            (Some(name), _) if !is_deleted => {
+                let mut all = finalizers.to_vec();
+                all.push(name.clone());
+                // The change of the finalizers requeues the object.
+                let change = format!("add the finalizer `{name}`");
+                let finalizers = json!({"finalizers": all});
+                self.patch_metadata(metadata, change, finalizers).await?;
+                Ok(Action::await_change())
+            }
+            (None, _) if !is_deleted => {
+                self.within_limit(self.reconciler.reconcile(object, context))
+                    .await
+            }
+            (None, Some(name)) => self.clean_up(object, name, context).await,
+            _ => Ok(Action::await_change()),
+        }
+    }
+
+    /// Waits for a call of the reconciler, for as long as it may take.
+    async fn within_limit<T>(&self, call: Call<'_, T>) -> Result<T, Error> {
+        let called = match self.limit {
+            Some(limit) => timeout(limit, call)
+                .await
+                .map_err(|_| Error::Timeout(limit))?,
+            None => call.await,
+        };
+        called.map_err(Error::Reconciler)
+    }
+
+    /// Calls the reconciler's cleanup until it has ended, then deletes the children that it needed, and then removes
+    /// the finalizer.
+    async fn clean_up(
+        &self,
+        object: &dyn Object,
+        finalizer: &str,
+        context: &Context,
+    ) -> Result<Action, Error> {
+        let metadata = object.metadata();
+        let uid = metadata.uid.clone().unwrap_or_default();
+        let annotation = format!("{}/cleaned-up", self.controller());
+        let annotations = metadata.annotations.as_ref();
+        let is_recorded = annotations.is_some_and(|all| all.contains_key(&annotation));
+        if !is_recorded && !self.cleaned_up.lock().contains(&uid) {
+            let call = self.reconciler.clean_up(object, context);
+            if let Cleanup::AgainIn(delay) = self.within_limit(call).await? {
+                return Ok(Action::requeue(delay));
+            }
+            self.cleaned_up.lock().insert(uid);
+        }
+        let mut recorded = None;
+        if !self.releases.is_empty() && !is_recorded {
+            // If the process ends before the finalizer is removed, the next one does not find the children.
+            let change = "record the end of the cleanup".to_owned();
+            let annotations = json!({"annotations": {annotation: "true"}});
+            recorded = self.patch_metadata(metadata, change, annotations).await?;
+            if recorded.is_none() {
+                return Ok(Action::await_change());
+            }
+        }
+        let metadata = recorded
+            .as_ref()
+            .map_or(metadata, |object| object.metadata());
+        for children in &self.releases {
+            let deleted = children.delete_all(metadata).await;
+            deleted.map_err(Error::Release)?;
+        }
+        let mut others = finalizers(metadata).to_vec();
+        others.retain(|other| other != finalizer);
+        let change = format!("remove the finalizer `{finalizer}`");
+        self.patch_metadata(metadata, change, json!({"finalizers": others}))
+            .await?;
+        Ok(Action::await_change())
+    }
+
+    /// Merges `metadata` into that of `object`, if the object has not changed since it was read. Returns `None` if the
+    /// object is deleted.
+    async fn patch_metadata(
+        &self,
+        object: &ObjectMeta,
+        change: String,
+        mut metadata: Value,
+    ) -> Result<Option<AnyObject>, Error> {
+        // With the resourceVersion, only a real conflict has the code 409: a refusal by a webhook, a policy or the
+        // schema has another one, and a retry does not help against these.
+        metadata["resourceVersion"] = json!(object.resource_version);
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        let params = PatchParams::apply(&self.access.field_manager());
+        let api = self.api(object.namespace.as_deref());
+        let answer = api.patch(&key(object).1, &params, &patch).await;
+        match self.kind.object(answer) {
+            Ok(patched) => {
+                self.access.written.add(patched.clone());
+                Ok(Some(patched))
+            }
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+            Err(source) => Err(Error::Metadata { change, source }),
+        }
+    }
+
+    /// Shows users why the metadata of `object` cannot be changed: in an event, and in the condition `Ready`, if the
+    /// object has it.
+    async fn report_refusal(&self, object: &dyn Object, error: &Error) {
+        if diagnosis::reason(error) == "conflict" {
+            return;
+        }
+        let note = failure::message(error);
+        let (access, metadata) = (&self.access, object.metadata());
+        let regarding = identity(metadata).object_ref(&self.kind.resource);
+        let event = (EventType::Warning, FINALIZER_FAILED, note.clone());
+        access.record(regarding, event);
+        let content = (self.write)(object);
+        let Some(conditions) = content.pointer("/status/conditions") else {
+            return;
+        };
+        let Some(changed) = not_ready(metadata, conditions, &note) else {
+            return;
+        };
+        let mut status = content["status"].clone();
+        status["conditions"] = changed;
+        let Some(status) = access.next_status(&self.kind, &content, &content, status) else {
+            return;
+        };
+        if let Err(error) = access.replace_status(&self.kind, content, status).await {
+            let (name, controller) = (key(metadata).1, self.controller());
+            let error = failure::message(&error);
+            tracing::warn!(controller, name, error, "cannot write the condition");
+        }
+    }
+}
+
+/// `conditions` with the condition `Ready` set to false because of `note`; `None` if there is no such condition, or if
+/// nothing would change.
+fn not_ready(object: &ObjectMeta, conditions: &Value, note: &str) -> Option<Value> {
+    let before: Vec<Condition> = serde_json::from_value(conditions.clone()).ok()?;
+    before.iter().find(|condition| condition.type_ == "Ready")?;
+    let mut after = before.clone();
+    let ready = condition::condition(object, "Ready", "False", FINALIZER_FAILED, note.to_owned());
+    condition::set(&mut after, ready);
+    (after != before).then(|| json!(after))
+}
