@@ -16,8 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     admission::client,
-    difference::difference,
-    http,
+    difference, http,
     operator::{kubectl_on, new_cluster},
     random::Random,
     scaffold::run,
@@ -68,6 +67,26 @@ const TIMES: &[&str] = &[
     "2026-01-01T02:00:00+02:00",
     "2026-01-01T00:00:00.123456Z",
 ];
+
+/// The field in which the runtime finds a difference.
+fn difference(live: &Value, desired: &Value) -> Option<String> {
+    difference::difference(&stored(live), &stored(desired))
+}
+
+/// The object with `stringData` of a Secret in `data`, as the runtime compares it.
+fn stored(object: &Value) -> Value {
+    let mut stored = object.clone();
+    let fields = stored.as_object_mut().expect("an object");
+    if fields["kind"] == "Secret"
+        && let Some(Value::Object(texts)) = fields.remove("stringData")
+    {
+        for (key, text) in texts {
+            let text = text.as_str().unwrap_or_default();
+            stored["data"][key] = BASE64_STANDARD.encode(text).into();
+        }
+    }
+    stored
+}
 
 #[test]
 fn an_object_differs_if_an_apply_would_change_it() {
