@@ -180,8 +180,10 @@ impl<'a> Comparison<'a> {
                 let elements = desired.iter().enumerate();
                 for (index, element) in elements.filter(|(_, element)| !element.is_null()) {
                     let names = keys.iter();
-                    let place = names.map(|name| format!("{name}={}", key(element, name)));
-                    let part = format!("[{}]", Vec::from_iter(place).join(","));
+                    let keys_of_element: Vec<_> = names
+                        .map(|name| format!("{name}={}", key(element, name)))
+                        .collect();
+                    let part = format!("[{}]", keys_of_element.join(","));
                     // The API server stores elements with equal keys, too.
                     let earlier = same_keys(&desired[..index], keys, element).count();
                     match same_keys(live, keys, element).nth(earlier) {
