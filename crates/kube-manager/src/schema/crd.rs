@@ -10,7 +10,7 @@ use kube::{
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use super::{subresource::without_marked, types};
+use super::{subresource::remove_marks, types};
 
 /// Makes the CRD of a kind, which knows the Rust types.
 pub trait TypedCrd: CustomResourceExt + JsonSchema + Sized {
@@ -72,9 +72,10 @@ impl Crd {
 
 impl From<CustomResourceDefinition> for Crd {
     /// The CRD, with the subresources that its Rust types say.
-    fn from(definition: CustomResourceDefinition) -> Self {
+    fn from(mut definition: CustomResourceDefinition) -> Self {
+        remove_marks(&mut definition);
         Self {
-            definition: without_marked(definition),
+            definition,
             named_schemas: BTreeMap::new(),
         }
     }

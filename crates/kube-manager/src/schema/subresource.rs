@@ -1,8 +1,10 @@
 //! The mark of a status that has no subresource in its CustomResourceDefinition.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceSubresources,
+};
 use schemars::Schema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The key of the mark. An API server refuses a schema with this key, so no other schema has it.
 const KEY: &str = "id";
@@ -23,24 +25,30 @@ pub fn without_subresource(schema: &mut Schema) {
 }
 
 /// Removes the marks from a CustomResourceDefinition, and the subresource `status` from each version with a mark.
-pub fn without_marked(crd: CustomResourceDefinition) -> CustomResourceDefinition {
-    let Ok(mut fields) = serde_json::to_value(&crd) else {
-        return crd;
-    };
-    let mut has_marks = false;
-    let versions = fields.pointer_mut("/spec/versions");
-    for version in versions.and_then(Value::as_array_mut).into_iter().flatten() {
-        let status = version.pointer_mut("/schema/openAPIV3Schema/properties/status");
-        if status.is_some_and(remove_mark) {
-            has_marks = true;
-            remove_subresource(version);
+pub fn remove_marks(crd: &mut CustomResourceDefinition) {
+    for version in &mut crd.spec.versions {
+        let validation = version.schema.as_mut();
+        let root = validation.and_then(|validation| validation.open_api_v3_schema.as_mut());
+        let fields = root.and_then(|root| root.properties.as_mut());
+        let Some(status) = fields.and_then(|fields| fields.get_mut("status")) else {
+            continue;
+        };
+        let mut unmarked = json!(status);
+        if !remove_mark(&mut unmarked) {
+            continue;
         }
+        // This cannot fail: a schema without an optional keyword is one.
+        if let Ok(unmarked) = serde_json::from_value(unmarked) {
+            *status = unmarked;
+        }
+        version.subresources = version.subresources.take().and_then(|subresources| {
+            let scale = subresources.scale?;
+            Some(CustomResourceSubresources {
+                scale: Some(scale),
+                status: None,
+            })
+        });
     }
-    if !has_marks {
-        return crd;
-    }
-    // A CustomResourceDefinition without an optional field is still one.
-    serde_json::from_value(fields).unwrap_or(crd)
 }
 
 /// Removes the mark of the schema of a status, and `nullable` if the mark says so. Returns whether there was a mark.
@@ -70,17 +78,5 @@ fn take_mark(schema: &mut Value) -> Option<Value> {
         }
         Value::Array(items) => items.iter_mut().find_map(take_mark),
         _ => None,
-    }
-}
-
-fn remove_subresource(version: &mut Value) {
-    let Some(fields) = version.as_object_mut() else {
-        return;
-    };
-    if let Some(Value::Object(subresources)) = fields.get_mut("subresources") {
-        subresources.remove("status");
-        if subresources.is_empty() {
-            fields.remove("subresources");
-        }
     }
 }
