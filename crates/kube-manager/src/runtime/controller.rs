@@ -149,7 +149,7 @@ impl Controller {
             access,
             services: services.clone(),
             queue: metrics.queue(name),
-            backoff: Backoff::new(settings.pauses),
+            backoff: Backoff::new(settings.pauses).up_to(services.longest_pause),
             limit: settings.timeout,
             slots: Arc::new(Semaphore::new(concurrency)),
             deleted_slots: Arc::new(Semaphore::new(concurrency)),

@@ -221,15 +221,18 @@ impl Manager {
                 _ = interrupt.recv() => {}
             }
         };
-        self.run_until(stopped, options, requests::connect).await
+        self.run_until(stopped, options, requests::connect, Duration::MAX)
+            .await
     }
 
-    /// Runs the controllers until `stopped` returns, with clients that `connect` makes.
+    /// Runs the controllers until `stopped` returns, with clients that `connect` makes. An object that fails is retried
+    /// after `longest_pause` or earlier.
     pub(super) async fn run_until(
         self,
         mut stopped: impl AsyncFnMut(),
         options: Options,
         connect: impl Fn(&Config) -> Result<Client>,
+        longest_pause: Duration,
     ) -> Result<()> {
         // If another crate enables more features, rustls may have several providers and choose none of them.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -306,6 +309,7 @@ impl Manager {
             client: guarded,
             kinds: self.kinds,
             in_object: InObject::of(&crds),
+            longest_pause,
             concurrency: options.concurrency,
             leadership: leadership.clone(),
             health: health.clone(),

@@ -1,6 +1,6 @@
 //! The services of a manager that its controllers share.
 
-use std::any::TypeId;
+use std::{any::TypeId, time::Duration};
 
 use kube::Client;
 
@@ -18,6 +18,8 @@ pub struct Services {
     /// The kind of each controller.
     pub kinds: Vec<TypeId>,
     pub in_object: InObject,
+    /// The longest delay before an object that fails is retried. A controller can have a shorter one.
+    pub longest_pause: Duration,
     pub concurrency: u16,
     pub leadership: Leadership,
     pub health: Health,
@@ -45,6 +47,7 @@ impl Services {
             },
             kinds: Vec::new(),
             in_object: InObject::default(),
+            longest_pause: Duration::MAX,
             concurrency: 1,
             leadership: Leadership::always(),
             health: Health::default(),

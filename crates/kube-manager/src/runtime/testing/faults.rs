@@ -179,7 +179,8 @@ impl<W: 'static> Faults<W> {
             control_plane,
             client: control_plane.client().await,
         };
-        let scenarios = test.scenarios().await;
+        let schema = test.schema().await;
+        let scenarios = test.scenarios(&schema).await;
         let learning = scenarios.iter().map(|scenario| test.learn(scenario));
         let learned: Vec<_> = stream::iter(learning).buffered(at_once).collect().await;
         let created = learned[0].clone();
@@ -233,7 +234,6 @@ impl<W: 'static> Faults<W> {
                 println!("{ended} runs in {} s", begin.elapsed().as_secs());
             }
         }
-        let schema = test.schema().await;
         let lives = histories
             .into_iter()
             .map(|number| histories::live(&test, number, &schema, &created));

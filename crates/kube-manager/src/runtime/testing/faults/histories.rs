@@ -134,8 +134,7 @@ async fn change<W: 'static>(test: &Test<'_, W>, specs: &[Value]) -> Result<Histo
     let scenario = Scenario::new("history", move |run: Run| {
         let (specs, taken) = (specs.clone(), taken.clone());
         async move {
-            run.create().await;
-            run.settled("the sample was created").await;
+            run.begin().await;
             for spec in specs {
                 if run.replace(&spec).await {
                     run.settled("the spec was replaced").await;

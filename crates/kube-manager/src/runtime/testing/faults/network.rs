@@ -65,6 +65,14 @@ struct State {
     was_refused: bool,
 }
 
+impl State {
+    /// An operator starts or is killed: what earlier ones have sent is never answered.
+    fn end_earlier_starts(&mut self) {
+        self.start += 1;
+        self.active = 0;
+    }
+}
+
 /// What happened in a run.
 #[derive(Clone, Default)]
 pub struct Seen {
@@ -90,7 +98,7 @@ impl Network {
 
     /// The operator starts: requests with earlier clients are never answered.
     pub fn start(&self) {
-        self.0.state.lock().start += 1;
+        self.0.state.lock().end_earlier_starts();
     }
 
     /// Waits until the operator is killed.
@@ -105,6 +113,11 @@ impl Network {
             events: state.events.clone(),
             collections: state.collections.clone(),
         }
+    }
+
+    /// The collections that the operator uses.
+    pub fn collections(&self) -> BTreeSet<Collection> {
+        self.0.state.lock().collections.clone()
     }
 
     pub fn write_count(&self) -> usize {
@@ -241,15 +254,17 @@ impl Network {
         state.active += 1;
         state.last_request = Some(Instant::now());
         state.collections.insert(call.collection.clone());
-        Active(self.clone())
+        Active {
+            network: self.clone(),
+            start: state.start,
+        }
     }
 
     /// Kills the operator.
     pub fn crash(&self, line: String) {
         {
             let mut state = self.0.state.lock();
-            state.start += 1;
-            state.active = 0;
+            state.end_earlier_starts();
             state.log.push(line);
         }
         self.0.crashed.notify_one();
@@ -331,13 +346,20 @@ impl Network {
 }
 
 /// A request without an answer.
-pub struct Active(Network);
+pub struct Active {
+    network: Network,
+    /// The start of the operator that has sent the request.
+    start: usize,
+}
 
 impl Drop for Active {
     fn drop(&mut self) {
-        let mut state = self.0.0.state.lock();
-        state.active = state.active.saturating_sub(1);
-        state.last_request = Some(Instant::now());
+        let mut state = self.network.0.state.lock();
+        // The requests of a killed operator are dropped later, and no longer count.
+        if state.start == self.start {
+            state.active = state.active.saturating_sub(1);
+            state.last_request = Some(Instant::now());
+        }
     }
 }
 

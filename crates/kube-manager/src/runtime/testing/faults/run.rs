@@ -21,8 +21,13 @@ use super::{
     call::Collection,
     journal::Journal,
     network::{Network, PAUSE, QUIET},
-    state::{Collect, Snapshot, State, Varied, Varying, differences, mask, path_of, title},
+    state::{
+        Collect, FOREGROUND, Snapshot, State, Varied, Varying, differences, mask, path_of, title,
+    },
 };
+
+/// The longest delay before an operator repeats a failed reconcile.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How long an operator that does not reach the expected state may be silent before the run has failed. A failed
 /// reconcile is repeated earlier.
@@ -148,6 +153,12 @@ impl Run {
         }
         self.fail("cannot create the sample: the former object still exists".to_owned())
             .await;
+    }
+
+    /// Creates the sample, and waits until the operator has settled: the first step of each built-in scenario.
+    pub(super) async fn begin(&self) {
+        self.create().await;
+        self.settled("the sample was created").await;
     }
 
     /// Whether the object of the run exists, and is not being deleted.
@@ -370,8 +381,8 @@ impl Run {
         state
     }
 
-    /// Says which value has changed that must not change once it is written. The value of a new object may differ, if it
-    /// was not the operator that deleted the former one.
+    /// Says which value has changed that must not change once it is written. The value of a new object may differ if it
+    /// has another owner, or if it was not the operator that deleted the former one.
     fn unstable(&self, snapshot: &Snapshot) -> Option<String> {
         let mut varied = self.0.varied.borrow_mut();
         for now in snapshot.varying(&self.setup().varying) {
@@ -382,10 +393,12 @@ impl Run {
             let Varied {
                 path,
                 pointer,
+                uid,
+                owner,
                 value,
-                ..
             } = now;
-            if before.uid == now.uid || self.setup().network.has_deleted(&path) {
+            let is_same_life = before.owner == owner && self.setup().network.has_deleted(&path);
+            if before.uid == uid || is_same_life {
                 let before = before.value;
                 return Some(format!(
                     "{pointer} of {path} must not change, but it was {before} and is {value}"
@@ -405,8 +418,7 @@ impl Run {
             client,
             ..
         } = self.setup();
-        let seen = network.seen();
-        let mut collections = seen.collections;
+        let mut collections = network.collections();
         collections.extend(known.iter().cloned());
         let own = self.own_path();
         let mut objects = Vec::new();
@@ -451,7 +463,7 @@ impl Run {
                         .pointer("/metadata/finalizers")
                         .and_then(Value::as_array);
                     let mut finalizers = finalizers.cloned().unwrap_or_default();
-                    finalizers.retain(|finalizer| finalizer != "foregroundDeletion");
+                    finalizers.retain(|finalizer| finalizer != FOREGROUND);
                     let patch = json!({"metadata": {"finalizers": finalizers}});
                     // If the object has changed, the next look sees it.
                     let _ = self.send(Method::PATCH, path_of(object), &patch).await;

@@ -35,13 +35,10 @@ impl Scenario {
 /// The name of the first scenario. All others begin with its step, so faults are tried there only after this step.
 pub const CREATE: &str = "create";
 
-const CREATED: &str = "the sample was created";
-
 /// Creates the sample.
 pub fn create() -> Scenario {
     Scenario::new(CREATE, async |run: Run| {
-        run.create().await;
-        run.settled(CREATED).await;
+        run.begin().await;
     })
 }
 
@@ -78,8 +75,7 @@ fn change(changes: Vec<Change>) -> Scenario {
     Scenario::new("change", move |run: Run| {
         let changes = changes.clone();
         async move {
-            run.create().await;
-            run.settled(CREATED).await;
+            run.begin().await;
             for Change { field, there, back } in changes {
                 run.patch(&there).await;
                 run.settled(format!("{field} was changed")).await;
@@ -97,8 +93,7 @@ fn interfere(child: &Value) -> Scenario {
     Scenario::new(format!("interfere:{name}"), move |run: Run| {
         let (name, kind, edits) = (name.clone(), kind.clone(), edits.clone());
         async move {
-            run.create().await;
-            run.settled(CREATED).await;
+            run.begin().await;
             let snapshot = run.snapshot().await;
             let child = children(&snapshot, &run.setup().sample)
                 .into_iter()
@@ -130,8 +125,7 @@ fn interfere(child: &Value) -> Scenario {
 /// Deletes the object, and creates another one with the same name at once. Then deletes that one, too.
 fn recreate() -> Scenario {
     Scenario::new("recreate", async |run: Run| {
-        run.create().await;
-        run.settled(CREATED).await;
+        run.begin().await;
         run.delete().await;
         run.create().await;
         run.settled("the object was deleted, and created again at once")
@@ -147,8 +141,7 @@ fn away(change: Option<Change>, child: Option<Value>) -> Scenario {
     Scenario::new("away", move |run: Run| {
         let (change, child) = (change.clone(), child.clone());
         async move {
-            run.create().await;
-            run.settled(CREATED).await;
+            run.begin().await;
             run.stop_operator().await;
             if let Some(change) = change {
                 run.patch(&change.there).await;

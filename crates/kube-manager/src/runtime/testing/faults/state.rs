@@ -32,14 +32,16 @@ pub struct Varied {
     pub path: String,
     pub pointer: String,
     pub uid: String,
+    /// The UID of the first owner; empty without an owner.
+    pub owner: String,
     pub value: Value,
 }
 
 /// What stands for a value that differs from run to run.
 const VARIES: &str = "<varies>";
 
-/// The finalizers of the garbage collector.
-const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer of the garbage collector.
+pub const FOREGROUND: &str = "foregroundDeletion";
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     let value = object.pointer(pointer).and_then(Value::as_str);
@@ -121,6 +123,7 @@ impl Snapshot {
                         path: path_of(object).to_owned(),
                         pointer: pointer.clone(),
                         uid: text(object, "/metadata/uid").to_owned(),
+                        owner: text(object, "/metadata/ownerReferences/0/uid").to_owned(),
                         value: value.clone(),
                     });
                 }

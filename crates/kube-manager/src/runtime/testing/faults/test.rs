@@ -19,7 +19,7 @@ use super::{
     journal::Journal,
     network::Network,
     plan::First,
-    run::{LINES, Run, Setup},
+    run::{LINES, LONGEST_PAUSE, Run, Setup},
     scenario::{self, Scenario},
     state::{self, Varying},
 };
@@ -60,8 +60,8 @@ pub struct Test<'a, W> {
 }
 
 impl<W: 'static> Test<'_, W> {
-    /// The scenarios for the controller's kind, and those of the user.
-    pub async fn scenarios(&self) -> Vec<Scenario> {
+    /// The scenarios for the controller's kind, whose spec has the schema `schema`, and those of the user.
+    pub async fn scenarios(&self, schema: &Value) -> Vec<Scenario> {
         let run = self
             .start(self.subject.sample.clone(), Vec::new(), None)
             .await;
@@ -70,8 +70,7 @@ impl<W: 'static> Test<'_, W> {
         }
         let created = run.snapshot().await;
         self.clean(&run).await;
-        let schema = self.schema().await;
-        let mut scenarios = scenario::all(&schema, &self.subject.sample, &created);
+        let mut scenarios = scenario::all(schema, &self.subject.sample, &created);
         scenarios.extend(self.subject.scenarios.iter().cloned());
         scenarios
     }
@@ -222,9 +221,12 @@ impl<W: 'static> Test<'_, W> {
             run.wants(false).await;
         };
         manager
-            .run_until(stopped, options, |config| {
-                Ok(client(network, requests::connect(config)?))
-            })
+            .run_until(
+                stopped,
+                options,
+                |config| Ok(client(network, requests::connect(config)?)),
+                LONGEST_PAUSE,
+            )
             .await
     }
 
