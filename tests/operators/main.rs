@@ -68,6 +68,7 @@ mod shapes;
 mod sharing;
 mod status_in_object;
 mod tls;
+mod two_servers;
 mod types;
 mod versions;
 mod watching;

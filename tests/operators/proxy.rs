@@ -58,7 +58,8 @@ pub struct Proxy {
 
 /// The state that connections share with the proxy.
 struct Shared {
-    server: SocketAddr,
+    /// The API server for new connections.
+    server: Mutex<SocketAddr>,
     tls: TlsConnector,
     /// The token for new connections. Its cancellation makes the simulated network lose all connections that have it.
     lost: Mutex<CancellationToken>,
@@ -111,7 +112,6 @@ impl Proxy {
     pub fn start(cluster: &Cluster) -> Self {
         let kubeconfig = read(cluster.kubeconfig());
         let authority = kubeconfig["clusters"][0]["cluster"]["certificate-authority"].as_str();
-        let server = cluster.server().strip_prefix("https://");
         let mut proxy = Self {
             runtime: Builder::new_multi_thread()
                 .worker_threads(1)
@@ -120,9 +120,7 @@ impl Proxy {
                 .expect("a runtime"),
             port: Port::reserve().expect("a port"),
             shared: Arc::new(Shared {
-                server: server
-                    .and_then(|server| server.parse().ok())
-                    .expect("an address"),
+                server: Mutex::new(address_of(cluster)),
                 tls: tls(Path::new(authority.expect("an authority"))),
                 lost: Mutex::default(),
                 rules: Mutex::default(),
@@ -169,6 +167,17 @@ impl Proxy {
             stop.cancel();
             self.runtime.block_on(task).expect("no panic in the proxy");
         }
+    }
+
+    /// Closes all connections, and forwards new ones to `cluster`, another API server with the same certificate.
+    ///
+    /// # Panics
+    ///
+    /// When the proxy panicked, or cannot listen on its port.
+    pub fn move_to(&mut self, cluster: &Cluster) {
+        self.refuse();
+        *lock(&self.shared.server) = address_of(cluster);
+        self.forward();
     }
 
     /// Simulates a network that drops each packet: connections stay open and new ones can be opened, but all are
@@ -337,7 +346,7 @@ impl Shared {
         path: &str,
         server: &tokio::sync::Mutex<SendRequest<Incoming>>,
     ) -> hyper::Result<Response<Answer>> {
-        let host = HeaderValue::from_str(&self.server.to_string()).expect("an address");
+        let host = HeaderValue::from_str(&lock(&self.server).to_string()).expect("an address");
         request.headers_mut().insert(HOST, host);
         let mut server = server.lock().await;
         server.ready().await?;
@@ -432,8 +441,9 @@ async fn until_lost(client: TcpStream, shared: Arc<Shared>, lost: CancellationTo
 
 /// Serves a connection until it ends, or until the connection to the API server ends.
 async fn serve(client: TcpStream, shared: Arc<Shared>) -> anyhow::Result<()> {
-    let name = ServerName::from(shared.server.ip());
-    let server = TcpStream::connect(shared.server).await?;
+    let address = *lock(&shared.server);
+    let name = ServerName::from(address.ip());
+    let server = TcpStream::connect(address).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let server = shared.tls.connect(name, server).await?;
@@ -456,6 +466,14 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.set_reuseport(true)?;
     socket.bind(address)?;
     socket.listen(128)
+}
+
+/// Returns the address of the API server of `cluster`.
+fn address_of(cluster: &Cluster) -> SocketAddr {
+    let address = cluster.server().strip_prefix("https://");
+    address
+        .and_then(|address| address.parse().ok())
+        .expect("an address")
 }
 
 /// Returns a connector that trusts the certificates in a file.

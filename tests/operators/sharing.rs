@@ -107,7 +107,7 @@ impl Reconciler for Controller {
 "#;
 
 /// Returns a project with two kinds that own and refer to the same kinds, and with one kind that is different.
-fn project() -> &'static Project {
+pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
         let create = |kind: &str| {
             format!(
@@ -149,7 +149,7 @@ fn create_as(name: &str, kind: &str, namespace: &str, title: &str) {
 }
 
 /// Returns the manifest of an object.
-fn object(name: &str, kind: &str, namespace: &str, title: &str) -> String {
+pub fn object(name: &str, kind: &str, namespace: &str, title: &str) -> String {
     format!(
         "apiVersion: sharing.example.com/v1\nkind: {kind}\n\
          metadata: {{name: {name}, namespace: {namespace}}}\nspec: {{title: {title}}}\n"

@@ -86,6 +86,8 @@ pub struct Cluster {
     node: Option<Namespaces>,
     folder: TempDir,
     binaries: Binaries,
+    /// The URL of etcd.
+    etcd: String,
     /// Flags of the API server, in addition to the usual flags.
     flags: Vec<&'static str>,
     port: Port,
@@ -107,7 +109,7 @@ impl Cluster {
         let binaries = Binaries::find(progress)?;
         progress("starting the control plane");
         let folder = folder()?;
-        Self::start_in(folder, None, binaries, flags)
+        Self::start_in(folder, None, binaries, None, flags)
     }
 
     /// Starts etcd and an API server without any controller, which is enough for a custom resource and its operator.
@@ -118,7 +120,20 @@ impl Cluster {
     ) -> Result<Cluster> {
         let binaries = Binaries::without_controllers(assets, progress)?;
         progress("starting the control plane");
-        Self::start_in(folder()?, None, binaries, &[])
+        Self::start_in(folder()?, None, binaries, None, &[])
+    }
+
+    /// Starts a second API server of this cluster, which reaches etcd at the URL `etcd`. It takes the same tokens of
+    /// `ServiceAccounts` as the first API server. `flags` are added to its usual flags.
+    pub fn start_beside(&self, etcd: &str, flags: &[&'static str]) -> Result<Cluster> {
+        let folder_of_programs = self.assets()?;
+        let binaries = Binaries::without_controllers(Some(&folder_of_programs), &|_| {})?;
+        Self::start_in(folder()?, None, binaries, Some(etcd), flags)
+    }
+
+    /// Returns the path of the socket of etcd.
+    pub fn etcd_socket(&self) -> PathBuf {
+        self.folder.path().join(ETCD_SOCKET)
     }
 
     /// Starts a control plane and a node that runs Pods. Each Pod and each Service has an address. There is no DNS.
@@ -133,7 +148,7 @@ impl Cluster {
         progress("starting the control plane");
         let folder = folder()?;
         let node = Namespaces::start(folder.path())?;
-        let mut cluster = Self::start_in(folder, Some(node), binaries, &[])?;
+        let mut cluster = Self::start_in(folder, Some(node), binaries, None, &[])?;
         progress("starting the node");
         cluster.start_node(&tools, &node_binaries)?;
         Ok(cluster)
@@ -143,6 +158,7 @@ impl Cluster {
         folder: TempDir,
         node: Option<Namespaces>,
         binaries: Binaries,
+        etcd: Option<&str>,
         flags: &[&'static str],
     ) -> Result<Cluster> {
         let port = Port::reserve()?;
@@ -152,6 +168,7 @@ impl Cluster {
             group: Group::start(folder.path())?,
             node,
             binaries,
+            etcd: etcd.map_or_else(|| format!("unix://{ETCD_SOCKET}"), str::to_owned),
             flags: flags.to_vec(),
             server: format!("https://127.0.0.1:{}", port.number),
             port,
@@ -159,7 +176,9 @@ impl Cluster {
             folder,
         };
         cluster.write_configuration()?;
-        cluster.start_etcd()?;
+        if etcd.is_none() {
+            cluster.start_etcd()?;
+        }
         cluster.start_forwarders()?;
         cluster.write_certificate()?;
         cluster.start_api_server()?;
@@ -299,7 +318,7 @@ impl Cluster {
             "kube-apiserver",
             &self.binaries.api_server,
             &[
-                &format!("--etcd-servers=unix://{ETCD_SOCKET}"),
+                &format!("--etcd-servers={}", self.etcd),
                 &format!("--secure-port={}", self.port.number),
                 "--permit-port-sharing=true",
                 &format!("--cert-dir={CERTIFICATES}"),
@@ -495,7 +514,7 @@ impl Cluster {
                 "--advertise-client-urls=http://localhost:2379",
             ],
         )?;
-        let socket = self.folder.path().join(ETCD_SOCKET);
+        let socket = self.etcd_socket();
         etcd.wait_until("etcd to listen", PATIENCE, || Ok(socket.exists()))?;
         self.others.push(etcd);
         Ok(())

@@ -524,13 +524,13 @@ async fn a_panic_is_found() {
 
 #[tokio::test]
 async fn a_bucket_that_is_created_twice_is_found() {
-    is_found::<CreatesTwice>(&["`create a bucket` was done 2 times, and without faults once"])
+    is_found::<CreatesTwice>(&["`create a bucket` was done twice, and without faults once"])
         .await;
 }
 
 #[tokio::test]
 async fn a_bucket_that_is_never_deleted_is_found() {
-    is_found::<Forgets>(&["`delete <UID>` was done once, and without faults 2 times"]).await;
+    is_found::<Forgets>(&["`delete <UID>` was done once, and without faults twice"]).await;
 }
 
 #[tokio::test]

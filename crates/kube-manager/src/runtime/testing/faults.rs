@@ -109,6 +109,7 @@ impl<W: 'static> Faults<W> {
             world: Box::new(world),
             register: Box::new(register),
             scenarios: Vec::new(),
+            left_out: Vec::new(),
             ignored: Vec::new(),
         })
     }
@@ -126,12 +127,31 @@ impl<W: 'static> Faults<W> {
         self
     }
 
+    /// Leaves out a scenario, such as `recreate`: docs/faults.md lists the names.
+    ///
+    /// # Panics
+    ///
+    /// When the test runs, and there is no such scenario.
+    #[must_use]
+    pub fn leave_out(mut self, name: &str) -> Self {
+        self.0.left_out.push(name.to_owned());
+        self
+    }
+
     /// Adds a scenario. It does steps in a [`Run`], and waits after each step until the operator has settled.
+    ///
+    /// # Panics
+    ///
+    /// When the name has an `@`, which ends the scenario in the name of a run.
     #[must_use]
     pub fn scenario<F>(mut self, name: &str, play: impl Fn(Run) -> F + 'static) -> Self
     where
         F: Future<Output = ()> + 'static,
     {
+        assert!(
+            !name.contains('@'),
+            "the name of a scenario has no `@`: {name}"
+        );
         self.0.scenarios.push(Scenario::new(name, play));
         self
     }

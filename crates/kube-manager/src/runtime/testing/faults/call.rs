@@ -151,3 +151,69 @@ impl Display for Call {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(method: Method, path: &str, content: &str) -> Option<Call> {
+        let body = Body::from(content.as_bytes().to_vec());
+        let request = Request::builder().method(method).uri(path).body(body);
+        Call::of(&request.expect("a request"), "fault-run-1")
+    }
+
+    fn shown(method: Method, path: &str, content: &str) -> String {
+        call(method, path, content).map_or_else(String::new, |call| call.to_string())
+    }
+
+    #[test]
+    fn a_call_names_the_object() {
+        let configmaps = "/api/v1/namespaces/fault-run-1/configmaps";
+        let web = format!("{configmaps}/web");
+        assert_eq!(shown(Method::GET, &web, ""), "GET configmaps/web");
+        let named = r#"{"metadata": {"name": "web"}}"#;
+        assert_eq!(shown(Method::POST, configmaps, named), "POST configmaps/web");
+        let generated = r#"{"metadata": {"generateName": "web-"}}"#;
+        assert_eq!(
+            shown(Method::POST, configmaps, generated),
+            "POST configmaps/web-"
+        );
+        assert_eq!(shown(Method::POST, configmaps, "no JSON"), "POST configmaps");
+        let status = "/apis/apps/v1/namespaces/other/deployments/web/status?fieldManager=a";
+        assert_eq!(
+            shown(Method::PATCH, status, ""),
+            "PATCH deployments.apps/web/status"
+        );
+        assert_eq!(shown(Method::GET, "/api/v1/namespaces", ""), "GET namespaces");
+        let own = "/api/v1/namespaces/fault-run-1";
+        assert_eq!(shown(Method::GET, own, ""), "GET namespaces/<namespace>");
+        assert_eq!(call(Method::GET, "/version", ""), None);
+    }
+
+    #[test]
+    fn a_collection_has_its_path_in_each_run() {
+        for path in [
+            "/api/v1/namespaces/fault-run-1/pods",
+            "/apis/apps/v1/namespaces/other/deployments",
+            "/apis/apps/v1/deployments",
+        ] {
+            let collection = Collection::at(path, "fault-run-1").expect("a collection");
+            let elsewhere = path.replace("fault-run-1", "fault-run-2");
+            assert_eq!(collection.path("fault-run-2"), elsewhere);
+            assert_eq!(collection.is_here(), path != elsewhere);
+        }
+    }
+
+    #[test]
+    fn a_lease_and_an_event_are_no_state() {
+        for (path, is_state) in [
+            ("/api/v1/namespaces/default/pods", true),
+            ("/api/v1/namespaces/default/events", false),
+            ("/apis/coordination.k8s.io/v1/namespaces/default/leases", false),
+            ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", false),
+        ] {
+            let collection = Collection::at(path, "here").expect("a collection");
+            assert_eq!(collection.is_state(), is_state, "{path}");
+        }
+    }
+}

@@ -12,7 +12,7 @@ use super::{
     call::{Call, Collection},
     fault::{Fault, ListFault, WriteFault},
     feed::Feed,
-    network::Network,
+    network::{Network, outcome},
 };
 use crate::runtime::requests::is_watch;
 
@@ -46,19 +46,18 @@ impl Wire {
             return self.pass(request).await;
         };
         let active = self.network.begin(&call);
-        let (line, is_write) = (call.to_string(), call.is_write());
-        let answer = if is_write {
-            self.write(call, request).await
+        let answer = if call.is_write() {
+            self.write(&call, request).await
         } else if is_watch(&request) {
-            self.watch(call.collection, request).await
+            self.watch(call.collection.clone(), request).await
         } else if call.name.is_empty() {
-            self.list(call.collection, request).await
+            self.list(&call.collection, request).await
         } else {
             self.pass(request).await
         };
         drop(active);
         self.require_life().await;
-        self.network.end(&line, is_write, code(&answer));
+        self.network.end(call, &answer);
         answer
     }
 
@@ -80,17 +79,17 @@ impl Wire {
         Ok(answer.map(AnyBody::new))
     }
 
-    async fn write(&self, call: Call, request: Request<Body>) -> Result<Response<AnyBody>> {
-        match self.network.begin_write(&call) {
+    async fn write(&self, call: &Call, request: Request<Body>) -> Result<Response<AnyBody>> {
+        match self.network.begin_write(call) {
             None | Some(Fault::Event { .. }) => self.pass(request).await,
-            Some(Fault::Write { how, .. }) => self.fail(&call, request, how).await,
+            Some(Fault::Write { how, .. }) => self.fail(call, request, how).await,
             Some(Fault::List {
                 collection, how, ..
             }) => {
                 let before = self.network.version_of(&call.collection).await?;
                 let answer = self.pass(request).await;
                 self.network.fail_next_list(collection, how, before);
-                self.crash(format!("{call} -> {}, then killed", shown(&answer)))
+                self.crash(format!("{call} -> {}, then killed", outcome(&answer)))
                     .await
             }
         }
@@ -114,12 +113,12 @@ impl Wire {
             WriteFault::Cut => {
                 let answer = self.pass(request).await;
                 self.network
-                    .note(format!("{call} -> {}, then cut", shown(&answer)));
+                    .note(format!("{call} -> {}, then cut", outcome(&answer)));
                 Err(Error::Service("fault: the connection was reset".into()))
             }
             _ => {
                 let answer = self.pass(request).await;
-                self.crash(format!("{call} -> {}, then killed", shown(&answer)))
+                self.crash(format!("{call} -> {}, then killed", outcome(&answer)))
                     .await
             }
         }
@@ -127,10 +126,10 @@ impl Wire {
 
     async fn list(
         &self,
-        collection: Collection,
+        collection: &Collection,
         mut request: Request<Body>,
     ) -> Result<Response<AnyBody>> {
-        match self.network.take_list_fault(&collection) {
+        match self.network.take_list_fault(collection) {
             None => self.pass(request).await,
             Some((ListFault::Earlier, version)) => {
                 let query = request.uri().query().unwrap_or_default();
@@ -174,14 +173,6 @@ impl Wire {
             AnyBody::from_stream(feed.into_stream())
         }))
     }
-}
-
-fn code<B>(answer: &Result<Response<B>>) -> Option<u16> {
-    answer.as_ref().ok().map(|answer| answer.status().as_u16())
-}
-
-fn shown<B>(answer: &Result<Response<B>>) -> String {
-    code(answer).map_or_else(|| "no answer".to_owned(), |code| code.to_string())
 }
 
 /// An answer that the API server could give.

@@ -158,3 +158,36 @@ fn expired() -> Bytes {
     let event = json!({"type": "ERROR", "object": status});
     format!("{event}\n").into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(type_: &str, name: &str, version: &str) -> Bytes {
+        let metadata = json!({"name": name, "resourceVersion": version});
+        let event = json!({"type": type_, "object": {"metadata": metadata}});
+        format!("{event}\n").into()
+    }
+
+    #[test]
+    fn only_the_last_event_of_each_object_arrives() {
+        let lines = [
+            event("ADDED", "a", "1"),
+            event("MODIFIED", "b", "2"),
+            event("MODIFIED", "a", "3"),
+            event("DELETED", "b", "4"),
+            event("ADDED", "c", "5"),
+        ];
+        let last = last_of_each(&lines);
+        assert_eq!(last, [lines[2].clone(), lines[3].clone(), lines[4].clone()]);
+    }
+
+    #[test]
+    fn an_expired_watch_ends_with_the_error_of_the_api_server() {
+        let line = expired();
+        let event: Value = serde_json::from_slice(&line).expect("JSON");
+        assert_eq!(event["type"], "ERROR");
+        assert_eq!(event["object"]["code"], 410);
+        assert!(line.ends_with(b"\n"));
+    }
+}

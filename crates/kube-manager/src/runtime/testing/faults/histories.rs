@@ -138,6 +138,7 @@ async fn change<W: 'static>(test: &Test<'_, W>, specs: &[Value]) -> Result<Histo
             for spec in specs {
                 if run.replace(&spec).await {
                     run.settled("the spec was replaced").await;
+                    run.tells_refusal().await;
                     taken.replace(Some(spec));
                 }
             }
@@ -165,8 +166,8 @@ async fn create_with<W: 'static>(test: &Test<'_, W>, spec: &Value) -> Option<Sta
     let is_done = test.drive(&run, &scenario::create()).await.is_ok();
     test.clean(&run).await;
     let reached = run.reached().pop();
-    let was_refused = run.setup().network.was_refused();
+    let refused = run.setup().network.refused();
     reached
-        .filter(|_| is_done && !was_refused)
+        .filter(|_| is_done && refused.is_none())
         .map(|reached| reached.state)
 }

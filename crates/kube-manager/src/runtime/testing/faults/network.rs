@@ -1,12 +1,12 @@
 //! What happens between an operator and the API server in a run: its requests, events and faults.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use http::{Method, Request};
+use http::{Method, Request, Response, StatusCode};
 use kube::{Client, Error, Result, client::Body};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -22,6 +22,13 @@ pub const QUIET: Duration = Duration::from_millis(400);
 
 /// The time between two looks at a condition.
 pub const PAUSE: Duration = Duration::from_millis(30);
+
+/// The answers to a write that the API server will never take.
+const REFUSALS: [StatusCode; 3] = [
+    StatusCode::BAD_REQUEST,
+    StatusCode::FORBIDDEN,
+    StatusCode::UNPROCESSABLE_ENTITY,
+];
 
 /// The network of one run.
 #[derive(Clone)]
@@ -62,7 +69,8 @@ struct State {
     next_event: HashMap<Collection, EventFault>,
     /// The write that arrives after the work of the next leader.
     late: Option<Request<Body>>,
-    was_refused: bool,
+    /// The writes whose content the API server has refused the last time.
+    refused: HashSet<Call>,
 }
 
 impl State {
@@ -190,9 +198,9 @@ impl Network {
         Delay(self.clone())
     }
 
-    /// Whether the API server has refused the content of a write.
-    pub fn was_refused(&self) -> bool {
-        self.0.state.lock().was_refused
+    /// A write whose content the API server has refused, and has not taken since.
+    pub fn refused(&self) -> Option<Call> {
+        self.0.state.lock().refused.iter().next().cloned()
     }
 
     /// Whether all faults have happened.
@@ -212,8 +220,8 @@ impl Network {
             return false;
         };
         let line = format!("late: {} {}", request.method(), request.uri().path());
-        let answer = self.0.direct.send(request).await.ok();
-        self.end(&line, false, answer.map(|answer| answer.status().as_u16()));
+        let answer = self.0.direct.send(request).await;
+        self.note(format!("{line} -> {}", outcome(&answer)));
         true
     }
 
@@ -275,12 +283,16 @@ impl Network {
         self.0.state.lock().late = Some(request);
     }
 
-    /// An answer has arrived.
-    pub fn end(&self, line: &str, is_write: bool, code: Option<u16>) {
+    /// The answer to a request has arrived.
+    pub fn end<B>(&self, call: Call, answer: &Result<Response<B>>) {
         let mut state = self.0.state.lock();
-        state.was_refused |= is_write && matches!(code, Some(400 | 403 | 422));
-        let outcome = code.map_or_else(|| "no answer".to_owned(), |code| code.to_string());
-        state.log.push(format!("{line} -> {outcome}"));
+        state.log.push(format!("{call} -> {}", outcome(answer)));
+        let code = answer.as_ref().ok().map(Response::status);
+        if call.is_write() && matches!(code, Some(code) if REFUSALS.contains(&code)) {
+            state.refused.insert(call);
+        } else {
+            state.refused.remove(&call);
+        }
     }
 
     /// Counts a write, and returns its fault.
@@ -342,6 +354,14 @@ impl Network {
 
     pub fn namespace(&self) -> &str {
         &self.0.namespace
+    }
+}
+
+/// What the log says of an answer.
+pub fn outcome<B>(answer: &Result<Response<B>>) -> String {
+    match answer {
+        Ok(answer) => answer.status().as_u16().to_string(),
+        Err(_) => "no answer".to_owned(),
     }
 }
 

@@ -159,3 +159,82 @@ impl First {
         faults
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use kube::client::Body;
+
+    use super::{super::call::Call, *};
+
+    /// The runs of two scenarios, in which the operator writes a ConfigMap and a Secret and sees one event.
+    fn planned() -> Vec<Planned> {
+        let calls = ["configmaps", "secrets"].map(|plural| {
+            let path = format!("/api/v1/namespaces/here/{plural}/web");
+            let request = Request::patch(path).body(Body::empty());
+            Call::of(&request.expect("a request"), "here").expect("a call")
+        });
+        let collection = calls[0].collection.clone();
+        let seen = Seen {
+            writes: calls.into_iter().map(|call| (call, 1)).collect(),
+            events: [(collection.clone(), 1)].into(),
+            collections: [collection].into(),
+        };
+        let first = Rc::new(First {
+            reached: Vec::new(),
+            seen,
+            is_done: true,
+            varying: Vec::new(),
+        });
+        let mut planned = Vec::new();
+        for name in [scenario::CREATE, "other"] {
+            let scenario = Scenario::new(name, async |_| ());
+            for fault in first.faults(&scenario) {
+                planned.push(Planned {
+                    scenario: scenario.clone(),
+                    first: first.clone(),
+                    faults: vec![fault],
+                });
+            }
+        }
+        planned
+    }
+
+    #[test]
+    fn each_fault_is_tried_at_each_write_and_event() {
+        let writes = 2 * WriteFault::ALL.len();
+        let events = EventFault::ALL.len();
+        // After the first write and after the last one.
+        let lists = 2 * ListFault::ALL.len();
+        assert_eq!(planned().len(), 2 * (writes + events + lists));
+    }
+
+    #[test]
+    fn each_name_selects_its_run() {
+        let all = planned();
+        for run in &all {
+            let named = select(&all, &run.name());
+            assert_eq!(named.len(), 1);
+            assert_eq!(named[0].name(), run.name());
+            assert_eq!(named[0].faults, run.faults);
+        }
+        let pair = all[0].with(&all[3]);
+        assert_eq!(select(&all, &pair.name())[0].faults, pair.faults);
+        assert!(select(&all, "create@nothing").is_empty());
+        assert!(select(&all, "nothing").is_empty());
+    }
+
+    #[test]
+    fn a_few_runs_are_spread_over_all_scenarios() {
+        let all = planned();
+        let few = select(&all, "");
+        assert_eq!(few.len(), FEW);
+        for name in [scenario::CREATE, "other"] {
+            assert!(few.iter().any(|run| run.scenario.name == name));
+        }
+        assert_eq!(select(&all, "each").len(), all.len());
+        let half = all.len() / 2;
+        let pairs = half * (half - 1);
+        assert_eq!(select(&all, "all").len(), all.len() + pairs.min(PAIRS));
+    }
+}

@@ -193,6 +193,28 @@ impl Run {
         }
     }
 
+    /// Fails if the API server refuses a write of the operator, and the conditions of the object do not say so.
+    pub(super) async fn tells_refusal(&self) {
+        let Some(refused) = self.setup().network.refused() else {
+            return;
+        };
+        let Ok(object) = self.send(Method::GET, &self.own_path(), &Value::Null).await else {
+            return;
+        };
+        let Some(conditions) = object["status"]["conditions"].as_array() else {
+            return;
+        };
+        if conditions
+            .iter()
+            .all(|condition| condition["status"] == "True")
+        {
+            self.fail(format!(
+                "the API server refuses {refused}, and each condition of the object is true"
+            ))
+            .await;
+        }
+    }
+
     /// Deletes the object of the run, and does not wait.
     pub async fn delete(&self) {
         let path = self.own_path();
@@ -301,7 +323,7 @@ impl Run {
         }
     }
 
-    fn own_path(&self) -> String {
+    pub(super) fn own_path(&self) -> String {
         let Setup {
             own,
             sample,
@@ -414,14 +436,16 @@ impl Run {
         let Setup {
             network,
             known,
+            own,
             namespace,
             client,
             ..
         } = self.setup();
         let mut collections = network.collections();
         collections.extend(known.iter().cloned());
-        let own = self.own_path();
-        let mut objects = Vec::new();
+        collections.insert(own.clone());
+        let own_path = self.own_path();
+        let mut snapshot = Snapshot::default();
         for collection in &collections {
             let path = collection.path(namespace);
             let request = Request::get(path.as_str()).body(Vec::new());
@@ -432,6 +456,7 @@ impl Run {
             };
             let kind = list["kind"].as_str().unwrap_or_default();
             let kind = kind.strip_suffix("List").unwrap_or(kind).to_owned();
+            snapshot.kinds.insert(kind.clone());
             let items = list["items"].as_array_mut().map(std::mem::take);
             for mut object in items.unwrap_or_default() {
                 let name = object["metadata"]["name"]
@@ -439,16 +464,18 @@ impl Run {
                     .unwrap_or_default()
                     .to_owned();
                 let path = format!("{path}/{name}");
-                if !collection.is_here() && path != own && !network.has_written(&path) {
+                let uid = object["metadata"]["uid"].as_str();
+                snapshot.uids.extend(uid.map(str::to_owned));
+                if !collection.is_here() && path != own_path && !network.has_written(&path) {
                     continue;
                 }
                 object["kind"] = kind.clone().into();
                 object["apiVersion"] = collection.api_version().into();
                 object["metadata"]["selfLink"] = path.into();
-                objects.push(object);
+                snapshot.objects.push(object);
             }
         }
-        Snapshot(objects)
+        snapshot
     }
 
     /// Does what the garbage collector of a cluster does. Returns whether there was something to do.
@@ -548,6 +575,7 @@ fn count(times: usize) -> String {
     match times {
         0 => "never".to_owned(),
         1 => "once".to_owned(),
+        2 => "twice".to_owned(),
         _ => format!("{times} times"),
     }
 }
@@ -564,4 +592,26 @@ fn has_panicked(registry: &Registry) -> bool {
             .any(|label| label.value() == "panic");
         is_panic && metric.get_counter().get_value() > 0.0
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_outside_is_counted() {
+        let texts = |changes: &[&str]| -> Vec<String> {
+            changes.iter().map(|change| (*change).to_owned()).collect()
+        };
+        let without = texts(&["create", "tag"]);
+        assert!(changes(&without, &without).is_empty());
+        assert_eq!(
+            changes(&texts(&["create", "create", "drop"]), &without),
+            [
+                "`create` was done twice, and without faults once",
+                "`drop` was done once, and without faults never",
+                "`tag` was done never, and without faults once",
+            ]
+        );
+    }
 }

@@ -42,11 +42,10 @@ pub fn create() -> Scenario {
     })
 }
 
-/// The scenarios for a kind whose spec has the schema `schema`, if the sample and the objects of `created` exist after
-/// the creation of the sample.
-pub fn all(schema: &Value, sample: &Value, created: &Snapshot) -> Vec<Scenario> {
+/// The scenarios for a kind whose sample can have these changes, if the sample and the objects of `created` exist after the
+/// creation of the sample.
+pub fn all(changes: Vec<Change>, sample: &Value, created: &Snapshot) -> Vec<Scenario> {
     let mut scenarios = vec![create()];
-    let changes = changes_of(schema, &sample["spec"]);
     if !changes.is_empty() {
         scenarios.push(change(changes.clone()));
     }
@@ -64,10 +63,10 @@ pub fn all(schema: &Value, sample: &Value, created: &Snapshot) -> Vec<Scenario> 
 
 /// A change of one field of the spec, and the patch that takes the change back.
 #[derive(Clone, Debug, PartialEq)]
-struct Change {
-    field: String,
-    there: Value,
-    back: Value,
+pub struct Change {
+    pub field: String,
+    pub there: Value,
+    pub back: Value,
 }
 
 /// Changes each field, and changes each back.
@@ -148,7 +147,7 @@ fn away(change: Option<Change>, child: Option<Value>) -> Scenario {
             }
             let snapshot = run.snapshot().await;
             let gone = snapshot
-                .0
+                .objects
                 .iter()
                 .find(|object| Some(title(object)) == child);
             if let Some(gone) = gone {
@@ -169,11 +168,11 @@ fn away(change: Option<Change>, child: Option<Value>) -> Scenario {
 /// The objects that the sample owns.
 fn children(snapshot: &Snapshot, sample: &Value) -> Vec<Value> {
     let own = snapshot
-        .0
+        .objects
         .iter()
         .find(|object| title(object) == title(sample));
     let uid = own.map(|own| own["metadata"]["uid"].clone());
-    let mut children = snapshot.0.clone();
+    let mut children = snapshot.objects.clone();
     children.retain(|object| {
         let owners = object["metadata"]["ownerReferences"].as_array();
         owners.is_some_and(|owners| {
@@ -199,8 +198,8 @@ fn edits(child: &Value) -> Vec<Value> {
     edits
 }
 
-/// A change of each field of a spec that has another valid value.
-fn changes_of(schema: &Value, spec: &Value) -> Vec<Change> {
+/// A change of each field of a spec that has another value by its schema.
+pub fn changes_of(schema: &Value, spec: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     for (path, value) in leaves(spec) {
         let schema = schema_at(schema, &path);
@@ -278,5 +277,69 @@ fn other_value(schema: &Value, value: &Value) -> Option<Value> {
             Some(format!("{text}2").into())
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_field_has_another_value_that_fits() {
+        let schema = json!({"properties": {
+            "mode": {"type": "string", "enum": ["fast", "safe"]},
+            "image": {"type": "string"},
+            "host": {"type": "string", "pattern": "^[a-z]+$"},
+            "replicas": {"type": "integer", "maximum": 3},
+            "limits": {"additionalProperties": {"type": "integer", "maximum": 9}},
+            "paused": {"type": "boolean"},
+            "ports": {"type": "array"},
+        }});
+        let spec = json!({
+            "mode": "fast", "image": "web:1", "host": "web", "replicas": 3,
+            "limits": {"cpu": 9}, "paused": false, "ports": [80], "unset": null,
+        });
+        let changes = changes_of(&schema, &spec);
+        let there: Vec<_> = changes.iter().map(|change| change.there.clone()).collect();
+        let expected = [
+            json!({"spec": {"image": "web:12"}}),
+            json!({"spec": {"limits": {"cpu": 8}}}),
+            json!({"spec": {"mode": "safe"}}),
+            json!({"spec": {"paused": true}}),
+            json!({"spec": {"replicas": 2}}),
+        ];
+        assert_eq!(there, expected);
+        assert_eq!(changes[1].field, "spec.limits.cpu");
+        assert_eq!(changes[1].back, json!({"spec": {"limits": {"cpu": 9}}}));
+    }
+
+    #[test]
+    fn a_child_is_edited_where_its_owner_looks() {
+        let child = json!({"metadata": {"name": "web"}, "data": {"index": "hello"}});
+        let edits = edits(&child);
+        assert_eq!(edits[0], json!({"data": {"index": "hello2"}}));
+        assert_eq!(edits[1], json!({"metadata": {"labels": {"edited": "by-hand"}}}));
+        assert_eq!(edits.len(), 2);
+    }
+
+    #[test]
+    fn the_children_are_those_that_the_sample_owns() {
+        let object = |kind: &str, name: &str, uid: &str, owner: &str| {
+            json!({"kind": kind, "metadata": {
+                "name": name, "uid": uid, "ownerReferences": [{"uid": owner}],
+            }})
+        };
+        let snapshot = Snapshot {
+            objects: vec![
+                object("Site", "web", "1", "0"),
+                object("Deployment", "web", "2", "1"),
+                object("ReplicaSet", "web", "3", "2"),
+            ],
+            ..Snapshot::default()
+        };
+        let sample = json!({"kind": "Site", "metadata": {"name": "web"}});
+        let children = children(&snapshot, &sample);
+        let titles: Vec<_> = children.iter().map(title).collect();
+        assert_eq!(titles, ["Deployment/web"]);
     }
 }

@@ -10,9 +10,16 @@ use serde_json::{Map, Value, json};
 
 use super::call::HERE;
 
-/// The objects of a run, as the API server returns them, and with their paths as `selfLink`.
+/// What a run has left in the cluster.
 #[derive(Clone, Debug, Default)]
-pub struct Snapshot(pub Vec<Value>);
+pub struct Snapshot {
+    /// The objects of the run, as the API server returns them, and with their paths as `selfLink`.
+    pub objects: Vec<Value>,
+    /// The kinds that were listed, also those without an object.
+    pub kinds: HashSet<String>,
+    /// The UIDs of all listed objects, also of those that other runs have.
+    pub uids: HashSet<String>,
+}
 
 /// The objects by kind and name, without what differs from run to run.
 pub type State = BTreeMap<String, Value>;
@@ -75,35 +82,29 @@ pub enum Collect<'a> {
 }
 
 impl Snapshot {
-    /// What the garbage collector would do. An owner of a kind that the snapshot lacks counts as present.
+    /// What the garbage collector would do. An owner of a kind that was not listed counts as present.
     pub fn garbage(&self) -> Vec<Collect<'_>> {
-        let kinds: HashSet<_> = self.0.iter().map(|object| text(object, "/kind")).collect();
-        let present: HashSet<_> = self
-            .0
-            .iter()
-            .map(|object| text(object, "/metadata/uid"))
-            .collect();
         let waiting: HashSet<_> = self
-            .0
+            .objects
             .iter()
             .filter(|object| waits_for_dependents(object))
             .map(|object| text(object, "/metadata/uid"))
             .collect();
         let mut garbage = Vec::new();
-        for object in &self.0 {
+        for object in &self.objects {
             let has_owner = owners(object).any(|owner| {
-                let uid = text(owner, "/uid");
-                let is_gone = kinds.contains(text(owner, "/kind")) && !present.contains(uid);
+                let (kind, uid) = (text(owner, "/kind"), text(owner, "/uid"));
+                let is_gone = self.kinds.contains(kind) && !self.uids.contains(uid);
                 !is_gone && !waiting.contains(uid)
             });
             if owners(object).next().is_some() && !has_owner && !is_deleted(object) {
                 garbage.push(Collect::Delete(object));
             }
         }
-        for object in &self.0 {
+        for object in &self.objects {
             let uid = text(object, "/metadata/uid");
             let has_dependents = self
-                .0
+                .objects
                 .iter()
                 .any(|other| owners(other).any(|owner| text(owner, "/uid") == uid));
             if waits_for_dependents(object) && !has_dependents {
@@ -117,8 +118,10 @@ impl Snapshot {
     pub fn varying(&self, varying: &[Varying]) -> Vec<Varied> {
         let mut values = Vec::new();
         for Varying { kind, pointer } in varying {
-            for object in self.0.iter().filter(|object| text(object, "/kind") == kind) {
-                if let Some(value) = object.pointer(pointer) {
+            for object in &self.objects {
+                if text(object, "/kind") == kind
+                    && let Some(value) = object.pointer(pointer)
+                {
                     values.push(Varied {
                         path: path_of(object).to_owned(),
                         pointer: pointer.clone(),
@@ -135,13 +138,13 @@ impl Snapshot {
     /// The state, without what differs between a run in `namespace` and another run.
     pub fn state(&self, namespace: &str) -> State {
         let titles = self
-            .0
+            .objects
             .iter()
             .map(|object| (text(object, "/metadata/uid"), title(object)));
         let titles: HashMap<_, _> = titles.collect();
         let comparison = Comparison { namespace, titles };
         let objects = self
-            .0
+            .objects
             .iter()
             .map(|object| comparison.normal(object.clone()));
         let mut objects: Vec<_> = objects.collect();
@@ -398,5 +401,147 @@ pub fn mask(state: &mut State, varying: &[Varying]) {
                 *value = VARIES.into();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: &str = "6f1a7a0c-5c55-4e0d-9d3b-111111111111";
+
+    /// A Site and its ConfigMap, in a run in the namespace `here`.
+    fn objects(here: &str, uid: &str, password: &str) -> Vec<Value> {
+        vec![
+            json!({
+                "kind": "Site",
+                "metadata": {
+                    "name": "web", "namespace": here, "uid": uid, "generation": 3,
+                    "resourceVersion": "7", "finalizers": ["sites.example.com"],
+                    "selfLink": format!("/sites/{here}/web"),
+                },
+                "status": {"observedGeneration": 3, "url": format!("http://web.{here}")},
+            }),
+            json!({
+                "kind": "ConfigMap",
+                "metadata": {
+                    "name": "web", "uid": "6f1a7a0c-5c55-4e0d-9d3b-222222222222",
+                    "selfLink": format!("/configmaps/{here}/web"),
+                    "ownerReferences": [{"kind": "Site", "name": "web", "uid": uid}],
+                },
+                "data": {"password": password, "since": "2026-01-01T00:00:00Z"},
+            }),
+        ]
+    }
+
+    fn snapshot(objects: Vec<Value>) -> Snapshot {
+        let uids = objects
+            .iter()
+            .map(|object| text(object, "/metadata/uid").to_owned());
+        Snapshot {
+            kinds: ["Site".to_owned(), "ConfigMap".to_owned()].into(),
+            uids: uids.collect(),
+            objects,
+        }
+    }
+
+    #[test]
+    fn the_states_of_two_runs_are_equal() {
+        let other = "6f1a7a0c-5c55-4e0d-9d3b-333333333333";
+        let one = snapshot(objects("fault-run-1", SITE, "a")).state("fault-run-1");
+        let two = snapshot(objects("fault-run-2", other, "a")).state("fault-run-2");
+        assert_eq!(one, two);
+        let titles: Vec<_> = one.keys().map(String::as_str).collect();
+        assert_eq!(titles, ["ConfigMap/web", "Site/web"]);
+        assert_eq!(one["Site/web"]["status"]["url"], "http://web.<namespace>");
+    }
+
+    #[test]
+    fn a_difference_is_shown_by_its_field() {
+        let one = snapshot(objects("here", SITE, "a")).state("here");
+        let mut two = snapshot(objects("here", SITE, "b")).state("here");
+        two.remove("Site/web");
+        let shown: Vec<_> = differences(&one, &two)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            shown[0],
+            "ConfigMap/web: /data/password is \"a\", and without faults \"b\""
+        );
+        assert!(shown[1].starts_with("Site/web exists, and not without faults: {"));
+        assert_eq!(shown.len(), 2);
+    }
+
+    #[test]
+    fn only_single_values_may_vary() {
+        let one = snapshot(objects("here", SITE, "a")).state("here");
+        let mut two = snapshot(objects("here", SITE, "b")).state("here");
+        let values = varying(&one, &two).expect("values");
+        let password = Varying {
+            kind: "ConfigMap".to_owned(),
+            pointer: "/data/password".to_owned(),
+        };
+        assert_eq!(values, [password]);
+        two.remove("Site/web");
+        assert!(varying(&one, &two).is_err());
+        mask(&mut two, &values);
+        assert_eq!(two["ConfigMap/web"]["data"]["password"], VARIES);
+    }
+
+    #[test]
+    fn objects_with_a_generated_name_are_compared_by_their_content() {
+        let job = |name: &str, image: &str| {
+            json!({
+                "kind": "Job", "spec": {"image": image},
+                "metadata": {"name": name, "generateName": "backup-", "uid": name},
+            })
+        };
+        let one = snapshot(vec![job("backup-a", "x"), job("backup-b", "y")]).state("here");
+        let two = snapshot(vec![job("backup-c", "y"), job("backup-d", "x")]).state("here");
+        assert_eq!(one, two);
+        assert_eq!(one.len(), 2);
+    }
+
+    fn collected(snapshot: &Snapshot) -> Vec<&str> {
+        let work = snapshot.garbage().into_iter();
+        work.map(|work| match work {
+            Collect::Delete(object) | Collect::Release(object) => text(object, "/kind"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn objects_without_their_owner_are_garbage() {
+        let mut both = snapshot(objects("here", SITE, "a"));
+        assert!(collected(&both).is_empty());
+        both.objects.remove(0);
+        // Another run has the owner.
+        assert!(collected(&both).is_empty());
+        // The kind of the owner was listed, and has no object.
+        both.uids.remove(SITE);
+        assert_eq!(collected(&both), ["ConfigMap"]);
+        // Nobody knows whether the owner exists.
+        both.kinds.remove("Site");
+        assert!(collected(&both).is_empty());
+    }
+
+    #[test]
+    fn an_owner_in_deletion_waits_for_its_dependents() {
+        let mut both = snapshot(objects("here", SITE, "a"));
+        both.objects[0]["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        both.objects[0]["metadata"]["finalizers"] = json!([FOREGROUND]);
+        assert_eq!(collected(&both), ["ConfigMap"]);
+        both.objects.remove(1);
+        assert_eq!(collected(&both), ["Site"]);
+    }
+
+    #[test]
+    fn uids_are_replaced_in_a_text() {
+        let content = format!("ä{SITE}, {SITE}0 and 6f1a7a0c-5c55");
+        assert_eq!(
+            without_uids(&content),
+            "ä<UID>, <UID>0 and 6f1a7a0c-5c55"
+        );
     }
 }

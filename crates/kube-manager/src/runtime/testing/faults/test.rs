@@ -20,7 +20,7 @@ use super::{
     network::Network,
     plan::First,
     run::{LINES, LONGEST_PAUSE, Run, Setup},
-    scenario::{self, Scenario},
+    scenario::{self, Change, Scenario},
     state::{self, Varying},
 };
 use crate::runtime::{failure, manager::Manager, operator::Operator, options::Options, requests};
@@ -42,6 +42,8 @@ pub struct Subject<W> {
     pub world: Box<dyn Fn(Journal) -> W>,
     pub register: Register<W>,
     pub scenarios: Vec<Scenario>,
+    /// The names of scenarios that are not tried.
+    pub left_out: Vec<String>,
     pub ignored: Vec<Varying>,
 }
 
@@ -70,9 +72,38 @@ impl<W: 'static> Test<'_, W> {
         }
         let created = run.snapshot().await;
         self.clean(&run).await;
-        let mut scenarios = scenario::all(schema, &self.subject.sample, &created);
+        let mut changes = Vec::new();
+        for change in scenario::changes_of(schema, &self.subject.sample["spec"]) {
+            if self.takes(&change).await {
+                changes.push(change);
+            }
+        }
+        let mut scenarios = scenario::all(changes, &self.subject.sample, &created);
         scenarios.extend(self.subject.scenarios.iter().cloned());
+        for name in &self.subject.left_out {
+            let all = scenarios.len();
+            scenarios.retain(|scenario| scenario.name != *name);
+            assert!(
+                scenarios.len() < all,
+                "there is no scenario `{name}` that could be left out"
+            );
+        }
         scenarios
+    }
+
+    /// Whether the API server takes a change of the sample, and takes it back: rules can forbid it.
+    async fn takes(&self, change: &Change) -> bool {
+        let run = self
+            .start(self.subject.sample.clone(), Vec::new(), None)
+            .await;
+        run.create().await;
+        let path = run.own_path();
+        let mut is_taken = true;
+        for patch in [&change.there, &change.back] {
+            is_taken = is_taken && run.send(Method::PATCH, &path, patch).await.is_ok();
+        }
+        self.clean(&run).await;
+        is_taken
     }
 
     /// The schema of the spec of the controller's kind; null if the kind has no CRD.
@@ -148,7 +179,7 @@ impl<W: 'static> Test<'_, W> {
 
     pub async fn start(&self, sample: Value, faults: Vec<Fault>, first: Option<&First>) -> Run {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let namespace = format!("run-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let namespace = format!("fault-run-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         self.prepare(&namespace).await;
         let client = self.control_plane.client_in(&namespace).await;
         let path = (self.subject.path)(&namespace);
@@ -256,7 +287,7 @@ impl<W: 'static> Test<'_, W> {
 
     /// Deletes the objects of a run: cluster-scoped ones would be in the way of other runs, and Services have addresses.
     pub async fn clean(&self, run: &Run) {
-        for object in run.snapshot().await.0 {
+        for object in run.snapshot().await.objects {
             let path = state::path_of(&object);
             let _ = run
                 .send(
