@@ -82,6 +82,24 @@ fn every_page_is_listed() {
     }
 }
 
+/// The most words of all pages in `docs`. With more words, readers search longer.
+const MOST_WORDS: usize = 60_000;
+
+#[test]
+fn the_pages_stay_short() {
+    let mut words = 0;
+    for page in files(&root().join("docs")) {
+        if has_end(&page, "md") {
+            let text = read(&format!("docs/{page}"));
+            words += text.split_whitespace().count();
+        }
+    }
+    assert!(
+        words <= MOST_WORDS,
+        "`docs` has {words} words, more than {MOST_WORDS}: say each thing once, and link to it"
+    );
+}
+
 /// Returns the first cell of each row, without its backticks.
 fn first_cells(table: &[Vec<&str>]) -> BTreeSet<String> {
     let cells = table.iter().map(|row| first_code(row[0]).to_owned());
