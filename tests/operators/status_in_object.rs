@@ -136,6 +136,9 @@ fn writes(operator: &Operator, name: &str) -> usize {
     writes.count()
 }
 
+/// The most writes of one object after a change.
+const FEW: usize = 10;
+
 #[test]
 fn a_status_without_a_subresource_settles_after_each_change() {
     let project = project();
@@ -147,8 +150,10 @@ fn a_status_without_a_subresource_settles_after_each_change() {
 
     create(&project, "one", "first");
     settles("one", "first");
-    // The finalizer; two writes of one controller, and one of the other.
-    assert_eq!(writes(&operator, "one"), 4);
+    // The finalizer; two writes of one controller, and one of the other. Each may have to write again, because a write of
+    // the other one raises the generation.
+    let first = writes(&operator, "one");
+    assert!((4..=FEW).contains(&first), "{first}");
     // Another program writes the status with the object, as before the takeover.
     let note = r#"{"status":{"note":"by hand"}}"#;
     run(kubectl("patch task one --type=merge -p").arg(note));
@@ -156,12 +161,13 @@ fn a_status_without_a_subresource_settles_after_each_change() {
     run(kubectl("patch task one --type=merge -p").arg(title));
     let settled = settles("one", "second");
     assert_eq!(settled["status"]["note"], "by hand");
-    assert_eq!(writes(&operator, "one"), 7);
+    let both = writes(&operator, "one");
+    assert!((first + 3..=first + FEW).contains(&both), "{first} {both}");
 
     // The changes of another object show that the operator has seen its own last write, and what it has done then.
     create(&project, "two", "other");
     settles("two", "other");
-    assert_eq!(writes(&operator, "one"), 7);
+    assert_eq!(writes(&operator, "one"), both);
     assert_eq!(settles("one", "second"), settled);
 
     // The API server refuses a write that is based on an older version.
