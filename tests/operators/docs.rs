@@ -9,6 +9,7 @@ mod terminal;
 use std::{
     collections::BTreeMap,
     env, fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -85,7 +86,7 @@ struct Reader {
     /// The folder for files that are not the reader's work: caches, programs, patches.
     beside: TempDir,
     // Dropped last, so that no program is left without its API server.
-    _cluster: Cluster,
+    cluster: Cluster,
 }
 
 impl Reader {
@@ -130,12 +131,17 @@ impl Reader {
             environment,
             work,
             beside,
-            _cluster: cluster,
+            cluster,
         })
     }
 
     fn act(&mut self, action: Action) -> Result<()> {
         self.pin()?;
+        if let Action::Type { lines, .. } = &action
+            && lines.iter().any(|line| line == "$ make setup-envtest")
+        {
+            self.set_up_envtest()?;
+        }
         match action {
             Action::Type { terminal, lines } if terminal.is_empty() => {
                 self.terminal("")?.play(&lines)
@@ -173,6 +179,20 @@ impl Reader {
             self.terminals.insert(name.to_owned(), terminal);
         }
         self.terminals.get_mut(name).context("no terminal")
+    }
+
+    /// Puts the programs of the cluster where `make setup-envtest` finds programs that were fetched before.
+    fn set_up_envtest(&mut self) -> Result<()> {
+        let folder = self.terminal("")?.folder()?;
+        let makefile = fs::read_to_string(folder.join("Makefile"))?;
+        let version = makefile
+            .lines()
+            .find_map(|line| line.strip_prefix("ENVTEST_K8S_VERSION ?= "));
+        let fetched = folder.join("target/envtest");
+        fs::create_dir_all(&fetched)?;
+        let programs = self.cluster.assets()?;
+        symlink(programs, fetched.join(version.context("no version")?))?;
+        Ok(())
     }
 
     /// Pins the dependencies of each new package.

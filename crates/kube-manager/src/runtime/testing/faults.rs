@@ -168,10 +168,13 @@ impl<W: 'static> Faults<W> {
     /// When a run fails, with a report.
     pub async fn run(self, control_plane: &ControlPlane) {
         let reports = self.failures(control_plane).await;
+        let failed = match reports.len() {
+            1 => "1 run".to_owned(),
+            count => format!("{count} runs"),
+        };
         assert!(
             reports.is_empty(),
-            "{} runs failed:\n\n{}",
-            reports.len(),
+            "{failed} failed:\n\n{}",
             reports.join("\n\n")
         );
     }
@@ -251,7 +254,7 @@ impl<W: 'static> Faults<W> {
             }
             ended += 1;
             if ended % PROGRESS == 0 {
-                println!("{ended} runs in {} s", begin.elapsed().as_secs());
+                println!("{ended} runs after {} s", begin.elapsed().as_secs());
             }
         }
         let lives = histories
@@ -265,9 +268,9 @@ impl<W: 'static> Faults<W> {
             }
         }
         println!(
-            "{count} runs in {} s: {} failed, and in {missed} the fault did not happen",
-            begin.elapsed().as_secs(),
-            reports.len()
+            "runs: {count}, failed: {}, without the fault: {missed}, seconds: {}",
+            reports.len(),
+            begin.elapsed().as_secs()
         );
         reports
     }
