@@ -39,6 +39,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How often the state is compared while the operator sends no request.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// How often the state is compared before the run has failed. On a busy machine, this takes longer than [`SILENCE`].
+const LOOKS: usize = 30;
+
 /// How many lines of the log a failure shows.
 pub const LINES: usize = 30;
 
@@ -338,13 +341,17 @@ impl Run {
     async fn learn(&self, step: String) -> Reached {
         let network = &self.setup().network;
         let deadline = Instant::now() + PATIENCE;
+        // On a busy machine, an event may take longer than the operator is quiet. So nothing may happen between two looks.
+        let mut before = None;
         loop {
             if timeout(PATIENCE, network.at_rest()).await.is_err() {
                 let reason = format!("without faults, the operator is never quiet after: {step}");
                 self.fail(reason).await;
             }
             let snapshot = self.snapshot().await;
-            if !self.collect_garbage(&snapshot).await {
+            let is_collected = !self.collect_garbage(&snapshot).await;
+            let activity = Some(network.activity());
+            if is_collected && before == activity {
                 return Reached {
                     step,
                     state: self.state(&snapshot),
@@ -353,6 +360,7 @@ impl Run {
                     events: network.seen().events,
                 };
             }
+            before = activity;
             if Instant::now() > deadline {
                 self.fail(format!(
                     "without faults, the operator does not settle after: {step}"
@@ -367,8 +375,15 @@ impl Run {
     async fn reach(&self, expected: &Reached) {
         let network = &self.setup().network;
         let deadline = Instant::now() + PATIENCE;
+        let (mut looks, mut last_activity) = (0, 0);
         loop {
             let activity = network.activity();
+            looks = if activity == last_activity {
+                looks + 1
+            } else {
+                0
+            };
+            last_activity = activity;
             let snapshot = self.snapshot().await;
             if let Some(change) = self.unstable(&snapshot) {
                 return self.fail(change).await;
@@ -380,7 +395,8 @@ impl Run {
             if is_reached && !network.deliver_late().await {
                 return;
             }
-            if !is_reached && (network.silence() > SILENCE || Instant::now() > deadline) {
+            let is_silent = looks >= LOOKS && network.silence() > SILENCE;
+            if !is_reached && (is_silent || Instant::now() > deadline) {
                 let differences = differences(&state, &expected.state);
                 let mut lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
                 lines.extend(changes(&journal, &expected.journal));
