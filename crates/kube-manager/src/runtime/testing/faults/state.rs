@@ -271,6 +271,7 @@ fn is_uid(content: &str) -> bool {
 }
 
 /// A difference between the state of a run and the state without faults.
+#[derive(Debug)]
 pub struct Difference {
     /// Kind and name of the object.
     pub title: String,
