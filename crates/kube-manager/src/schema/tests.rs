@@ -14,7 +14,7 @@ use super::*;
 mod shapes {
     include!("tests/shapes.rs");
 }
-use shapes::{Shapes, Source};
+use shapes::{Amount, External, Shapes, Source, Untagged};
 
 /// A spec with one field.
 #[derive(JsonSchema, Deserialize, Serialize)]
@@ -440,6 +440,35 @@ fn integers_have_the_range_of_their_type() {
     for (schema, expected) in expected {
         assert_eq!(schema, expected);
     }
+}
+
+#[test]
+fn a_union_of_numbers_has_the_widest_range() {
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Numbers {
+        Signed(i32),
+        Small(u8),
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Fraction {
+        Whole(i32),
+        Part(f64),
+    }
+
+    let (minimum, maximum) = (i32::MIN, i32::MAX);
+    assert_eq!(
+        field::<Amount>(),
+        json!({"x-kubernetes-int-or-string": true, "minimum": minimum, "maximum": maximum})
+    );
+    assert_eq!(
+        field::<Numbers>(),
+        json!({"type": "integer", "minimum": minimum, "maximum": maximum})
+    );
+    assert_eq!(field::<Fraction>(), json!({"type": "number"}));
 }
 
 #[test]

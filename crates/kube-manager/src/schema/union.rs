@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{
-    cel,
+    cel, integer,
     keys::{ALLOWED, INT_OR_STRING, OPEN, Object, RULES, add_rules, fields, list, texts},
     mark,
 };
@@ -280,15 +280,15 @@ impl Union {
         let numbers: Vec<&Object> = numbers.collect();
         // A bound of all numbers is a bound of the union.
         for (key, is_lower) in [("minimum", true), ("maximum", false)] {
-            let bounds = numbers.iter().map(|number| number.get(key));
-            let Some(bounds) = bounds.collect::<Option<Vec<&Value>>>() else {
+            let bounds = numbers.iter().map(|number| integer::bound(number, key));
+            let Some(bounds) = bounds.collect::<Option<Vec<Value>>>() else {
                 continue;
             };
             let outermost = bounds.into_iter().reduce(|one, other| {
                 let is_outer = (one.as_f64() <= other.as_f64()) == is_lower;
                 if is_outer { one } else { other }
             });
-            schema.extend(outermost.map(|bound| (key.to_owned(), bound.clone())));
+            schema.extend(outermost.map(|bound| (key.to_owned(), bound)));
         }
         let of_text = self
             .variants
