@@ -1,3 +1,5 @@
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     CustomResource, CustomResourceExt, KubeSchema,
@@ -6,7 +8,7 @@ use kube::{
 use schemars::{JsonSchema, generate::SchemaSettings, transform::AddNullable};
 use serde::{Deserialize, Serialize};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::*;
 
@@ -212,8 +214,25 @@ fn what_has_no_schema_is_told_with_the_way_out() {
         },
         Other,
     }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct OnlyLabels {
+        #[serde(flatten)]
+        labels: BTreeMap<String, Value>,
+    }
 
     let told = [
+        (
+            refused::<BTreeMap<String, Value>>(),
+            "spec.field{}",
+            "make it a struct",
+        ),
+        (
+            refused::<Vec<Map<String, Value>>>(),
+            "spec.field[]{}",
+            "make it a struct",
+        ),
+        (refused::<OnlyLabels>(), "spec.field{}", "make it a struct"),
         (
             refused::<Mixed>(),
             "spec.field",
@@ -398,6 +417,8 @@ fn an_author_can_open_each_place_that_has_no_schema() {
         values: Vec<serde_json::Value>,
         #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
         children: Vec<Open>,
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        by_name: BTreeMap<String, Value>,
     }
 
     let schema = of_kube::<Open>();
