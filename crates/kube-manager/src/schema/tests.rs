@@ -215,6 +215,46 @@ fn what_has_no_schema_is_told_with_the_way_out() {
         Other,
     }
     #[derive(JsonSchema)]
+    #[serde(tag = "kind")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum TaggedMap {
+        Labels {
+            #[serde(flatten)]
+            labels: BTreeMap<String, Value>,
+        },
+        Other,
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum UntaggedMap {
+        Inline(BTreeMap<String, String>),
+        Ref { name: String },
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum OnlyMap {
+        Inline(BTreeMap<String, String>),
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct BesideTagged {
+        #[serde(flatten)]
+        source: Source,
+        #[serde(flatten)]
+        labels: BTreeMap<String, String>,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct BesideExternal {
+        name: String,
+        #[serde(flatten)]
+        labels: BTreeMap<String, Value>,
+        #[serde(flatten)]
+        external: External,
+    }
+    #[derive(JsonSchema)]
     #[allow(dead_code, reason = "its schema is tested")]
     struct OnlyLabels {
         #[serde(flatten)]
@@ -233,6 +273,31 @@ fn what_has_no_schema_is_told_with_the_way_out() {
             "make it a struct",
         ),
         (refused::<OnlyLabels>(), "spec.field{}", "make it a struct"),
+        (
+            refused::<BesideTagged>(),
+            "spec.field",
+            "a map is flattened beside an enum, so that the API server would drop its keys: make the map a field",
+        ),
+        (
+            refused::<BesideExternal>(),
+            "spec.field",
+            "a map is flattened beside an enum",
+        ),
+        (
+            refused::<TaggedMap>(),
+            "spec.field",
+            "the variant `Labels` has more than fields of its own",
+        ),
+        (
+            refused::<UntaggedMap>(),
+            "spec.field",
+            "make the map a field of the variant",
+        ),
+        (
+            refused::<OnlyMap>(),
+            "spec.field",
+            "make the map a field of the variant",
+        ),
         (
             refused::<Mixed>(),
             "spec.field",

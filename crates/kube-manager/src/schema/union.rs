@@ -101,7 +101,7 @@ impl Union {
 
     fn try_join(mut self, schema: &mut Object) -> Result<(), String> {
         let nullable = self.nullable;
-        match self.content()? {
+        match self.content(schema)? {
             Content::Tagged(tag) => self.merge(&tag, schema)?,
             Content::Scalars => self.join_scalars(schema)?,
             Content::Objects => {
@@ -121,8 +121,13 @@ impl Union {
     }
 
     /// Adds the union of a flattened enum that is not the only one. `others` gets what is left for `allOf`.
-    fn join_flattened(mut self, schema: &mut Object, others: &mut Vec<Value>) {
-        let joined = match self.content() {
+    fn join_flattened(
+        mut self,
+        schema: &mut Object,
+        own: &BTreeSet<String>,
+        others: &mut Vec<Value>,
+    ) {
+        let joined = match self.content(schema) {
             Ok(Content::Tagged(tag)) => self.merge(&tag, schema),
             Ok(Content::Objects) => self
                 .prepare_fields(schema)
@@ -183,8 +188,16 @@ impl Union {
         json!({self.key: needed})
     }
 
-    /// What the variants have in common.
-    fn content(&self) -> Result<Content, String> {
+    /// What the variants have in common. They are the variants of `schema`, or of an enum that is flattened into it.
+    fn content(&self, schema: &Object) -> Result<Content, String> {
+        let has_fields = self
+            .variants
+            .iter()
+            .any(|variant| fields(variant).is_some());
+        // In an open object, the API server keeps the keys of a map.
+        if has_fields && is_map(schema) && !mark::is_open(schema) {
+            return Err(MAP_BESIDE.to_owned());
+        }
         if let Some(tag) = self.tag() {
             return Ok(Content::Tagged(tag));
         }
@@ -194,7 +207,9 @@ impl Union {
         let types: BTreeSet<&str> = self.variants.iter().map(type_of).collect();
         let types: Vec<&str> = types.into_iter().collect();
         let is_texts_of_kube = self.key == "oneOf" && types == ["string"];
+        let has_map = self.variants.iter().any(is_map);
         match types.as_slice() {
+            ["object"] if has_map => Err(MAP_AS_VARIANT.to_owned()),
             // The texts of an enum without data, or one value that may be null.
             _ if is_texts_of_kube || self.variants.len() == 1 => Ok(Content::OfKube),
             ["object"] => Ok(Content::Objects),
@@ -634,9 +649,8 @@ fn check_variant(variant: &Object, value: &str) -> Result<(), String> {
         "unevaluatedProperties",
         "nullable",
     ];
-    let is_map = matches!(variant.get("additionalProperties"), Some(Value::Object(_)));
     let has_more = variant.keys().any(|key| !KNOWN.contains(&key.as_str()));
-    if is_map || has_more || variant.contains_key(OPEN) {
+    if is_map(variant) || has_more || variant.contains_key(OPEN) {
         return Err(format!(
             "the variant `{value}` has more than fields of its own, such as a map or another enum: put this into a \
              field of the variant"
@@ -644,6 +658,23 @@ fn check_variant(variant: &Object, value: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Whether an object has keys that are no fields.
+fn is_map(schema: &Object) -> bool {
+    let mut keys = ["additionalProperties", "unevaluatedProperties"].into_iter();
+    keys.any(|key| {
+        schema
+            .get(key)
+            .is_some_and(|values| *values != json!(false))
+    })
+}
+
+/// What an object says that has the keys of a map and an enum.
+const MAP_BESIDE: &str = "a map is flattened beside an enum, so that the API server would drop its keys: make the map a field";
+
+/// What an untagged enum with a map as variant says. kube keeps only the fields of variants.
+const MAP_AS_VARIANT: &str = "a variant of the untagged enum is a map or has one flattened, so that the API server would \
+                              drop its keys: make the map a field of the variant";
 
 /// The place of a field of the object that an enum is flattened into.
 const BESIDE: &str = "the object that has the enum";
