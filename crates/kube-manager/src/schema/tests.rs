@@ -260,6 +260,22 @@ fn what_has_no_schema_is_told_with_the_way_out() {
         #[serde(flatten)]
         labels: BTreeMap<String, Value>,
     }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct BesideUntagged {
+        name: String,
+        #[serde(flatten)]
+        untagged: Untagged,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct BesideBoth {
+        name: String,
+        #[serde(flatten)]
+        external: External,
+        #[serde(flatten)]
+        untagged: Untagged,
+    }
 
     let told = [
         (
@@ -297,6 +313,16 @@ fn what_has_no_schema_is_told_with_the_way_out() {
             refused::<OnlyMap>(),
             "spec.field",
             "make the map a field of the variant",
+        ),
+        (
+            refused::<BesideUntagged>(),
+            "spec.field",
+            "`name` is in the object that has the enum and in variant 2: give one of them another name",
+        ),
+        (
+            refused::<BesideBoth>(),
+            "spec.field",
+            "`name` is in the object that has the enum and in variant 2",
         ),
         (
             refused::<Mixed>(),

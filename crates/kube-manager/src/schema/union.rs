@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     cel, integer,
@@ -18,12 +18,17 @@ const UNIONS: [&str; 2] = ["oneOf", "anyOf"];
 ///
 /// `rewrite_schema` rewrites the schema of a variant.
 pub fn rewrite(schema: &mut Object, rewrite_schema: fn(&mut Object)) {
+    let own: BTreeSet<String> = fields(schema)
+        .into_iter()
+        .flat_map(Map::keys)
+        .cloned()
+        .collect();
     // serde flattens several enums into one object: each is a union of its own.
     if let Some(Value::Array(parts)) = schema.remove("allOf") {
         let mut others = Vec::new();
         for part in parts {
             match Union::of_part(&part, rewrite_schema) {
-                Some(union) => union.join_flattened(schema, &mut others),
+                Some(union) => union.join_flattened(schema, &own, &mut others),
                 None => others.push(part),
             }
         }
@@ -33,7 +38,7 @@ pub fn rewrite(schema: &mut Object, rewrite_schema: fn(&mut Object)) {
     }
     for key in UNIONS {
         if let Some(Value::Array(variants)) = schema.remove(key) {
-            Union::new(key, variants, rewrite_schema).join(schema);
+            Union::new(key, variants, rewrite_schema).join(schema, &own);
         }
     }
 }
@@ -92,20 +97,20 @@ impl Union {
         Some(Self::new(key, variants, rewrite_schema))
     }
 
-    /// Adds the union to the schema whose only union it is.
-    fn join(self, schema: &mut Object) {
-        if let Err(reason) = self.try_join(schema) {
+    /// Adds the union to the schema whose only union it is. The schema has the fields `own` beside the union.
+    fn join(self, schema: &mut Object, own: &BTreeSet<String>) {
+        if let Err(reason) = self.try_join(schema, own) {
             mark::refuse(schema, reason);
         }
     }
 
-    fn try_join(mut self, schema: &mut Object) -> Result<(), String> {
+    fn try_join(mut self, schema: &mut Object, own: &BTreeSet<String>) -> Result<(), String> {
         let nullable = self.nullable;
         match self.content(schema)? {
             Content::Tagged(tag) => self.merge(&tag, schema)?,
             Content::Scalars => self.join_scalars(schema)?,
             Content::Objects => {
-                self.prepare_fields(schema)?;
+                self.prepare_fields(schema, own)?;
                 self.keep(schema);
                 return Ok(());
             }
@@ -130,7 +135,7 @@ impl Union {
         let joined = match self.content(schema) {
             Ok(Content::Tagged(tag)) => self.merge(&tag, schema),
             Ok(Content::Objects) => self
-                .prepare_fields(schema)
+                .prepare_fields(schema, own)
                 .map(|()| others.push(self.hoist(schema))),
             // This union was joined before.
             Ok(Content::OfKube) => {
@@ -246,9 +251,9 @@ impl Union {
 
     /// Makes fields equal that differ only in their description, and removes the defaults of fields, which the API
     /// server would write into the objects of the other variants.
-    fn prepare_fields(&mut self, schema: &Object) -> Result<(), String> {
-        let own = fields(schema).into_iter().flatten();
-        let mut known: BTreeMap<String, (String, Value)> = own
+    fn prepare_fields(&mut self, schema: &Object, own: &BTreeSet<String>) -> Result<(), String> {
+        let beside = fields(schema).into_iter().flatten();
+        let mut known: BTreeMap<String, (String, Value)> = beside
             .map(|(name, field)| (name.clone(), (BESIDE.to_owned(), field.clone())))
             .collect();
         for (index, variant) in self.variants.iter_mut().enumerate() {
@@ -265,6 +270,7 @@ impl Union {
                     field.remove("default");
                 }
                 match known.get(name) {
+                    Some(_) if own.contains(name) => return Err(is_taken(name, &place)),
                     Some((_, other)) if is_same(other, field) => *field = other.clone(),
                     Some((other, _)) => return Err(differs(name, [other, &place])),
                     None => {
@@ -577,15 +583,14 @@ impl<'a> Merged<'a> {
         let mut rules = Vec::new();
         for field in &self.fields {
             if fields(schema).is_some_and(|known| known.contains_key(&field.path[0])) {
-                // serde gives the value to the object that the enum is flattened into.
                 let place = format!("variant `{}`", field.allowed[0]);
-                return Err(differs(&field.path[0], [BESIDE, &place]));
+                return Err(is_taken(&field.path[0], &place));
             }
             rules.extend(self.rules_of(field)?);
         }
         rules.append(&mut self.rules);
         if fields(schema).is_some_and(|known| known.contains_key(self.tag)) {
-            return Err(differs(self.tag, [BESIDE, "the tag of the enum"]));
+            return Err(is_taken(self.tag, "the tag of the enum"));
         }
         schema.insert("type".to_owned(), json!("object"));
         let mut tag = json!({"type": "string"});
@@ -685,6 +690,11 @@ fn differs(name: &str, [one, other]: [&str; 2]) -> String {
         "the field `{name}` is in {one} and in {other}, with different types: give one of them another name, or make \
          both the same type, or both structs"
     )
+}
+
+/// What a field says that the object around a flattened enum has, too: serde gives it to only one of them.
+fn is_taken(name: &str, place: &str) -> String {
+    format!("the field `{name}` is in {BESIDE} and in {place}: give one of them another name")
 }
 
 /// What a field says whose name no rule can write.
