@@ -206,8 +206,9 @@ fn crds() -> BoxedStrategy<Value> {
         json!(["s_c"]),
     ]);
     let names = prop_oneof![9 => Just(json!([])), 1 => short_names];
-    (types(), changes, any::<bool>(), names)
-        .prop_map(|(spec, changes, has_status, short_names)| {
+    let shown = prop_oneof![9 => Just("{}"), 1 => select(SHOWN)];
+    (types(), changes, any::<bool>(), names, shown)
+        .prop_map(|(spec, changes, has_status, short_names, shown)| {
             let mut root = json!({"type": "object", "properties": {"spec": spec}});
             for (index, (key, value)) in changes {
                 let mut places: Vec<String> = Vec::new();
@@ -226,6 +227,17 @@ fn crds() -> BoxedStrategy<Value> {
             } else {
                 json!({})
             };
+            let mut version = json!({
+                "name": "v1",
+                "served": true,
+                "storage": true,
+                "subresources": subresources,
+                "schema": {"openAPIV3Schema": root},
+            });
+            let shown: Value = serde_json::from_str(shown).expect("an object");
+            for (key, value) in shown.as_object().into_iter().flatten() {
+                version[key] = value.clone();
+            }
             json!({
                 "apiVersion": "apiextensions.k8s.io/v1",
                 "kind": "CustomResourceDefinition",
@@ -233,13 +245,7 @@ fn crds() -> BoxedStrategy<Value> {
                     "group": GROUP,
                     "scope": "Namespaced",
                     "names": {"kind": "Schema", "shortNames": short_names},
-                    "versions": [{
-                        "name": "v1",
-                        "served": true,
-                        "storage": true,
-                        "subresources": subresources,
-                        "schema": {"openAPIV3Schema": root},
-                    }],
+                    "versions": [version],
                 },
             })
         })
@@ -307,6 +313,20 @@ fn changes() -> Vec<(&'static str, Value)> {
     }
     changes
 }
+
+/// What selects or shows fields.
+const SHOWN: &[&str] = &[
+    r#"{"selectableFields": [{"jsonPath": ".spec"}]}"#,
+    r#"{"selectableFields": [{"jsonPath": ".spec.a"}]}"#,
+    r#"{"selectableFields": [{"jsonPath": ".spec.missing"}]}"#,
+    r#"{"selectableFields": [{"jsonPath": ".spec.a"}, {"jsonPath": ".spec.a"}]}"#,
+    r#"{"selectableFields": [{"jsonPath": "spec"}]}"#,
+    r#"{"selectableFields": [{"jsonPath": ".spec[0]"}]}"#,
+    r#"{"selectableFields": [{"jsonPath": ".metadata.name"}]}"#,
+    r#"{"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec", "format": "byte"}]}"#,
+    r#"{"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec", "format": "odd"}]}"#,
+    r#"{"additionalPrinterColumns": [{"name": "A", "type": "odd", "jsonPath": "spec"}]}"#,
+];
 
 const CHANGES: &[(&str, &str)] = &[
     (

@@ -136,6 +136,8 @@ fn check_crd(crd: &Crd, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
         for column in version.additional_printer_columns.iter().flatten() {
             checker.check_column(column, root);
         }
+        let selectable = version.selectable_fields.iter().flatten();
+        checker.check_selectable(selectable.map(|field| field.json_path.as_str()), root);
         let subject = format!("{kind} {}", version.name);
         // Made only if there is something to say.
         let named_schema = LazyCell::new(|| crd.named_schema(&version.name));
@@ -569,6 +571,12 @@ impl Checker {
             "the column {name} has the type `{type_name}`: it must be boolean, date, integer, number or string"
         );
         self.says_if(!types.contains(&type_name.as_str()), "", &text);
+        let format = column.format.as_deref().unwrap_or_default();
+        let text = format!(
+            "the column {name} has the format `{format}`: it must be {}",
+            FORMATS_OF_COLUMNS[1..].join(", ")
+        );
+        self.says_if(!FORMATS_OF_COLUMNS.contains(&format), "", &text);
         let mut known = root;
         let parts = path.split('.').skip(1);
         for part in parts.take_while(|part| !part.contains(['[', '\\'])) {
@@ -582,7 +590,46 @@ impl Checker {
             known = field;
         }
     }
+
+    /// Checks the paths of the fields that select objects of a list.
+    fn check_selectable<'a>(&mut self, paths: impl Iterator<Item = &'a str>, root: &Object) {
+        let mut selected = BTreeSet::new();
+        for path in paths {
+            let mut names = path.split('.');
+            let has_dot = names.next() == Some("");
+            let field = names.try_fold(root, |schema, name| match fields(schema) {
+                Some(fields) => subschema(fields, name),
+                None => subschema(schema, "additionalProperties"),
+            });
+            let type_name = field.filter(|_| has_dot).map(name_of_type);
+            let wrong = match type_name {
+                _ if path.starts_with(".metadata.") => "is in the metadata",
+                None => "leads to no field",
+                Some("boolean" | "integer" | "string") if selected.insert(path) => continue,
+                Some("boolean" | "integer" | "string") => "is named twice",
+                Some(_) => "is no text, integer or bool",
+            };
+            self.says("", &format!("the selectable field `{path}` {wrong}"));
+        }
+        let text = format!("a version has at most {MOST_SELECTABLE} selectable fields");
+        self.says_if(selected.len() > MOST_SELECTABLE, "", &text);
+    }
 }
+
+/// The formats that a column may have; empty if it has none.
+const FORMATS_OF_COLUMNS: [&str; 9] = [
+    "",
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+];
+
+const MOST_SELECTABLE: usize = 8;
 
 /// Whether a key with this value is not as if the key was missing.
 fn is_set(value: &Value) -> bool {

@@ -660,6 +660,68 @@ fn the_check_says_what_an_api_server_refuses() {
 }
 
 #[test]
+fn what_selects_and_shows_fields_is_checked() {
+    let told = |paths: &[&str], format: &str| {
+        let paths: Vec<Value> = paths.iter().map(|path| json!({"jsonPath": path})).collect();
+        let mut fields = json!({
+            "size": {"type": "integer"},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        });
+        for letter in 'a'..='i' {
+            fields[letter.to_string()] = json!({"type": "string"});
+        }
+        faults_of(typed(json!({"spec": {
+            "names": {"kind": "Site"},
+            "versions": [{
+                "name": "v1",
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {"spec": {"type": "object", "properties": fields}},
+                }},
+                "selectableFields": paths,
+                "additionalPrinterColumns": [
+                    {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "format": format},
+                ],
+            }],
+        }})))
+    };
+
+    let nine = [
+        ".spec.a", ".spec.b", ".spec.c", ".spec.d", ".spec.e", ".spec.f", ".spec.g", ".spec.h",
+        ".spec.i",
+    ];
+    let cases: [(&[&str], &str); 9] = [
+        (&[".spec.size", ".spec.labels.app", ".spec.a"], ""),
+        (&nine[..8], ""),
+        (
+            &[".spec.missing"],
+            "the selectable field `.spec.missing` leads to no field",
+        ),
+        (&["spec.size"], "`spec.size` leads to no field"),
+        (&[".spec.labels['app']"], "leads to no field"),
+        (&[".spec.tags"], "`.spec.tags` is no text, integer or bool"),
+        (&[".metadata.name"], "`.metadata.name` is in the metadata"),
+        (&[".spec.a", ".spec.a"], "`.spec.a` is named twice"),
+        (&nine, "at most 8 selectable fields"),
+    ];
+    for (paths, expected) in cases {
+        let faults = told(paths, "int32");
+        assert_eq!(
+            faults.is_empty(),
+            expected.is_empty(),
+            "{paths:?}: {faults}"
+        );
+        assert!(faults.contains(expected), "{paths:?}: {faults}");
+    }
+    let faults = told(&[], "odd");
+    assert!(
+        faults.contains("the column Size has the format `odd`: it must be byte, date"),
+        "{faults}"
+    );
+}
+
+#[test]
 fn a_key_of_a_list_may_have_an_empty_default() {
     let name = json!({"type": "string", "default": ""});
     let list = json!({
