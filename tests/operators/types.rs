@@ -10,8 +10,8 @@ use crate::{
     random::Random,
     scaffold::run,
     shapes::{
-        Adjacent, AdjacentScalar, External, Flattened, FlattenedOptional, FlattenedTwice, Level,
-        Nested, Port, Settings, Shapes, Source, Untagged,
+        Adjacent, AdjacentScalar, Amount, External, Flattened, FlattenedBoth, FlattenedExternal,
+        FlattenedOptional, FlattenedTwice, Level, Nested, Port, Settings, Shapes, Source, Untagged,
     },
 };
 
@@ -145,6 +145,10 @@ const REFUSED: &[(&str, &str)] = &[
     (
         r#"{"port": 65536}"#,
         "should be less than or equal to 65535",
+    ),
+    (
+        r#"{"amount": 8589934592}"#,
+        "should be less than or equal to 2147483647",
     ),
     (
         r#"{"middle": 4294967296}"#,
@@ -339,6 +343,13 @@ fn port(random: &mut Random) -> Port {
     }
 }
 
+fn amount(random: &mut Random) -> Amount {
+    match random.below(2) {
+        0 => Amount::Number(random.one(&[i32::MIN, 0, i32::MAX])),
+        _ => Amount::Name(text(random)),
+    }
+}
+
 fn untagged(random: &mut Random) -> Untagged {
     match random.below(2) {
         0 => Untagged::Address {
@@ -383,6 +394,19 @@ fn flattened_twice(random: &mut Random) -> FlattenedTwice {
     }
 }
 
+fn flattened_external(random: &mut Random) -> FlattenedExternal {
+    FlattenedExternal {
+        external: maybe(random, external),
+    }
+}
+
+fn flattened_both(random: &mut Random) -> FlattenedBoth {
+    FlattenedBoth {
+        external: maybe(random, external),
+        untagged: maybe(random, untagged),
+    }
+}
+
 fn nested(random: &mut Random) -> Nested {
     match random.below(2) {
         0 => Nested::Inner(source(random)),
@@ -407,11 +431,14 @@ fn shapes_of(random: &mut Random) -> Shapes {
         scalar: maybe(random, scalar),
         port: maybe(random, port),
         ports: many(random, port),
+        amount: maybe(random, amount),
         untagged: maybe(random, untagged),
         external: maybe(random, external),
         flattened: maybe(random, flattened),
         flattened_optional: maybe(random, flattened_optional),
         flattened_twice: maybe(random, flattened_twice),
+        flattened_external: maybe(random, flattened_external),
+        flattened_both: maybe(random, flattened_both),
         nested: maybe(random, nested),
         level: maybe(random, level),
         levels: many(random, level).into_iter().collect::<BTreeSet<_>>(),

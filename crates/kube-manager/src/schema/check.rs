@@ -13,9 +13,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     crd::{Crd, NoSchema},
-    keys::{INT_OR_STRING, OPEN, Object, RULES, fields, list, name_of_type, subschema, texts},
+    integer,
+    keys::{INT_OR_STRING, OPEN, Object, RULES, any, fields, list, name_of_type, subschema, texts},
     mark, overflow, pattern,
     rule::{self, OF_RESOURCES},
+    structural::FORMATS,
     types,
 };
 
@@ -53,6 +55,11 @@ pub fn collect<T, E: Display>(make: impl FnOnce() -> Result<T, E>) -> Result<T, 
 const WITHOUT_TRANSFORM: &str = "put `#[schemars(transform = kube_manager::schema::structural)]` above the spec and the \
     status of each kind";
 
+/// What is said of a place that the transform would give a schema, or would say why it has none.
+fn no_schema(what: &str) -> String {
+    format!("{what}: {WITHOUT_TRANSFORM}")
+}
+
 /// What is said when schemars overflows the stack.
 const RECURSION: &str = "a type that derives `KubeSchema` contains itself: derive `JsonSchema` for the type instead, \
     and `make manifests` names its field";
@@ -60,8 +67,8 @@ const RECURSION: &str = "a type that derives `KubeSchema` contains itself: deriv
 /// Checks CustomResourceDefinitions as an API server does when it gets them. Returns a warning for each place that it
 /// takes, but that users do not expect.
 ///
-/// Not checked are the types in CEL rules and their cost, and whether a default matches a pattern,
-/// a rule or a union.
+/// Not checked are the types in CEL rules and their cost, and whether a default fits a rule, or a text the
+/// pattern or the format, unless it is empty.
 ///
 /// # Errors
 ///
@@ -136,6 +143,8 @@ fn check_crd(crd: &Crd, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
         for column in version.additional_printer_columns.iter().flatten() {
             checker.check_column(column, root);
         }
+        let selectable = version.selectable_fields.iter().flatten();
+        checker.check_selectable(selectable.map(|field| field.json_path.as_str()), root);
         let subject = format!("{kind} {}", version.name);
         // Made only if there is something to say.
         let named_schema = LazyCell::new(|| crd.named_schema(&version.name));
@@ -319,7 +328,7 @@ impl Checker {
         let is_open = is_true(schema, OPEN);
         let is_int_or_string = is_true(schema, INT_OR_STRING);
         let has_type = !type_name.is_empty() || is_open || is_int_or_string;
-        self.says_if(!has_type, path, "the schema has no type");
+        self.says_if(!has_type, path, &no_schema("the schema has no type"));
         let text = format!("`{OPEN}` is either true or left out");
         self.says_if(schema.get(OPEN) == Some(&json!(false)), path, &text);
         let text = "an integer or a text is not open for unknown fields";
@@ -387,7 +396,7 @@ impl Checker {
         for (name, field) in known.into_iter().flatten() {
             let inner = place.field(name, schema);
             let Some(field) = field.as_object() else {
-                self.says(&inner.path, "the schema has no type");
+                self.says(&inner.path, &no_schema("the schema has no type"));
                 continue;
             };
             if (place.is_root || is_embedded) && OF_RESOURCES.contains(&name.as_str()) {
@@ -424,7 +433,8 @@ impl Checker {
         self.says_if(list_type != "map" && !keys.is_empty(), path, text);
         let Some(items) = subschema(schema, "items") else {
             let has_none = is_list || schema.contains_key("items");
-            return self.says_if(has_none, path, "the items of the list have no schema");
+            let text = no_schema("the items of the list have no schema");
+            return self.says_if(has_none, path, &text);
         };
         self.check_type(&place.items("[]", schema), items);
         let has_null = matches!(list_type, "set" | "map") && is_true(items, "nullable");
@@ -569,6 +579,12 @@ impl Checker {
             "the column {name} has the type `{type_name}`: it must be boolean, date, integer, number or string"
         );
         self.says_if(!types.contains(&type_name.as_str()), "", &text);
+        let format = column.format.as_deref().unwrap_or_default();
+        let text = format!(
+            "the column {name} has the format `{format}`: it must be {}",
+            FORMATS_OF_COLUMNS[1..].join(", ")
+        );
+        self.says_if(!FORMATS_OF_COLUMNS.contains(&format), "", &text);
         let mut known = root;
         let parts = path.split('.').skip(1);
         for part in parts.take_while(|part| !part.contains(['[', '\\'])) {
@@ -582,7 +598,46 @@ impl Checker {
             known = field;
         }
     }
+
+    /// Checks the paths of the fields that select objects of a list.
+    fn check_selectable<'a>(&mut self, paths: impl Iterator<Item = &'a str>, root: &Object) {
+        let mut selected = BTreeSet::new();
+        for path in paths {
+            let mut names = path.split('.');
+            let has_dot = names.next() == Some("");
+            let field = names.try_fold(root, |schema, name| match fields(schema) {
+                Some(fields) => subschema(fields, name),
+                None => subschema(schema, "additionalProperties"),
+            });
+            let type_name = field.filter(|_| has_dot).map(name_of_type);
+            let wrong = match type_name {
+                _ if path.starts_with(".metadata.") => "is in the metadata",
+                None => "leads to no field",
+                Some("boolean" | "integer" | "string") if selected.insert(path) => continue,
+                Some("boolean" | "integer" | "string") => "is named twice",
+                Some(_) => "is no text, integer or bool",
+            };
+            self.says("", &format!("the selectable field `{path}` {wrong}"));
+        }
+        let text = format!("a version has at most {MOST_SELECTABLE} selectable fields");
+        self.says_if(selected.len() > MOST_SELECTABLE, "", &text);
+    }
 }
+
+/// The formats that a column may have; empty if it has none.
+const FORMATS_OF_COLUMNS: [&str; 9] = [
+    "",
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+];
+
+const MOST_SELECTABLE: usize = 8;
 
 /// Whether a key with this value is not as if the key was missing.
 fn is_set(value: &Value) -> bool {
@@ -617,7 +672,8 @@ fn is_true(schema: &Object, key: &str) -> bool {
     schema.get(key) == Some(&Value::Bool(true))
 }
 
-/// Whether `value` fits `schema`; the error says why not. Patterns and formats are not checked.
+/// Whether `value` fits `schema`, which may be a part of a schema; the error says why not. Not checked are CEL
+/// rules, and patterns and formats of a text that is not empty.
 fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     let type_name = name_of_type(schema);
     if value.is_null() && (type_name.is_empty() || is_true(schema, "nullable")) {
@@ -640,8 +696,12 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     {
         return Err(format!("{value} is not in the enum"));
     }
+    fits_parts(value, schema)?;
     if let Some(number) = value.as_f64() {
         return fits_bounds(value, number, schema);
+    }
+    if value == "" {
+        fits_empty(schema)?;
     }
     let (length, keys) = match value {
         Value::String(text) => (text.chars().count(), ["minLength", "maxLength"]),
@@ -666,15 +726,64 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
 
 /// Whether `value`, which is `number`, is within the bounds of `schema`.
 fn fits_bounds(value: &Value, number: f64, schema: &Object) -> Result<(), String> {
-    if let Some(minimum) = schema.get("minimum").and_then(Value::as_f64)
+    let [minimum, maximum] = ["minimum", "maximum"].map(|key| integer::bound(schema, key));
+    if let Some(minimum) = minimum.as_ref().and_then(Value::as_f64)
         && (number < minimum || number <= minimum && is_true(schema, "exclusiveMinimum"))
     {
         return Err(format!("{value} is less than the minimum"));
     }
-    if let Some(maximum) = schema.get("maximum").and_then(Value::as_f64)
+    if let Some(maximum) = maximum.as_ref().and_then(Value::as_f64)
         && (number > maximum || number >= maximum && is_true(schema, "exclusiveMaximum"))
     {
         return Err(format!("{value} is greater than the maximum"));
+    }
+    if let Some(factor) = schema.get("multipleOf").and_then(Value::as_f64) {
+        let times = number / factor;
+        if factor <= 0.0 || (times - times.round()).abs() > 1e-9 {
+            return Err(format!("{value} is no multiple of {factor}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an empty text has the pattern and the format of `schema`.
+fn fits_empty(schema: &Object) -> Result<(), String> {
+    let pattern = text_of(schema, "pattern");
+    if pattern::check(pattern) == Ok(false) {
+        return Err(format!(
+            "an empty text does not match the pattern `{pattern}`"
+        ));
+    }
+    let format = text_of(schema, "format");
+    if FORMATS.contains(&format) && !FORMATS_OF_EMPTY.contains(&format) {
+        return Err(format!("an empty text is no {format}"));
+    }
+    Ok(())
+}
+
+/// The formats that an empty text has. Those of numbers say nothing about texts.
+const FORMATS_OF_EMPTY: [&str; 6] = ["byte", "double", "float", "int32", "int64", "password"];
+
+/// Whether `value` fits the schemas in `allOf`, `anyOf`, `oneOf` and `not`.
+fn fits_parts(value: &Value, schema: &Object) -> Result<(), String> {
+    let fits_part = |part: &&Object| fits(value, part).is_ok();
+    let parts = |key| list(schema, key).filter_map(Value::as_object);
+    parts("allOf").try_for_each(|part| fits(value, part))?;
+    let has_none = |key| parts(key).next().is_some() && !parts(key).any(|part| fits_part(&part));
+    if has_none("anyOf") || has_none("oneOf") {
+        return Err(format!("{value} fits no variant"));
+    }
+    // A value may break a pattern or a format that is not checked.
+    let is_known = |part: &&Object| {
+        !any(part, |part| {
+            part.contains_key("pattern") || part.contains_key("format")
+        })
+    };
+    if parts("oneOf").filter(is_known).filter(fits_part).count() > 1 {
+        return Err(format!("{value} fits several variants"));
+    }
+    if subschema(schema, "not").is_some_and(|part| is_known(&part) && fits_part(&part)) {
+        return Err(format!("{value} fits the schema in `not`"));
     }
     Ok(())
 }
@@ -691,7 +800,8 @@ fn fits_fields(object: &Object, schema: &Object) -> Result<(), String> {
         let of_field = known.and_then(|known| subschema(known, name));
         match of_field.or(others) {
             Some(of_field) => fits(field, of_field)?,
-            None if is_open => {}
+            // A part of a schema does not name all fields.
+            None if is_open || name_of_type(schema).is_empty() => {}
             None => return Err(format!("{name} is not in the schema")),
         }
     }

@@ -29,3 +29,16 @@ pub fn rewrite(schema: &mut Object) {
     schema.entry("minimum").or_insert(minimum);
     schema.entry("maximum").or_insert(maximum);
 }
+
+/// The bound `key` of a number, which its format may say.
+pub fn bound(schema: &Object, key: &str) -> Option<Value> {
+    let is_int32 = schema
+        .get("format")
+        .is_some_and(|format| *format == "int32");
+    let of_format = match key {
+        "minimum" => json!(i32::MIN),
+        _ => json!(i32::MAX),
+    };
+    let bound = schema.get(key).cloned();
+    bound.or_else(|| is_int32.then_some(of_format))
+}

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     cel, integer,
-    keys::{INT_OR_STRING, KEYS_MATCH, OPEN, Object, add_rules, any},
+    keys::{INT_OR_STRING, KEYS_MATCH, OPEN, Object, add_rules, any, fields},
     mark, types, union,
 };
 
@@ -13,7 +13,7 @@ use super::{
 const SAYS_THE_TYPE: [&str; 6] = ["type", INT_OR_STRING, OPEN, "oneOf", "anyOf", "allOf"];
 
 /// The formats that the API server knows.
-const FORMATS: [&str; 31] = [
+pub const FORMATS: [&str; 31] = [
     "bsonobjectid",
     "byte",
     "cidr",
@@ -81,10 +81,12 @@ fn rewrite(schema: &mut Object) {
     if let Some(items) = schema.get_mut("items") {
         rewrite_place(items);
     }
+    let has_fields = fields(schema).is_some_and(|fields| !fields.is_empty());
     match schema.get_mut("additionalProperties") {
-        // A bool says whether there may be other fields.
-        Some(Value::Bool(_)) | None => {}
+        // Beside fields, a bool says whether there may be others.
+        Some(Value::Bool(_)) if has_fields => {}
         Some(values) => rewrite_place(values),
+        None => {}
     }
     integer::rewrite(schema);
     let format = schema.get("format").and_then(Value::as_str);

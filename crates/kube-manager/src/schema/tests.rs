@@ -1,3 +1,5 @@
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     CustomResource, CustomResourceExt, KubeSchema,
@@ -6,7 +8,7 @@ use kube::{
 use schemars::{JsonSchema, generate::SchemaSettings, transform::AddNullable};
 use serde::{Deserialize, Serialize};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::*;
 
@@ -14,7 +16,7 @@ use super::*;
 mod shapes {
     include!("tests/shapes.rs");
 }
-use shapes::{Shapes, Source};
+use shapes::{Amount, External, Shapes, Source, Untagged};
 
 /// A spec with one field.
 #[derive(JsonSchema, Deserialize, Serialize)]
@@ -212,8 +214,146 @@ fn what_has_no_schema_is_told_with_the_way_out() {
         },
         Other,
     }
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum TaggedMap {
+        Labels {
+            #[serde(flatten)]
+            labels: BTreeMap<String, Value>,
+        },
+        Other,
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum UntaggedMap {
+        Inline(BTreeMap<String, String>),
+        Ref { name: String },
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum OnlyMap {
+        Inline(BTreeMap<String, String>),
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct BesideTagged {
+        #[serde(flatten)]
+        source: Source,
+        #[serde(flatten)]
+        labels: BTreeMap<String, String>,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct BesideExternal {
+        name: String,
+        #[serde(flatten)]
+        labels: BTreeMap<String, Value>,
+        #[serde(flatten)]
+        external: External,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct OnlyLabels {
+        #[serde(flatten)]
+        labels: BTreeMap<String, Value>,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct BesideUntagged {
+        name: String,
+        #[serde(flatten)]
+        untagged: Untagged,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct BesideBoth {
+        name: String,
+        #[serde(flatten)]
+        external: External,
+        #[serde(flatten)]
+        untagged: Untagged,
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum UntaggedDifferent {
+        One { size: i32 },
+        Other { size: String },
+    }
+    #[derive(KubeSchema)]
+    #[x_kube(validation = "self.size > 0")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct WithRules {
+        size: i32,
+    }
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind", content = "content")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum ContentWithRules {
+        One(WithRules),
+        Other { name: String },
+    }
 
     let told = [
+        (
+            refused::<BTreeMap<String, Value>>(),
+            "spec.field{}",
+            "make it a struct",
+        ),
+        (
+            refused::<Vec<Map<String, Value>>>(),
+            "spec.field[]{}",
+            "make it a struct",
+        ),
+        (refused::<OnlyLabels>(), "spec.field{}", "make it a struct"),
+        (
+            refused::<BesideTagged>(),
+            "spec.field",
+            "a map is flattened beside an enum, so that the API server would drop its keys: make the map a field",
+        ),
+        (
+            refused::<BesideExternal>(),
+            "spec.field",
+            "a map is flattened beside an enum",
+        ),
+        (
+            refused::<TaggedMap>(),
+            "spec.field",
+            "the variant `Labels` has more than fields of its own",
+        ),
+        (
+            refused::<UntaggedMap>(),
+            "spec.field",
+            "make the map a field of the variant",
+        ),
+        (
+            refused::<OnlyMap>(),
+            "spec.field",
+            "make the map a field of the variant",
+        ),
+        (
+            refused::<BesideUntagged>(),
+            "spec.field",
+            "`name` is in the object that has the enum and in variant 2: give one of them another name",
+        ),
+        (
+            refused::<BesideBoth>(),
+            "spec.field",
+            "`name` is in the object that has the enum and in variant 2",
+        ),
+        (
+            refused::<UntaggedDifferent>(),
+            "spec.field",
+            "`size` is in variant 1 and in variant 2, with different types",
+        ),
+        (
+            refused::<ContentWithRules>(),
+            "spec.field",
+            "the content of the variant `One` has rules of its own",
+        ),
         (
             refused::<Mixed>(),
             "spec.field",
@@ -398,15 +538,42 @@ fn an_author_can_open_each_place_that_has_no_schema() {
         values: Vec<serde_json::Value>,
         #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
         children: Vec<Open>,
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        by_name: BTreeMap<String, Value>,
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        mixed: Mixed,
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        unit: (),
+    }
+    #[derive(JsonSchema)]
+    #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Labeled {
+        #[serde(flatten)]
+        source: Source,
+        #[serde(flatten)]
+        labels: BTreeMap<String, String>,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Mixed {
+        None,
+        Git { url: String },
     }
 
     let schema = of_kube::<Open>();
     assert_eq!(faults(schema.clone()), "");
     let open = json!({"x-kubernetes-preserve-unknown-fields": true});
-    for name in ["value", "values", "children"] {
+    for name in ["value", "values", "children", "by_name", "mixed", "unit"] {
         assert_eq!(schema["properties"][name], open, "{name}");
     }
     assert_eq!(schema["properties"]["pair"]["description"], "A pair.");
+
+    // An open object keeps the keys of a flattened map, and needs no mark.
+    assert_eq!(refused::<Labeled>(), "");
+    let schema = field::<Labeled>();
+    assert_eq!(schema["x-kubernetes-preserve-unknown-fields"], true);
+    assert!(schema["properties"]["kind"].is_object(), "{schema}");
 }
 
 #[test]
@@ -443,6 +610,42 @@ fn integers_have_the_range_of_their_type() {
 }
 
 #[test]
+fn a_union_of_numbers_has_the_widest_range() {
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Numbers {
+        Signed(i32),
+        Small(u8),
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Fraction {
+        Whole(i32),
+        Part(f64),
+    }
+
+    let (minimum, maximum) = (i32::MIN, i32::MAX);
+    assert_eq!(
+        field::<Amount>(),
+        json!({"x-kubernetes-int-or-string": true, "minimum": minimum, "maximum": maximum})
+    );
+    assert_eq!(
+        field::<Numbers>(),
+        json!({"type": "integer", "minimum": minimum, "maximum": maximum})
+    );
+    assert_eq!(field::<Fraction>(), json!({"type": "number"}));
+}
+
+#[test]
+fn variants_have_no_defaults_and_texts_no_unknown_formats() {
+    let branch = &field::<Untagged>()["properties"]["branch"];
+    assert_eq!(branch, &json!({"type": "string"}));
+    assert_eq!(field::<IpAddr>(), json!({"type": "string"}));
+}
+
+#[test]
 fn names_and_values_in_rules_are_escaped() {
     let names = [
         ("git-url", Some("git__dash__url")),
@@ -465,10 +668,13 @@ fn the_check_says_what_an_api_server_refuses() {
     let list = |schema: Value| json!({"type": "object", "properties": {"list": schema}});
     let item = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let cases = [
-        (json!({"properties": {}}), "spec: the schema has no type"),
+        (
+            json!({"properties": {}}),
+            "spec: the schema has no type: put `#[schemars(transform",
+        ),
         (
             list(json!({"type": "array"})),
-            "spec.list: the items of the list have no schema",
+            "spec.list: the items of the list have no schema: put `#[schemars(transform",
         ),
         (
             list(json!({
@@ -516,6 +722,158 @@ fn the_check_says_what_an_api_server_refuses() {
             "{expected}: {faults}"
         );
     }
+}
+
+#[test]
+fn a_default_fits_the_whole_schema_but_for_rules() {
+    let required = |name: &str| json!({"required": [name]});
+    let object = |default: Value, key: &str, parts: Value| {
+        let fields = json!({"a": {"type": "integer"}, "b": {"type": "string"}});
+        json!({"type": "object", "properties": fields, "default": default, key: parts})
+    };
+    let text = |key: &str, value: Value| json!({"type": "string", "default": "", key: value});
+    let either = json!([required("a"), required("b")]);
+    let at_least_2 = json!([{"properties": {"a": {"minimum": 2}}}]);
+    let cases = [
+        (
+            text("pattern", json!("^[a-z]+$")),
+            "does not match the pattern `^[a-z]+$`",
+        ),
+        (text("pattern", json!("^[a-z]*$")), ""),
+        (text("format", json!("date-time")), "is no date-time"),
+        (text("format", json!("password")), ""),
+        (
+            object(json!({}), "anyOf", either.clone()),
+            "fits no variant",
+        ),
+        (object(json!({"a": 1}), "anyOf", either.clone()), ""),
+        (
+            object(json!({"a": 1, "b": ""}), "anyOf", either.clone()),
+            "",
+        ),
+        (
+            object(json!({"a": 1, "b": ""}), "oneOf", either),
+            "fits several variants",
+        ),
+        (
+            object(json!({"a": 1, "b": ""}), "allOf", at_least_2.clone()),
+            "less than the minimum",
+        ),
+        (object(json!({"a": 2, "b": ""}), "allOf", at_least_2), ""),
+        (
+            object(json!({"a": 1}), "not", required("a")),
+            "fits the schema in `not`",
+        ),
+        (object(json!({"b": ""}), "not", required("a")), ""),
+        (
+            json!({"type": "number", "multipleOf": 0.1, "default": 0.25}),
+            "is no multiple of 0.1",
+        ),
+        (
+            json!({"type": "number", "multipleOf": 0.1, "default": 0.3}),
+            "",
+        ),
+        (
+            json!({"type": "integer", "format": "int32", "default": 2_147_483_648_i64}),
+            "greater than the maximum",
+        ),
+    ];
+    for (schema, expected) in cases {
+        let told = faults(schema.clone());
+        assert_eq!(told.is_empty(), expected.is_empty(), "{schema}: {told}");
+        assert!(told.contains(expected), "{schema}: {told}");
+    }
+}
+
+#[test]
+fn a_pattern_matches_an_empty_text_or_not() {
+    let matching = [
+        "",
+        "a*",
+        "^$",
+        "|a",
+        "a|",
+        "(a|b*)c?",
+        "(?i)",
+        "(?:a){0,2}",
+        "()",
+        "(a?)+",
+        r"\Ab?\z",
+        r"\Q\E",
+        "a*?",
+    ];
+    for pattern in matching {
+        assert_eq!(pattern::check(pattern), Ok(true), "{pattern}");
+    }
+    let others = [
+        "a", "^a$", "a*b", "a|b", "(a|)b", "(a|b)+", "[a-z]+", r"\d", r"\b", r"\Qa\E", "a{2}",
+        "(?i)a",
+    ];
+    for pattern in others {
+        assert_eq!(pattern::check(pattern), Ok(false), "{pattern}");
+    }
+}
+
+#[test]
+fn what_selects_and_shows_fields_is_checked() {
+    let told = |paths: &[&str], format: &str| {
+        let paths: Vec<Value> = paths.iter().map(|path| json!({"jsonPath": path})).collect();
+        let mut fields = json!({
+            "size": {"type": "integer"},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        });
+        for letter in 'a'..='i' {
+            fields[letter.to_string()] = json!({"type": "string"});
+        }
+        faults_of(typed(json!({"spec": {
+            "names": {"kind": "Site"},
+            "versions": [{
+                "name": "v1",
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {"spec": {"type": "object", "properties": fields}},
+                }},
+                "selectableFields": paths,
+                "additionalPrinterColumns": [
+                    {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "format": format},
+                ],
+            }],
+        }})))
+    };
+
+    let nine = [
+        ".spec.a", ".spec.b", ".spec.c", ".spec.d", ".spec.e", ".spec.f", ".spec.g", ".spec.h",
+        ".spec.i",
+    ];
+    let cases: [(&[&str], &str); 9] = [
+        (&[".spec.size", ".spec.labels.app", ".spec.a"], ""),
+        (&nine[..8], ""),
+        (
+            &[".spec.missing"],
+            "the selectable field `.spec.missing` leads to no field",
+        ),
+        (&["spec.size"], "`spec.size` leads to no field"),
+        (&[".spec.labels['app']"], "leads to no field"),
+        (&[".spec.tags"], "`.spec.tags` is no text, integer or bool"),
+        (&[".metadata.name"], "`.metadata.name` is in the metadata"),
+        (&[".spec.a", ".spec.a"], "`.spec.a` is named twice"),
+        (&nine, "at most 8 selectable fields"),
+    ];
+    for (paths, expected) in cases {
+        let faults = told(paths, "int32");
+        assert_eq!(
+            faults.is_empty(),
+            expected.is_empty(),
+            "{paths:?}: {faults}"
+        );
+        assert!(faults.contains(expected), "{paths:?}: {faults}");
+    }
+    let faults = told(&[], "odd");
+    assert!(
+        faults.contains("the column Size has the format `odd`: it must be byte, date"),
+        "{faults}"
+    );
 }
 
 #[test]
@@ -714,6 +1072,10 @@ fn what_users_may_not_expect_is_a_warning() {
         "x-kubernetes-validations": [{"rule": "self.all(item, item != '')"}],
     }});
     let cases = [
+        (
+            crd(field::<Duration>(), ".spec"),
+            "spec: users write `std::time::Duration` as seconds and nanoseconds",
+        ),
         (crd(size.clone(), ".spec.size"), ""),
         (
             crd(size.clone(), ".spec.sizes"),

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
-    cel,
+    cel, integer,
     keys::{ALLOWED, INT_OR_STRING, OPEN, Object, RULES, add_rules, fields, list, texts},
     mark,
 };
@@ -18,12 +18,17 @@ const UNIONS: [&str; 2] = ["oneOf", "anyOf"];
 ///
 /// `rewrite_schema` rewrites the schema of a variant.
 pub fn rewrite(schema: &mut Object, rewrite_schema: fn(&mut Object)) {
+    let own: BTreeSet<String> = fields(schema)
+        .into_iter()
+        .flat_map(Map::keys)
+        .cloned()
+        .collect();
     // serde flattens several enums into one object: each is a union of its own.
     if let Some(Value::Array(parts)) = schema.remove("allOf") {
         let mut others = Vec::new();
         for part in parts {
             match Union::of_part(&part, rewrite_schema) {
-                Some(union) => union.join_flattened(schema, &mut others),
+                Some(union) => union.join_flattened(schema, &own, &mut others),
                 None => others.push(part),
             }
         }
@@ -33,7 +38,7 @@ pub fn rewrite(schema: &mut Object, rewrite_schema: fn(&mut Object)) {
     }
     for key in UNIONS {
         if let Some(Value::Array(variants)) = schema.remove(key) {
-            Union::new(key, variants, rewrite_schema).join(schema);
+            Union::new(key, variants, rewrite_schema).join(schema, &own);
         }
     }
 }
@@ -92,20 +97,20 @@ impl Union {
         Some(Self::new(key, variants, rewrite_schema))
     }
 
-    /// Adds the union to the schema whose only union it is.
-    fn join(self, schema: &mut Object) {
-        if let Err(reason) = self.try_join(schema) {
+    /// Adds the union to the schema whose only union it is. The schema has the fields `own` beside the union.
+    fn join(self, schema: &mut Object, own: &BTreeSet<String>) {
+        if let Err(reason) = self.try_join(schema, own) {
             mark::refuse(schema, reason);
         }
     }
 
-    fn try_join(mut self, schema: &mut Object) -> Result<(), String> {
+    fn try_join(mut self, schema: &mut Object, own: &BTreeSet<String>) -> Result<(), String> {
         let nullable = self.nullable;
-        match self.content()? {
+        match self.content(schema)? {
             Content::Tagged(tag) => self.merge(&tag, schema)?,
             Content::Scalars => self.join_scalars(schema)?,
             Content::Objects => {
-                self.prepare_fields(schema)?;
+                self.prepare_fields(schema, own)?;
                 self.keep(schema);
                 return Ok(());
             }
@@ -121,11 +126,16 @@ impl Union {
     }
 
     /// Adds the union of a flattened enum that is not the only one. `others` gets what is left for `allOf`.
-    fn join_flattened(mut self, schema: &mut Object, others: &mut Vec<Value>) {
-        let joined = match self.content() {
+    fn join_flattened(
+        mut self,
+        schema: &mut Object,
+        own: &BTreeSet<String>,
+        others: &mut Vec<Value>,
+    ) {
+        let joined = match self.content(schema) {
             Ok(Content::Tagged(tag)) => self.merge(&tag, schema),
             Ok(Content::Objects) => self
-                .prepare_fields(schema)
+                .prepare_fields(schema, own)
                 .map(|()| others.push(self.hoist(schema))),
             // This union was joined before.
             Ok(Content::OfKube) => {
@@ -183,8 +193,16 @@ impl Union {
         json!({self.key: needed})
     }
 
-    /// What the variants have in common.
-    fn content(&self) -> Result<Content, String> {
+    /// What the variants have in common. They are the variants of `schema`, or of an enum that is flattened into it.
+    fn content(&self, schema: &Object) -> Result<Content, String> {
+        let has_fields = self
+            .variants
+            .iter()
+            .any(|variant| fields(variant).is_some());
+        // In an open object, the API server keeps the keys of a map.
+        if has_fields && is_map(schema) && !mark::is_open(schema) {
+            return Err(MAP_BESIDE.to_owned());
+        }
         if let Some(tag) = self.tag() {
             return Ok(Content::Tagged(tag));
         }
@@ -194,7 +212,9 @@ impl Union {
         let types: BTreeSet<&str> = self.variants.iter().map(type_of).collect();
         let types: Vec<&str> = types.into_iter().collect();
         let is_texts_of_kube = self.key == "oneOf" && types == ["string"];
+        let has_map = self.variants.iter().any(is_map);
         match types.as_slice() {
+            ["object"] if has_map => Err(MAP_AS_VARIANT.to_owned()),
             // The texts of an enum without data, or one value that may be null.
             _ if is_texts_of_kube || self.variants.len() == 1 => Ok(Content::OfKube),
             ["object"] => Ok(Content::Objects),
@@ -231,9 +251,9 @@ impl Union {
 
     /// Makes fields equal that differ only in their description, and removes the defaults of fields, which the API
     /// server would write into the objects of the other variants.
-    fn prepare_fields(&mut self, schema: &Object) -> Result<(), String> {
-        let own = fields(schema).into_iter().flatten();
-        let mut known: BTreeMap<String, (String, Value)> = own
+    fn prepare_fields(&mut self, schema: &Object, own: &BTreeSet<String>) -> Result<(), String> {
+        let beside = fields(schema).into_iter().flatten();
+        let mut known: BTreeMap<String, (String, Value)> = beside
             .map(|(name, field)| (name.clone(), (BESIDE.to_owned(), field.clone())))
             .collect();
         for (index, variant) in self.variants.iter_mut().enumerate() {
@@ -250,6 +270,7 @@ impl Union {
                     field.remove("default");
                 }
                 match known.get(name) {
+                    Some(_) if own.contains(name) => return Err(is_taken(name, &place)),
                     Some((_, other)) if is_same(other, field) => *field = other.clone(),
                     Some((other, _)) => return Err(differs(name, [other, &place])),
                     None => {
@@ -280,15 +301,15 @@ impl Union {
         let numbers: Vec<&Object> = numbers.collect();
         // A bound of all numbers is a bound of the union.
         for (key, is_lower) in [("minimum", true), ("maximum", false)] {
-            let bounds = numbers.iter().map(|number| number.get(key));
-            let Some(bounds) = bounds.collect::<Option<Vec<&Value>>>() else {
+            let bounds = numbers.iter().map(|number| integer::bound(number, key));
+            let Some(bounds) = bounds.collect::<Option<Vec<Value>>>() else {
                 continue;
             };
             let outermost = bounds.into_iter().reduce(|one, other| {
                 let is_outer = (one.as_f64() <= other.as_f64()) == is_lower;
                 if is_outer { one } else { other }
             });
-            schema.extend(outermost.map(|bound| (key.to_owned(), bound.clone())));
+            schema.extend(outermost.map(|bound| (key.to_owned(), bound)));
         }
         let of_text = self
             .variants
@@ -562,15 +583,14 @@ impl<'a> Merged<'a> {
         let mut rules = Vec::new();
         for field in &self.fields {
             if fields(schema).is_some_and(|known| known.contains_key(&field.path[0])) {
-                // serde gives the value to the object that the enum is flattened into.
                 let place = format!("variant `{}`", field.allowed[0]);
-                return Err(differs(&field.path[0], [BESIDE, &place]));
+                return Err(is_taken(&field.path[0], &place));
             }
             rules.extend(self.rules_of(field)?);
         }
         rules.append(&mut self.rules);
         if fields(schema).is_some_and(|known| known.contains_key(self.tag)) {
-            return Err(differs(self.tag, [BESIDE, "the tag of the enum"]));
+            return Err(is_taken(self.tag, "the tag of the enum"));
         }
         schema.insert("type".to_owned(), json!("object"));
         let mut tag = json!({"type": "string"});
@@ -634,9 +654,8 @@ fn check_variant(variant: &Object, value: &str) -> Result<(), String> {
         "unevaluatedProperties",
         "nullable",
     ];
-    let is_map = matches!(variant.get("additionalProperties"), Some(Value::Object(_)));
     let has_more = variant.keys().any(|key| !KNOWN.contains(&key.as_str()));
-    if is_map || has_more || variant.contains_key(OPEN) {
+    if is_map(variant) || has_more || variant.contains_key(OPEN) {
         return Err(format!(
             "the variant `{value}` has more than fields of its own, such as a map or another enum: put this into a \
              field of the variant"
@@ -644,6 +663,23 @@ fn check_variant(variant: &Object, value: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Whether an object has keys that are no fields.
+fn is_map(schema: &Object) -> bool {
+    let mut keys = ["additionalProperties", "unevaluatedProperties"].into_iter();
+    keys.any(|key| {
+        schema
+            .get(key)
+            .is_some_and(|values| *values != json!(false))
+    })
+}
+
+/// What an object says that has the keys of a map and an enum.
+const MAP_BESIDE: &str = "a map is flattened beside an enum, so that the API server would drop its keys: make the map a field";
+
+/// What an untagged enum with a map as variant says. kube keeps only the fields of variants.
+const MAP_AS_VARIANT: &str = "a variant of the untagged enum is a map or has one flattened, so that the API server would \
+                              drop its keys: make the map a field of the variant";
 
 /// The place of a field of the object that an enum is flattened into.
 const BESIDE: &str = "the object that has the enum";
@@ -654,6 +690,11 @@ fn differs(name: &str, [one, other]: [&str; 2]) -> String {
         "the field `{name}` is in {one} and in {other}, with different types: give one of them another name, or make \
          both the same type, or both structs"
     )
+}
+
+/// What a field says that the object around a flattened enum has, too: serde gives it to only one of them.
+fn is_taken(name: &str, place: &str) -> String {
+    format!("the field `{name}` is in {BESIDE} and in {place}: give one of them another name")
 }
 
 /// What a field says whose name no rule can write.

@@ -70,6 +70,13 @@ pub enum Port {
 
 #[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
+pub enum Amount {
+    Number(i32),
+    Name(String),
+}
+
+#[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
 pub enum Untagged {
     /// By address.
     Address {
@@ -134,6 +141,20 @@ pub struct FlattenedTwice {
 }
 
 #[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct FlattenedExternal {
+    #[serde(flatten)]
+    pub external: Option<External>,
+}
+
+#[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct FlattenedBoth {
+    #[serde(flatten)]
+    pub external: Option<External>,
+    #[serde(flatten)]
+    pub untagged: Option<Untagged>,
+}
+
+#[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "outer")]
 pub enum Nested {
     Inner(Source),
@@ -151,11 +172,14 @@ pub struct Shapes {
     pub scalar: Option<AdjacentScalar>,
     pub port: Option<Port>,
     pub ports: Vec<Port>,
+    pub amount: Option<Amount>,
     pub untagged: Option<Untagged>,
     pub external: Option<External>,
     pub flattened: Option<Flattened>,
     pub flattened_optional: Option<FlattenedOptional>,
     pub flattened_twice: Option<FlattenedTwice>,
+    pub flattened_external: Option<FlattenedExternal>,
+    pub flattened_both: Option<FlattenedBoth>,
     pub nested: Option<Nested>,
     // The API server refuses null for a field with an enum.
     #[serde(skip_serializing_if = "Option::is_none")]
