@@ -223,7 +223,7 @@ impl Port {
                 }
             }
         }
-        compare::report(&self.operator, &rendered.texts, &mut lost);
+        compare::report(&self.operator, &rendered.texts, &texts, &mut lost);
         Ok(Ported {
             texts,
             notes: self.notes(project, &lost),

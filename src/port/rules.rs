@@ -121,18 +121,11 @@ impl Granted {
 /// The bindings of the `ServiceAccount` of the manager.
 fn bindings(deployed: &Deployed) -> Vec<Object> {
     let mut bindings = Vec::new();
-    let Some(deployment) = &deployed.deployment else {
-        return bindings;
-    };
-    let namespace = deployed.namespace.as_deref().unwrap_or("");
     for object in &deployed.objects {
-        let is_bound = list(&object.value["subjects"]).any(|subject| {
-            let within = subject["namespace"].as_str().unwrap_or(namespace);
-            subject["kind"] == "ServiceAccount"
-                && subject["name"] == deployment.service_account()
-                && (within == namespace || within == "system")
-        });
-        if is_bound && matches!(object.kind(), "ClusterRoleBinding" | "RoleBinding") {
+        let mut subjects = list(&object.value["subjects"]);
+        if matches!(object.kind(), "ClusterRoleBinding" | "RoleBinding")
+            && subjects.any(|subject| deployed.has_account(subject))
+        {
             bindings.push(object.clone());
         }
     }

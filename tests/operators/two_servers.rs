@@ -136,14 +136,22 @@ fn an_operator_does_not_act_on_what_a_lagging_api_server_knows() {
     drop(operator);
     run(&mut kubectl_on(&first, "delete configmap old"));
     let account = "system:serviceaccount:sharing-system:sharing-controller-manager";
-    succeeds(&second, &format!("auth can-i watch lefts.sharing.example.com --as={account}"));
-    let cached = "get --raw=/apis/sharing.example.com/v1/namespaces/default/lefts/old?resourceVersion=0";
+    succeeds(
+        &second,
+        &format!("auth can-i watch lefts.sharing.example.com --as={account}"),
+    );
+    let cached =
+        "get --raw=/apis/sharing.example.com/v1/namespaces/default/lefts/old?resourceVersion=0";
     succeeds(&second, cached);
-    wait_until("the second API server to know of the deletion", PATIENCE, || {
-        let path = "get --raw=/api/v1/namespaces/default/configmaps/old?resourceVersion=0";
-        let output = kubectl_on(&second, path).output()?;
-        Ok((!output.status.success()).then_some(()))
-    })
+    wait_until(
+        "the second API server to know of the deletion",
+        PATIENCE,
+        || {
+            let path = "get --raw=/api/v1/namespaces/default/configmaps/old?resourceVersion=0";
+            let output = kubectl_on(&second, path).output()?;
+            Ok((!output.status.success()).then_some(()))
+        },
+    )
     .expect("a cache that follows");
 
     gate.set_open(false);
@@ -171,7 +179,9 @@ fn an_operator_does_not_act_on_what_a_lagging_api_server_knows() {
         .start();
     wait_until("an answer without etcd", PATIENCE, || {
         let exchanges = proxy.exchanges();
-        let failed = exchanges[before..].iter().find(|exchange| exchange.code >= 500);
+        let failed = exchanges[before..]
+            .iter()
+            .find(|exchange| exchange.code >= 500);
         Ok(failed.map(|_| ()))
     })
     .expect("an API server that does not answer from its cache");

@@ -446,22 +446,78 @@ metadata: {name: agent, namespace: system}
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings, namespace: system}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: controller-manager-metrics-service
+  namespace: system
+  annotations: {prometheus.io/scrape: \"true\"}
+spec:
+  ports: [{name: https, port: 9443, protocol: TCP, targetPort: https}]
+  selector: {control-plane: controller-manager}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: foo-viewer-role}
+rules:
+- {apiGroups: [g.x.io], resources: [foos], verbs: [get]}
+- {apiGroups: [\"\"], resources: [secrets], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: leader-election-rolebinding, namespace: system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: leader-election-role}
+subjects:
+- {kind: ServiceAccount, name: controller-manager, namespace: system}
+- {kind: User, name: alice}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: serving-cert, namespace: system}
+spec: {duration: 1h, secretName: webhook-server-cert}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: allow-metrics-traffic, namespace: system}
 ";
     let default = mini_with(DEFAULT, "- policy.yaml", "- objects.yaml");
+    let hooks = mini_with(
+        HOOKS,
+        "configuration}",
+        "configuration, annotations: {a: b}}",
+    );
+    let default = default + "labels: [{pairs: {team: books}}]\n";
     let port = mini(&[
         (DEFAULT, &default),
         ("config/default/objects.yaml", objects),
+        (HOOKS, &hooks),
     ]);
     let lost = lost(&port);
     for expected in [
         "`config/default/objects.yaml:10`: the DaemonSet `mini-agent`: copy it",
         "`config/default/objects.yaml:14`: the ConfigMap `mini-settings`: copy it",
         "`config/default/objects.yaml:7`: `metadata.annotations.eks.amazonaws.com/role-arn: \
-         \"arn:aws:iam::1:role/mini\"` of the ServiceAccount `mini-controller-manager`: add it to the one in \
+         \"arn:aws:iam::1:role/mini\"` of the ServiceAccount `mini-controller-manager`: set it in \
          `config/rbac/service_account.yaml`",
+        "`config/default/objects.yaml:22`: `metadata.annotations.prometheus.io/scrape: \"true\"` of the Service \
+         `mini-controller-manager-metrics-service`: set it in `config/default/metrics_service.yaml`",
+        "`config/default/objects.yaml:24`: `spec.ports.0.port: 9443` of the Service",
+        "`config/default/objects.yaml:32`: `rules.1: {\"apiGroups\":[\"\"],\"resources\":[\"secrets\"],\
+         \"verbs\":[\"get\"]}` of the ClusterRole `mini-foo-viewer-role`: set it in \
+         `config/rbac/g_foo_viewer_role.yaml`",
+        "`config/default/objects.yaml:40`: `subjects.1: {\"kind\":\"User\",\"name\":\"alice\"}` of the RoleBinding \
+         `mini-leader-election-rolebinding`: add a patch",
+        "`config/default/objects.yaml:45`: `spec.duration: \"1h\"` of the Certificate `mini-serving-cert`: the new \
+         project has no such object",
+        "`config/default/objects.yaml:48`: the NetworkPolicy `mini-allow-metrics-traffic`: copy it",
+        "`config/webhook/manifests.yaml:3`: `metadata.annotations.a: \"b\"` of the ValidatingWebhookConfiguration \
+         `mini-validating-webhook-configuration`: add a patch",
+        "`labels.team: \"books\"` of all objects: set it in `config/default/kustomization.yaml`",
     ] {
         assert!(lost.contains(expected), "{expected}: {lost}");
     }
+    assert_eq!(lost.matches("objects.yaml").count(), 9, "{lost}");
 }
 
 #[test]

@@ -172,19 +172,28 @@ mod tests {
         let web = format!("{configmaps}/web");
         assert_eq!(shown(Method::GET, &web, ""), "GET configmaps/web");
         let named = r#"{"metadata": {"name": "web"}}"#;
-        assert_eq!(shown(Method::POST, configmaps, named), "POST configmaps/web");
+        assert_eq!(
+            shown(Method::POST, configmaps, named),
+            "POST configmaps/web"
+        );
         let generated = r#"{"metadata": {"generateName": "web-"}}"#;
         assert_eq!(
             shown(Method::POST, configmaps, generated),
             "POST configmaps/web-"
         );
-        assert_eq!(shown(Method::POST, configmaps, "no JSON"), "POST configmaps");
+        assert_eq!(
+            shown(Method::POST, configmaps, "no JSON"),
+            "POST configmaps"
+        );
         let status = "/apis/apps/v1/namespaces/other/deployments/web/status?fieldManager=a";
         assert_eq!(
             shown(Method::PATCH, status, ""),
             "PATCH deployments.apps/web/status"
         );
-        assert_eq!(shown(Method::GET, "/api/v1/namespaces", ""), "GET namespaces");
+        assert_eq!(
+            shown(Method::GET, "/api/v1/namespaces", ""),
+            "GET namespaces"
+        );
         let own = "/api/v1/namespaces/fault-run-1";
         assert_eq!(shown(Method::GET, own, ""), "GET namespaces/<namespace>");
         assert_eq!(call(Method::GET, "/version", ""), None);
@@ -209,8 +218,14 @@ mod tests {
         for (path, is_state) in [
             ("/api/v1/namespaces/default/pods", true),
             ("/api/v1/namespaces/default/events", false),
-            ("/apis/coordination.k8s.io/v1/namespaces/default/leases", false),
-            ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", false),
+            (
+                "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+                false,
+            ),
+            (
+                "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                false,
+            ),
         ] {
             let collection = Collection::at(path, "here").expect("a collection");
             assert_eq!(collection.is_state(), is_state, "{path}");

@@ -318,7 +318,10 @@ mod tests {
         let child = json!({"metadata": {"name": "web"}, "data": {"index": "hello"}});
         let edits = edits(&child);
         assert_eq!(edits[0], json!({"data": {"index": "hello2"}}));
-        assert_eq!(edits[1], json!({"metadata": {"labels": {"edited": "by-hand"}}}));
+        assert_eq!(
+            edits[1],
+            json!({"metadata": {"labels": {"edited": "by-hand"}}})
+        );
         assert_eq!(edits.len(), 2);
     }
 

@@ -539,9 +539,6 @@ mod tests {
     #[test]
     fn uids_are_replaced_in_a_text() {
         let content = format!("ä{SITE}, {SITE}0 and 6f1a7a0c-5c55");
-        assert_eq!(
-            without_uids(&content),
-            "ä<UID>, <UID>0 and 6f1a7a0c-5c55"
-        );
+        assert_eq!(without_uids(&content), "ä<UID>, <UID>0 and 6f1a7a0c-5c55");
     }
 }
