@@ -20,9 +20,6 @@ const OF_TOOLS: [&str; 2] = [
     "kubectl.kubernetes.io/last-applied-configuration",
 ];
 
-/// A field: where it is, and its value.
-type Field<'a> = (Vec<String>, &'a Value);
-
 /// Reports each object, or field of an object, that the new project does not deploy. `rendered` and `texts` have the files
 /// of the new project, and those of `texts` count more.
 pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost: &mut Lost) {
@@ -80,7 +77,12 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost:
             None => "the new project has no such object".to_owned(),
         };
         usual.extend(found.map(|found| &found.value));
-        for (path, value) in differences(object, &usual, &deployed.prefix) {
+        let mut comparison = Comparison {
+            prefix: &deployed.prefix,
+            ..Comparison::default()
+        };
+        comparison.compare_fields(&object.value, &usual);
+        for (path, value) in comparison.fields {
             let path: Vec<_> = path.iter().map(String::as_str).collect();
             let is_elsewhere = match path.as_slice() {
                 ["roleRef" | "rules" | "webhooks", ..] if is_taken => true,
@@ -167,30 +169,20 @@ fn counterpart<'a>(object: &Object, usual: &[&Value], here: &'a [Object]) -> Opt
     found
 }
 
-/// The fields of an object that have another value than in each of `others`.
-fn differences<'a>(object: &'a Object, others: &[&Value], prefix: &'a str) -> Vec<Field<'a>> {
-    let mut comparison = Comparison {
-        prefix,
-        path: Vec::new(),
-        fields: Vec::new(),
-    };
-    comparison.fields(&object.value, others);
-    comparison.fields
-}
-
 /// Compares an object with others.
-struct Comparison<'a> {
+#[derive(Default)]
+pub(super) struct Comparison<'a> {
     /// The prefix that names in the object have, and names in the others may lack.
     prefix: &'a str,
     /// Where the comparison is.
     path: Vec<String>,
-    /// The fields that differ.
-    fields: Vec<Field<'a>>,
+    /// The fields that differ from each of the others: where they are, and their values.
+    pub fields: Vec<(Vec<String>, &'a Value)>,
 }
 
 impl<'a> Comparison<'a> {
     /// Compares a value with the values in the same place of others.
-    fn compare(&mut self, name: &str, value: &'a Value, others: &[&Value]) {
+    pub fn compare(&mut self, name: &str, value: &'a Value, others: &[&Value]) {
         let is_same = |other: &&Value| {
             let text = value
                 .as_str()
@@ -202,7 +194,7 @@ impl<'a> Comparison<'a> {
         }
         self.path.push(name.to_owned());
         match value {
-            Value::Object(_) => self.fields(value, others),
+            Value::Object(_) => self.compare_fields(value, others),
             // The rules and subjects of roles and bindings are sets.
             Value::Array(items) if matches!(name, "rules" | "subjects") && self.path.len() == 1 => {
                 let of_others: Vec<_> = others.iter().flat_map(|other| list(other)).collect();
@@ -229,7 +221,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the fields of an object.
-    fn fields(&mut self, object: &'a Value, others: &[&Value]) {
+    fn compare_fields(&mut self, object: &'a Value, others: &[&Value]) {
         for (name, value) in object.as_object().into_iter().flatten() {
             let of_others: Vec<_> = others.iter().map(|other| &other[name]).collect();
             self.compare(name, value, &of_others);
