@@ -57,6 +57,9 @@ webhooks:
     operations: [CREATE, UPDATE, DELETE]
     resources: [foos]
     scope: Namespaced
+  - {apiGroups: [g.x.io], apiVersions: [v1], operations: [DELETE], resources: [foos/status]}
+- name: sfoo.kb.io
+  rules: [{apiGroups: [g.x.io], apiVersions: [v1], operations: [CREATE], resources: [foos]}]
 ";
     let port = mini(&[(HOOKS, manifest)]);
     let webhooks = &texts(&port)["src/webhook/g/foo.rs"];
@@ -84,6 +87,27 @@ webhooks:
             "`config/webhook/manifests.yaml:32`: `scope: Namespaced` of a webhook, which `Hook` does not have"
         ]
     );
+    assert_eq!(
+        lost_about(&port, "a further rule"),
+        ["33", "35"].map(|line| format!(
+            "`config/webhook/manifests.yaml:{line}`: a further rule for `foos` of `g.x.io` in a \
+             ValidatingWebhookConfiguration: here, only the first one counts"
+        ))
+    );
+}
+
+#[test]
+fn the_policies_of_webhooks_are_taken_over() {
+    let webhooks = &texts(&mini(&[]))["src/webhook/g/foo.rs"];
+    let calls = [
+        ".failure_policy(webhook::FailurePolicy::Ignore)",
+        ".match_policy(webhook::MatchPolicy::Exact)",
+        ".timeout_seconds(5)",
+        ".operations(&[webhook::Operation::Delete])",
+    ];
+    for call in calls {
+        assert!(webhooks.contains(call), "{call}: {}", webhooks.content());
+    }
 }
 
 #[test]
@@ -107,6 +131,22 @@ patches:
         assert!(types.contains(expected), "{expected}: {}", types.content());
     }
     assert!(!types.contains("helm.sh"), "{}", types.content());
+}
+
+#[test]
+fn the_names_in_a_crd_are_kept_or_named_once() {
+    let path = "config/crd/bases/g.x.io_foos.yaml";
+    let crd = mini_with(path, "singular: foo", "singular: one");
+    let crd = crd.replace("listKind: FooList", "listKind: Foos");
+    let port = mini(&[(path, &crd)]);
+    let texts = texts(&port);
+    let types = &texts["src/api/g/v1/foo.rs"];
+    assert!(types.contains("singular = \"one\""), "{types}");
+    let report = &texts[REPORT];
+    assert!(!report.contains("singular"), "{report}");
+    let listed = "`listKind` is `FooList` instead of `Foos`: kube cannot set it";
+    assert!(report.contains(listed), "{report}");
+    assert_eq!(report.content().matches("`Foos`").count(), 1, "{report}");
 }
 
 #[test]
@@ -274,9 +314,10 @@ fn a_kustomization_that_grows_without_end_is_cut_off() {
 const BUSY: &str = "\
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: controller-manager, namespace: system}
+metadata: {name: controller-manager, namespace: system, annotations: {reloader: \"on\"}}
 spec:
   replicas: 3
+  strategy: {type: RollingUpdate}
   revisionHistoryLimit: 2
   selector:
     matchLabels: {control-plane: controller-manager}
@@ -300,8 +341,10 @@ spec:
         image: side:1
       - name: manager
         image: registry.example.com:5000/team/mini@sha256:abc
-        command: [/manager]
-        args: [--leader-elect, --feature-gates=A=true, --health-probe-bind-address=:8081]
+        imagePullPolicy: Always
+        terminationMessagePolicy: FallbackToLogsOnError
+        command: [/manager, serve, --tenants=3]
+        args: [--leader-elect-id, mini, --feature-gates=A=true, --health-probe-bind-address=:8081]
         env:
         - {name: REGION, value: eu}
         - name: NODE
@@ -350,6 +393,10 @@ fn the_settings_of_the_deployment_are_taken_over() {
     assert_eq!(container["envFrom"][0]["configMapRef"]["name"], "settings");
     assert_eq!(container["resources"]["limits"]["memory"], "1Gi");
     assert!(container["resources"]["requests"].is_null());
+    assert_eq!(
+        container["terminationMessagePolicy"],
+        "FallbackToLogsOnError"
+    );
     assert_eq!(container["volumeMounts"][0]["mountPath"], "/etc/mini");
     assert_eq!(container["volumeMounts"].as_array().unwrap().len(), 1);
     let ports = container["ports"].as_array().unwrap();
@@ -365,22 +412,38 @@ fn the_settings_of_the_deployment_are_taken_over() {
 
     let lost = lost(&port);
     for expected in [
-        "`config/manager/manager.yaml:23`: the container `kube-rbac-proxy`: here, the operator itself checks",
-        "`config/manager/manager.yaml:30`: the argument `--feature-gates=A=true`: add the flag to `src/cli.rs`",
-        "`config/manager/manager.yaml:16`: `terminationGracePeriodSeconds: 60`: here, it is 10",
-        "`config/manager/manager.yaml:18`: `securityContext.fsGroup: 2000` of the Deployment",
-        "`config/manager/manager.yaml:44`: `livenessProbe.timeoutSeconds: 7` of the Deployment",
+        "`config/manager/manager.yaml:3`: `metadata.annotations.reloader: \"on\"` of the Deployment",
+        "`config/manager/manager.yaml:17`: `terminationGracePeriodSeconds: 60`: here, it is 10",
+        "`config/manager/manager.yaml:19`: `securityContext.fsGroup: 2000` of the Deployment",
+        "`config/manager/manager.yaml:24`: the container `kube-rbac-proxy`: here, the operator itself checks",
+        "`config/manager/manager.yaml:30`: `imagePullPolicy: \"Always\"` of the Deployment",
+        "`config/manager/manager.yaml:32`: the argument `serve`: add it to `src/cli.rs`",
+        "`config/manager/manager.yaml:32`: the argument `--tenants=3`: add it to `src/cli.rs`",
+        "`config/manager/manager.yaml:33`: the argument `--feature-gates=A=true`: add it to `src/cli.rs`",
+        "`config/manager/manager.yaml:47`: `livenessProbe.timeoutSeconds: 7` of the Deployment",
     ] {
         assert!(lost.contains(expected), "{expected}: {lost}");
     }
     for taken_over in [
         "--health-probe",
         "readOnly",
+        "terminationMessage",
+        "the argument `mini`",
         "webhook-server",
         "periodSeconds",
     ] {
         assert!(!lost.contains(taken_over), "{taken_over}: {lost}");
     }
+
+    assert_eq!(spec["strategy"]["type"], "RollingUpdate");
+    let without_leader = BUSY.replace("--leader-elect-id, mini", "--leader-elect=false");
+    assert_eq!(
+        lost_about(&mini(&[(MANAGER, &without_leader)]), "strategy"),
+        [
+            "`config/manager/manager.yaml:6`: `strategy: {\"type\":\"RollingUpdate\"}`: here, it is `Recreate`, because \
+             without leader election, two Pods would work at the same time"
+        ]
+    );
 }
 
 #[test]
