@@ -175,13 +175,12 @@ impl Reader<'_> {
         let in_container = ["containers", container["name"].as_str().unwrap_or("")];
         let mut before = "";
         for (field, first) in [("command", 1), ("args", 0)] {
-            for (number, argument) in texts(&container[field]).enumerate().skip(first) {
+            for argument in texts(&container[field]).skip(first) {
                 let is_value = !argument.starts_with('-') && election::is_about(before);
                 if let Some(what) = self.argument(argument)
                     && !is_value
                 {
-                    let position = number.to_string();
-                    self.line(&[&in_container[..], &[field, &position]].concat(), &what);
+                    self.line(&[&in_container[..], &[field, argument]].concat(), &what);
                 }
                 before = argument;
             }
@@ -251,7 +250,11 @@ impl Reader<'_> {
     fn argument(&self, argument: &str) -> Option<String> {
         let (flag, value) = argument.split_once('=').unwrap_or((argument, ""));
         if flag.starts_with('-') && election::is_about(flag) {
-            return None;
+            return election::is_left(flag).then(|| {
+                format!(
+                    "the argument `{argument}`, about leader election: add it to `config/manager/manager.yaml`"
+                )
+            });
         }
         let is_secure = self.project.features.contains(&Feature::MetricsSecure);
         let here = match flag.trim_start_matches('-') {

@@ -260,12 +260,12 @@ fn what_the_reader_of_kustomizations_does_not_know_is_named() {
     let port = mini(&[(DEFAULT, &default)]);
     let lost = lost(&port);
     for expected in [
-        "`config/default/kustomization.yaml`: the remote base `https://github.com/me/base?ref=v1`, which `init --from` \
+        "`config/default/kustomization.yaml:9`: the remote base `https://github.com/me/base?ref=v1`, which `init --from` \
          does not fetch",
-        "`config/default/kustomization.yaml`: `gone.yaml`, which was not found",
-        "`config/default/kustomization.yaml`: `configMapGenerator`, which `init --from` does not apply",
-        "`config/default/kustomization.yaml`: `helmCharts`, which `init --from` does not apply",
-        "`config/default/kustomization.yaml`: `replacements`, which `init --from` does not apply",
+        "`config/default/kustomization.yaml:10`: `gone.yaml`, which was not found",
+        "`config/default/kustomization.yaml:11`: `configMapGenerator`, which `init --from` does not apply",
+        "`config/default/kustomization.yaml:13`: `helmCharts`, which `init --from` does not apply",
+        "`config/default/kustomization.yaml:12`: `replacements`, which `init --from` does not apply",
     ] {
         assert!(lost.contains(expected), "{expected}: {lost}");
     }
@@ -306,7 +306,7 @@ fn a_kustomization_that_grows_without_end_is_cut_off() {
     let lines = lost_about(&mini(&[(DEFAULT, &default)]), "copy`");
     assert_eq!(
         lines,
-        ["`config/default/kustomization.yaml`: a patch: it has the operation `copy`"]
+        ["`config/default/kustomization.yaml:3`: a patch: it has the operation `copy`"]
     );
 }
 
@@ -678,10 +678,10 @@ fn plugins_are_taken_over_or_named() {
     let port = mini(&[("PROJECT", &project)]);
     let lines = lost_about(&port, "plugin");
     let expected = [
-        "the controller of Foo that the plugin deploy-image wrote: `rscaffold create api --group g --version v1 --kind \
+        "`PROJECT:8`: the controller of Foo that the plugin deploy-image wrote: `rscaffold create api --group g --version v1 --kind \
          Foo --image memcached:1.6 --image-container-port 11211 --run-as-user 1001 --force` makes one that runs the \
          same image",
-        "the plugin `scorecard.sdk.operatorframework.io/v2` of PROJECT",
+        "`PROJECT:6`: the plugin `scorecard.sdk.operatorframework.io/v2`",
     ];
     assert_eq!(lines, expected);
 }
@@ -739,7 +739,7 @@ fn a_sample_may_have_more_objects() {
     assert_eq!(texts(&port)[path], both.as_str());
     let port = mini(&[(path, secret)]);
     assert_eq!(
-        lost_about(&port, "the sample `config/samples/g_v1_foo.yaml`").len(),
+        lost_about(&port, "`config/samples/g_v1_foo.yaml:2`: the sample").len(),
         1
     );
     let port = read(&[]).unwrap();
