@@ -36,24 +36,21 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost:
     let files = files.map(|(path, text)| (path.as_str(), text.content()));
     let here = kustomize::build(&files.collect(), "config/default").objects;
     let lists = documents(USUAL).unwrap_or_default();
-    let of_all = of_all(&deployed.objects);
+    let mut objects: Vec<_> = deployed.objects.iter().collect();
+    // CRDs have lines of their own.
+    objects.retain(|object| !matches!(object.kind(), "" | "CustomResourceDefinition"));
+    let of_all = of_all(&objects);
     for (path, value) in &of_all {
-        if let Some(first) = deployed.objects.first()
-            && !is_usual(path, value, deployed)
-        {
+        if !is_usual(path, value, deployed) {
             let [_, field, key] = path;
             lost.add(format!(
                 "{}: `{field}.{key}: {value}` of all objects: set it in `config/default/kustomization.yaml`",
-                source.place(first, path),
+                source.place(objects[0], path),
             ));
         }
     }
-    for object in &deployed.objects {
+    for object in objects {
         let (kind, name) = (object.kind(), object.name());
-        // CRDs have lines of their own.
-        if kind.is_empty() || kind == "CustomResourceDefinition" {
-            continue;
-        }
         let mut usual: Vec<_> = lists.iter().flat_map(list).collect();
         usual.retain(|usual| is_of_kind(object, &usual["kind"]) && has_end(object, &usual["name"]));
         let found = counterpart(object, &usual, &here);
@@ -84,14 +81,13 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost:
         comparison.compare_fields(&object.value, &usual);
         for (path, value) in comparison.fields {
             let path: Vec<_> = path.iter().map(String::as_str).collect();
+            let is_of_all = of_all.iter().any(|(of_all, _)| path == of_all);
             let is_elsewhere = match path.as_slice() {
                 ["roleRef" | "rules" | "webhooks", ..] if is_taken => true,
                 ["metadata", "annotations", ..] => false,
                 _ => is_operator,
             };
-            let is_elsewhere = is_elsewhere
-                || (of_all.iter()).any(|(of_all, _)| path.as_slice() == of_all.as_slice());
-            if !is_elsewhere && !is_usual(&path, value, deployed) {
+            if !is_of_all && !is_elsewhere && !is_usual(&path, value, deployed) {
                 lost.add(format!(
                     "{}: `{}: {value}` of the {kind} `{name}`: {advice}",
                     source.place(object, &path),
@@ -102,10 +98,10 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost:
     }
 }
 
-/// The labels and annotations that all objects have.
-fn of_all(objects: &[Object]) -> Vec<([&str; 3], &Value)> {
+/// The labels and annotations that all of several objects have.
+fn of_all<'a>(objects: &[&'a Object]) -> Vec<([&'a str; 3], &'a Value)> {
     let mut found = Vec::new();
-    let (Some(first), true) = (objects.first(), objects.len() > 1) else {
+    let [first, _, ..] = objects else {
         return found;
     };
     for field in ["annotations", "labels"] {
@@ -114,7 +110,7 @@ fn of_all(objects: &[Object]) -> Vec<([&str; 3], &Value)> {
             .into_iter()
             .flatten()
         {
-            let has = |object: &Object| object.value["metadata"][field][key] == *value;
+            let has = |object: &&Object| object.value["metadata"][field][key] == *value;
             if objects.iter().all(has) {
                 found.push((["metadata", field, key], value));
             }
