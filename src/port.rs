@@ -130,7 +130,7 @@ impl Port {
             project.license = license;
         }
         if let Some(deployment) = &deployed.deployment {
-            project.deployment = deployment.settings(&project, &mut Lost::default());
+            project.deployment = deployment.settings(&project, &source, &mut Lost::default());
         }
         let mut taken = found.add_to(project.clone(), Check::None, lost.clone());
         if taken.project.validate().is_err() {
@@ -138,14 +138,14 @@ impl Port {
             taken = found.add_to(project, Check::Each, lost);
         }
         let (project, kinds, mut lost) = (taken.project, taken.kinds, taken.lost);
-        lost.add_all(go.plugins_left());
+        lost.add_all(go.plugins_left(source.text("PROJECT").unwrap_or("")));
         for main in &source.go.others.mains {
             lost.add(format!(
                 "`{main}`: another program of the Go project, with a manager of its own; it is not ported"
             ));
         }
         let granted = Granted::new(&source, &deployed);
-        let rules = granted.rules(&mut lost);
+        let rules = granted.rules(&source, &mut lost);
         if !rules.is_empty() && project.controllers().next().is_none() {
             lost.add("the permissions of the manager's role: there is no controller");
         }
@@ -209,7 +209,7 @@ impl Port {
             }
         }
         if let Some(deployment) = &deployed.deployment {
-            deployment.settings(project, &mut lost);
+            deployment.settings(project, source, &mut lost);
             let mut reader = manager::Reader {
                 source,
                 deployment,
@@ -223,7 +223,7 @@ impl Port {
                 }
             }
         }
-        compare::report(&self.operator, &rendered.texts, &mut lost);
+        compare::report(&self.operator, &rendered.texts, &texts, &mut lost);
         Ok(Ported {
             texts,
             notes: self.notes(project, &lost),

@@ -76,7 +76,8 @@ pub fn check_names(text: &str) -> Result<()> {
 }
 
 /// The line of the value at `path` in a document of the text, or of the deepest value on the way to it, and how many parts
-/// of the path lead there. `document` counts from 0. An item of a list is named by its field `name`, or by its number.
+/// of the path lead there. `document` counts from 0. An item of a list is named by its field `name`, by its text, or by its
+/// number.
 pub fn line(text: &str, document: usize, path: &[&str]) -> Option<(u64, usize)> {
     let documents = all::<Node>(text).ok()?;
     documents.get(document)?.line(path)

@@ -3,45 +3,26 @@
 use serde_json::Value;
 
 use super::{
-    deployed::is_user_role,
+    deployed::{Deployed, is_user_role},
     kustomize,
     lost::Lost,
     operator::Operator,
-    source::{Object, Source},
+    source::{Object, list},
 };
-use crate::engine::Texts;
+use crate::{engine::Texts, yaml::documents};
 
-/// The kinds of which other lines speak.
-const ELSEWHERE: [&str; 3] = [
-    "CustomResourceDefinition",
-    "MutatingWebhookConfiguration",
-    "ValidatingWebhookConfiguration",
+/// What each project of kubebuilder deploys beside its operator.
+const USUAL: &str = include_str!("usual.yaml");
+
+/// The annotations that tools set.
+const OF_TOOLS: [&str; 2] = [
+    "cert-manager.io/inject-ca-from",
+    "kubectl.kubernetes.io/last-applied-configuration",
 ];
 
-/// What each project of kubebuilder deploys beside its operator: a kind, and the end of a name. The new project has it
-/// under another name, or does it in another way.
-const USUAL: [(&str, &str); 16] = [
-    ("Certificate", "metrics-certs"),
-    ("Certificate", "serving-cert"),
-    ("ClusterRole", "manager-role"),
-    ("ClusterRole", "metrics-auth-role"),
-    ("ClusterRole", "metrics-reader"),
-    ("ClusterRole", "proxy-role"),
-    ("ClusterRoleBinding", "manager-rolebinding"),
-    ("ClusterRoleBinding", "metrics-auth-rolebinding"),
-    ("ClusterRoleBinding", "proxy-rolebinding"),
-    ("Issuer", "selfsigned-issuer"),
-    ("NetworkPolicy", "allow-metrics-traffic"),
-    ("NetworkPolicy", "allow-webhook-traffic"),
-    ("Role", "leader-election-role"),
-    ("RoleBinding", "leader-election-rolebinding"),
-    ("Service", "metrics-service"),
-    ("Service", "webhook-service"),
-];
-
-/// Reports each object, or field of an object, that the new project does not deploy. `rendered` has the files of the new
-/// project.
-pub(super) fn report(operator: &Operator, rendered: &Texts, lost: &mut Lost) {
+/// Reports each object, or field of an object, that the new project does not deploy. `rendered` and `texts` have the files
+/// of the new project, and those of `texts` count more.
+pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost: &mut Lost) {
     let Operator {
         source,
         deployed,
@@ -51,77 +32,208 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, lost: &mut Lost) {
     if !deployed.is_built {
         return;
     }
-    let files = rendered
-        .iter()
-        .map(|(path, text)| (path.as_str(), text.content()));
+    let files = rendered.iter().chain(texts);
+    let files = files.map(|(path, text)| (path.as_str(), text.content()));
     let here = kustomize::build(&files.collect(), "config/default").objects;
-    for object in &deployed.objects {
-        let (kind, name) = (object.kind(), object.name());
-        let is_operator = (deployed.deployment.as_ref()).is_some_and(|own| own.name() == name);
-        let is_elsewhere = ELSEWHERE.contains(&kind) || kind == "Deployment" && is_operator;
-        let is_usual = USUAL
-            .iter()
-            .any(|(of, end)| *of == kind && name.ends_with(end))
-            || is_user_role(object)
-            || kind == "ServiceMonitor" && here.iter().any(|other| other.is_a(kind));
-        if kind.is_empty() || is_elsewhere || is_usual || granted.has(object) {
-            continue;
+    let lists = documents(USUAL).unwrap_or_default();
+    let mut objects: Vec<_> = deployed.objects.iter().collect();
+    // CRDs have lines of their own.
+    objects.retain(|object| !matches!(object.kind(), "" | "CustomResourceDefinition"));
+    let of_all = of_all(&objects);
+    for (path, value) in &of_all {
+        if !is_usual(path, value, deployed) {
+            let [_, field, key] = path;
+            lost.add(format!(
+                "{}: `{field}.{key}: {value}` of all objects: set it in `config/default/kustomization.yaml`",
+                source.place(objects[0], path),
+            ));
         }
-        match here
-            .iter()
-            .find(|other| other.is_a(kind) && other.name() == name)
-        {
-            Some(other) => differences(source, object, other, lost),
-            None => lost.add(format!(
+    }
+    for object in objects {
+        let (kind, name) = (object.kind(), object.name());
+        let mut usual: Vec<_> = lists.iter().flat_map(list).collect();
+        usual.retain(|usual| is_of_kind(object, &usual["kind"]) && has_end(object, &usual["name"]));
+        let found = counterpart(object, &usual, &here);
+        let is_operator = deployed.is_operator(object);
+        let is_taken = granted.has(object) || kind.ends_with("WebhookConfiguration");
+        let is_needed = usual.is_empty()
+            || is_user_role(object)
+            || matches!(kind, "NetworkPolicy" | "ServiceMonitor");
+        if found.is_none() && is_needed && !is_operator && !is_taken {
+            lost.add(format!(
                 "{}: the {kind} `{name}`: copy it to `config/default`, and add the file to \
                  `config/default/kustomization.yaml`",
                 source.place(object, &["kind"]),
-            )),
-        }
-    }
-}
-
-/// Reports each field that `here` lacks, or that has another value there.
-fn differences(source: &Source, object: &Object, here: &Object, lost: &mut Lost) {
-    if object.kind().contains("Role") {
-        return;
-    }
-    let mut fields = Vec::new();
-    compare(&object.value, &here.value, &mut Vec::new(), &mut fields);
-    for (path, value) in fields {
-        if path
-            .iter()
-            .any(|name| name.starts_with("app.kubernetes.io/"))
-        {
+            ));
             continue;
         }
-        lost.add(format!(
-            "{}: `{}: {value}` of the {} `{}`: add it to the one in `{}`",
-            source.place(object, &path),
-            path.join("."),
-            object.kind(),
-            object.name(),
-            here.file()
-        ));
+        let advice = match found {
+            // `make manifests` writes these objects.
+            _ if is_taken => "add a patch to `config/default/kustomization.yaml`".to_owned(),
+            Some(found) => format!("set it in `{}`", found.file()),
+            None => "the new project has no such object".to_owned(),
+        };
+        usual.extend(found.map(|found| &found.value));
+        let mut comparison = Comparison {
+            prefix: &deployed.prefix,
+            ..Comparison::default()
+        };
+        comparison.compare_fields(&object.value, &usual);
+        for (path, value) in comparison.fields {
+            let path: Vec<_> = path.iter().map(String::as_str).collect();
+            let is_of_all = of_all.iter().any(|(of_all, _)| path == of_all);
+            let is_elsewhere = match path.as_slice() {
+                ["roleRef" | "rules" | "webhooks", ..] if is_taken => true,
+                ["metadata", "annotations", ..] => false,
+                _ => is_operator,
+            };
+            if !is_of_all && !is_elsewhere && !is_usual(&path, value, deployed) {
+                lost.add(format!(
+                    "{}: `{}: {value}` of the {kind} `{name}`: {advice}",
+                    source.place(object, &path),
+                    path.join("."),
+                ));
+            }
+        }
     }
 }
 
-/// Adds the fields that `here` lacks, or that have another value there, to `fields`.
-fn compare<'a>(
-    value: &'a Value,
-    here: &Value,
-    path: &mut Vec<&'a str>,
-    fields: &mut Vec<(Vec<&'a str>, &'a Value)>,
-) {
-    match value {
-        Value::Object(own) if here.is_object() || here.is_null() => {
-            for (name, field) in own {
-                path.push(name);
-                compare(field, &here[name], path, fields);
-                path.pop();
+/// The labels and annotations that all of several objects have.
+fn of_all<'a>(objects: &[&'a Object]) -> Vec<([&'a str; 3], &'a Value)> {
+    let mut found = Vec::new();
+    let [first, _, ..] = objects else {
+        return found;
+    };
+    for field in ["annotations", "labels"] {
+        for (key, value) in first.value["metadata"][field]
+            .as_object()
+            .into_iter()
+            .flatten()
+        {
+            let has = |object: &&Object| object.value["metadata"][field][key] == *value;
+            if objects.iter().all(has) {
+                found.push((["metadata", field, key], value));
             }
         }
-        value if value == here => {}
-        value => fields.push((path.clone(), value)),
     }
+    found
+}
+
+/// Whether a field may differ, because its value is about the Go project or a tool.
+fn is_usual(path: &[&str], value: &Value, deployed: &Deployed) -> bool {
+    match path {
+        ["apiVersion" | "kind"] | ["metadata", "name"] => true,
+        ["metadata", "namespace"] => value.as_str() == deployed.namespace.as_deref(),
+        ["metadata", "annotations", name] => OF_TOOLS.contains(name),
+        ["subjects", _] => deployed.has_account(value),
+        // Services and policies here select the Pods of the operator by other labels.
+        [.., "matchLabels" | "selector", name] if deployed.pod_labels()[name] == *value => true,
+        _ => path
+            .iter()
+            .any(|name| name.starts_with("app.kubernetes.io/")),
+    }
+}
+
+/// Whether the object is of this kind. `Role` and `ClusterRole` count as one kind.
+fn is_of_kind(object: &Object, kind: &Value) -> bool {
+    let [own, other] = [object.kind(), kind.as_str().unwrap_or("")]
+        .map(|kind| kind.strip_prefix("Cluster").unwrap_or(kind));
+    own == other
+}
+
+fn has_end(object: &Object, end: &Value) -> bool {
+    end.as_str().is_some_and(|end| object.name().ends_with(end))
+}
+
+/// The object here that has the name of `object`, or else does the same. `usual` has what kubebuilder writes for `object`.
+fn counterpart<'a>(object: &Object, usual: &[&Value], here: &'a [Object]) -> Option<&'a Object> {
+    let mut found = None;
+    for other in here
+        .iter()
+        .filter(|other| is_of_kind(object, &other.value["kind"]))
+    {
+        if other.name() == object.name() {
+            return Some(other);
+        }
+        let resources = |role: &Object| role.value["rules"][0]["resources"].clone();
+        if usual.iter().any(|usual| has_end(other, &usual["here"]))
+            && (!is_user_role(object) || resources(object) == resources(other))
+        {
+            found = found.or(Some(other));
+        }
+    }
+    found
+}
+
+/// Compares an object with others.
+#[derive(Default)]
+pub(super) struct Comparison<'a> {
+    /// The prefix that names in the object have, and names in the others may lack.
+    prefix: &'a str,
+    /// Where the comparison is.
+    path: Vec<String>,
+    /// The fields that differ from each of the others: where they are, and their values.
+    pub fields: Vec<(Vec<String>, &'a Value)>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Compares a value with the values in the same place of others.
+    pub fn compare(&mut self, name: &str, value: &'a Value, others: &[&Value]) {
+        let is_same = |other: &&Value| {
+            let text = value
+                .as_str()
+                .and_then(|text| text.strip_prefix(self.prefix));
+            *other == value || text.is_some_and(|text| *other == text)
+        };
+        if others.iter().any(is_same) {
+            return;
+        }
+        self.path.push(name.to_owned());
+        match value {
+            Value::Object(_) => self.compare_fields(value, others),
+            // The rules and subjects of roles and bindings are sets.
+            Value::Array(items) if matches!(name, "rules" | "subjects") && self.path.len() == 1 => {
+                let of_others: Vec<_> = others.iter().flat_map(|other| list(other)).collect();
+                for (number, item) in items.iter().enumerate() {
+                    if !of_others.iter().any(|other| includes(other, item)) {
+                        self.fields
+                            .push((vec![name.to_owned(), number.to_string()], item));
+                    }
+                }
+            }
+            Value::Array(items)
+                if others
+                    .iter()
+                    .any(|other| list(other).count() == items.len()) =>
+            {
+                for (number, item) in items.iter().enumerate() {
+                    let of_others: Vec<_> = others.iter().map(|other| &other[number]).collect();
+                    self.compare(&number.to_string(), item, &of_others);
+                }
+            }
+            _ => self.fields.push((self.path.clone(), value)),
+        }
+        self.path.pop();
+    }
+
+    /// Compares the fields of an object.
+    fn compare_fields(&mut self, object: &'a Value, others: &[&Value]) {
+        for (name, value) in object.as_object().into_iter().flatten() {
+            let of_others: Vec<_> = others.iter().map(|other| &other[name]).collect();
+            self.compare(name, value, &of_others);
+        }
+    }
+}
+
+/// Whether a rule allows what `rule` allows. Subjects have the fields of a rule only if they are equal.
+fn includes(other: &Value, rule: &Value) -> bool {
+    let has_all = |field: &str| {
+        let of_other: Vec<_> = list(&other[field]).collect();
+        list(&rule[field]).all(|item| of_other.contains(&item))
+    };
+    let lists = ["apiGroups", "nonResourceURLs", "resources", "verbs"];
+    other == rule
+        || !rule["verbs"].is_null()
+            && lists.into_iter().all(has_all)
+            && (other["resourceNames"].is_null() || other["resourceNames"] == rule["resourceNames"])
 }

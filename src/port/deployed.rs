@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::{
     deployment::Deployment,
     file::GoProject,
@@ -78,6 +80,31 @@ impl Deployed {
             .filter(|object| kinds.contains(&object.kind()))
             .cloned()
             .collect()
+    }
+
+    /// Whether an object is the Deployment of the operator.
+    pub fn is_operator(&self, object: &Object) -> bool {
+        let own = self.deployment.as_ref();
+        object.is_a("Deployment") && own.is_some_and(|own| own.name() == object.name())
+    }
+
+    /// The labels of the operator's Pods.
+    pub fn pod_labels(&self) -> &Value {
+        let own = self.deployment.as_ref();
+        own.map_or(&Value::Null, |own| {
+            &own.0.value["spec"]["template"]["metadata"]["labels"]
+        })
+    }
+
+    /// Whether a subject of a binding is the `ServiceAccount` of the operator.
+    pub fn has_account(&self, subject: &Value) -> bool {
+        let namespace = self.namespace.as_deref().unwrap_or("");
+        let within = subject["namespace"].as_str().unwrap_or(namespace);
+        self.deployment
+            .as_ref()
+            .is_some_and(|own| subject["name"] == own.service_account())
+            && subject["kind"] == "ServiceAccount"
+            && (within == namespace || within == "system")
     }
 
     /// The CRDs that the kustomization has.

@@ -1,11 +1,9 @@
 //! The Deployment of the Go operator: its names and labels, and which of its labels the new Deployment has.
 
-use serde_json::Value;
-
 use super::{
     lost::Lost,
     path::file_name,
-    source::{Object, list, texts},
+    source::{Object, Source, list, texts},
 };
 use crate::{
     names::LabelKey,
@@ -44,11 +42,13 @@ impl Deployment {
         arguments
     }
 
-    /// The labels at this place, without those that an API server refuses: a cluster cannot have them.
-    fn labels(&self, place: &str) -> Labels {
-        let fields = self.0.value.pointer(place).and_then(Value::as_object);
+    /// The labels at this path, without those that an API server refuses: a cluster cannot have them.
+    fn labels(&self, path: &[&str]) -> Labels {
         let mut labels = Labels::new();
-        for (key, value) in fields.into_iter().flatten() {
+        let fields = path
+            .iter()
+            .fold(&self.0.value, |value, field| &value[field]);
+        for (key, value) in fields.as_object().into_iter().flatten() {
             if let (Ok(key), Some(Ok(value))) = (key.parse(), value.as_str().map(str::parse)) {
                 labels.insert(key, value);
             }
@@ -57,34 +57,42 @@ impl Deployment {
     }
 
     /// The settings of the new Deployment. Reports labels that cannot be taken over.
-    pub fn settings(&self, project: &Project, lost: &mut Lost) -> project::Deployment {
+    pub fn settings(
+        &self,
+        project: &Project,
+        source: &Source,
+        lost: &mut Lost,
+    ) -> project::Deployment {
         let mut taken = project.clone();
         let settings = &mut taken.deployment;
-        for (place, here) in [
-            ("/metadata/labels", &mut settings.labels),
-            ("/spec/template/metadata/labels", &mut settings.pod_labels),
+        let of_pods = ["spec", "template", "metadata", "labels"];
+        for (path, here) in [
+            (&of_pods[2..], &mut settings.labels),
+            (&of_pods, &mut settings.pod_labels),
         ] {
             here.clear();
-            for (key, value) in self.labels(place) {
+            for (key, value) in self.labels(path) {
                 match project.usual_label(key.as_str()) {
                     None => _ = here.insert(key, value),
                     // It says which tool applies the manifests.
                     Some(_) if key.as_str() == "app.kubernetes.io/managed-by" => {}
                     Some(usual) if usual == value.as_str() => {}
                     Some(usual) => lost.add(format!(
-                        "the label `{key}: {value}` of the Deployment: here, it is `{usual}`, because Services and \
-                         policies select by it"
+                        "{}: the label `{key}: {value}` of the Deployment: here, it is `{usual}`, because Services and \
+                         policies select by it",
+                        source.place(&self.0, &[path, &[key.as_str()]].concat()),
                     )),
                 }
             }
         }
-        let selector = self.labels("/spec/selector/matchLabels");
+        let selector = self.labels(&["spec", "selector", "matchLabels"]);
         if self.name() != project.deployment_name() {
             // The Deployment here is another one.
         } else if !(selector.iter()).all(|(key, value)| taken.has_pod_label(key, value)) {
             lost.add(format!(
-                "the selector of the Deployment `{}`, which cannot be changed: delete the Deployment before `make \
+                "{}: the selector of the Deployment `{}`, which cannot be changed: delete the Deployment before `make \
                  deploy`",
+                source.place(&self.0, &["spec", "selector"]),
                 self.name()
             ));
         } else if !is_usual(&selector) {

@@ -49,15 +49,6 @@ impl Election {
         for file in go.code() {
             rest(go, file, deployed, &mut lines);
         }
-        for argument in arguments {
-            let (name, _value) = flag(argument);
-            if is_left(name) {
-                lines.insert(format!(
-                    "the argument `{argument}` of the Deployment, about leader election: add it to \
-                     `config/manager/manager.yaml`"
-                ));
-            }
-        }
         lost.add_all(lines.into_iter().take(MAX_LINES));
         Self { is_on, lease }
     }
@@ -109,7 +100,7 @@ pub(super) fn is_about(flag: &str) -> bool {
 }
 
 /// Whether an argument with this flag is neither the switch nor the name of the Lease.
-fn is_left(flag: &str) -> bool {
+pub(super) fn is_left(flag: &str) -> bool {
     flag.starts_with('-') && is_about(flag) && switch(flag).is_none() && !is_lease_name(flag)
 }
 

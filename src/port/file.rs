@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::source::list;
-use crate::yaml::{documents, remove_nulls};
+use crate::yaml::{self, documents, remove_nulls};
 
 /// The contents of the file.
 #[derive(Debug, Default, Deserialize)]
@@ -207,19 +207,20 @@ impl GoProject {
         Ok(())
     }
 
-    /// What the plugins in use say that is not taken over.
-    pub fn plugins_left(&self) -> Vec<String> {
+    /// What the plugins in use say that is not taken over. `text` is that of the file.
+    pub fn plugins_left(&self, text: &str) -> Vec<String> {
         let mut lines = Vec::new();
         for (plugin, settings) in &self.plugins {
+            let line = yaml::line(text, 0, &["plugins", plugin]).map_or(1, |(line, _)| line);
             let name = plugin.split(['.', '/']).next().unwrap_or("");
             match name {
                 "autoupdate" | "grafana" | "helm" => {}
                 "deploy-image" => {
                     for resource in list(&settings["resources"]) {
-                        lines.push(deployed_image(resource));
+                        lines.push(format!("`PROJECT:{line}`: {}", deployed_image(resource)));
                     }
                 }
-                _ => lines.push(format!("the plugin `{plugin}` of PROJECT")),
+                _ => lines.push(format!("`PROJECT:{line}`: the plugin `{plugin}`")),
             }
         }
         lines

@@ -117,16 +117,6 @@ impl Taken<'_> {
         let versions = from_crd.resources(&self.project)?.into_iter();
         let resources = versions.map(|(_version, resource)| resource).collect();
         let kind = visible(&crd.kind);
-        if let Some(singular) = &crd.singular {
-            self.lost.add(format!(
-                "the singular `{}` of `{kind}`: here, it is the kind in lower case",
-                visible(singular)
-            ));
-        }
-        if let Some(list) = &crd.list_kind {
-            self.lost
-                .add(format!("the list kind `{}` of `{kind}`", visible(list)));
-        }
         let mut entries: Vec<_> = self.found.go.resources.iter().collect();
         entries.retain(|entry| entry.is_of(&crd.group, &crd.kind));
         let id = self.add(resources, &entries, Some(crd.clone()))?;
@@ -308,12 +298,20 @@ impl Taken<'_> {
         resource: &mut Resource,
         entries: &[&GoResource],
     ) -> Vec<GoWebhook> {
-        let group = self.project.full_group(resource);
+        let (group, plural) = (self.project.full_group(resource), resource.plural.clone());
         let mut taken = Vec::new();
         for admission in [Admission::Defaulting, Admission::Validating] {
-            let in_manifest = self.found.webhooks.iter().find(|webhook| {
-                webhook.admission() == admission && webhook.is_of(&group, resource.plural.as_str())
+            let mut in_manifests = self.found.webhooks.iter().filter(|webhook| {
+                webhook.admission() == admission && webhook.is_of(&group, plural.as_str())
             });
+            let in_manifest = in_manifests.next();
+            for further in in_manifests {
+                self.lost.add(format!(
+                    "{}: a further rule for `{plural}` of `{group}` in a {}: here, only the first one counts",
+                    further.place(self.found.source),
+                    further.configuration.kind(),
+                ));
+            }
             let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
             let in_project = in_entries.find_map(|webhooks| webhooks.path(admission));
             if in_manifest.is_none() && in_project.is_none() {
@@ -352,9 +350,9 @@ impl Taken<'_> {
             for (group, plural) in webhook.kinds() {
                 if !known.contains(&(group.to_owned(), plural.to_owned())) {
                     self.lost.add(format!(
-                        "`{}`: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
+                        "{}: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
                          Kubernetes, add the webhook with `rscaffold create webhook`",
-                        webhook.configuration.file(),
+                        webhook.place(self.found.source),
                         visible(plural),
                         visible(group),
                     ));

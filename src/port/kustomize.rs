@@ -24,7 +24,7 @@ use super::{
     path::{folder, join},
     source::Object,
 };
-use crate::yaml::{documents, remove_nulls};
+use crate::yaml::{self, documents, remove_nulls};
 
 /// The files of a project: the text of each path.
 pub(super) type Files<'a> = BTreeMap<&'a str, &'a str>;
@@ -100,6 +100,9 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
     builder.built
 }
 
+/// A value in a file: the file, the number of the document in it, and the path of the value.
+type Place<'a> = (&'a str, usize, &'a [&'a str]);
+
 struct Builder<'a> {
     files: &'a Files<'a>,
     built: Built,
@@ -112,15 +115,19 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn leave(&mut self, file: &str, what: &str) {
-        self.built.left.insert(format!("`{file}`: {what}"));
+    /// Names what was left out, with its place: the path of the value in a document of the file.
+    fn leave(&mut self, (file, document, path): Place, what: &str) {
+        let text = self.files.get(file).copied().unwrap_or_default();
+        let place = match yaml::line(text, document, path) {
+            Some((line, _)) => format!("{file}:{line}"),
+            None => file.to_owned(),
+        };
+        self.built.left.insert(format!("`{place}`: {what}"));
     }
 
-    fn leave_field(&mut self, file: &str, name: &str) {
-        self.leave(
-            file,
-            &format!("`{name}`, which `init --from` does not apply"),
-        );
+    fn leave_field(&mut self, file: &str, document: usize, name: &str) {
+        let what = format!("`{name}`, which `init --from` does not apply");
+        self.leave((file, document, &[name]), &what);
     }
 
     /// The path of the kustomization in `folder`.
@@ -135,7 +142,7 @@ impl Builder<'_> {
         match serde_json::from_value(document) {
             Ok(read) => Some(read),
             Err(error) => {
-                self.leave(file, &error.to_string());
+                self.leave((file, 0, &[]), &error.to_string());
                 None
             }
         }
@@ -146,7 +153,7 @@ impl Builder<'_> {
         match documents(text) {
             Ok(documents) => documents,
             Err(error) => {
-                self.leave(file, &error.to_string());
+                self.leave((file, 0, &[]), &error.to_string());
                 Vec::new()
             }
         }
@@ -157,44 +164,50 @@ impl Builder<'_> {
         self.visited += 1;
         if self.visited > MAX_FOLDERS || resources.len() > MAX_OBJECTS {
             let what = "the kustomizations have too many folders or objects";
-            return self.leave(folder, what);
+            return self.leave((folder, 0, &[]), what);
         }
         if self.open.iter().any(|open| open == folder) {
-            return self.leave(folder, "a kustomization that contains itself");
+            let what = "a kustomization that contains itself";
+            return self.leave((folder, 0, &[]), what);
         }
         let Some(file) = self.file(folder) else {
-            self.leave(
-                &format!("{folder}/"),
-                "there is no kustomization in this folder; its manifests were read",
-            );
-            self.built.folders.insert(folder.to_owned());
             let below = format!("{folder}/");
+            let what = "there is no kustomization in this folder; its manifests were read";
+            self.leave((&below, 0, &[]), what);
+            self.built.folders.insert(folder.to_owned());
             let files = self.files;
             for path in files.keys().filter(|path| path.starts_with(&below)) {
                 self.add_file(path, resources);
             }
             return;
         };
-        let last = self.documents(&file).pop();
-        let Some(kustomization) = last.and_then(|last| self.read::<Kustomization>(&file, last))
+        // kustomize ignores further documents.
+        let first = self.documents(&file).into_iter().next();
+        let Some(kustomization) = first.and_then(|first| self.read::<Kustomization>(&file, first))
         else {
             return;
         };
         self.built.folders.insert(folder.to_owned());
         self.open.push(folder.to_owned());
-        for entry in kustomization.resources.iter().chain(&kustomization.bases) {
-            let mut added = Vec::new();
-            self.entry(&file, entry, &mut added);
-            resources.append(&mut added);
+        for (field, entries) in [
+            ("resources", &kustomization.resources),
+            ("bases", &kustomization.bases),
+        ] {
+            for entry in entries {
+                let mut added = Vec::new();
+                self.entry((&file, 0, &[field, entry]), entry, &mut added);
+                resources.append(&mut added);
+            }
         }
         for component in &kustomization.components {
-            if let Some(path) = self.path(&file, component) {
+            let place = (file.as_str(), 0, &["components", component][..]);
+            if let Some(path) = self.path(place, component) {
                 self.add_folder(&path, resources);
             }
         }
         for name in kustomization.others.keys() {
             if !WITHOUT_EFFECT.contains(&name.as_str()) {
-                self.leave_field(&file, name);
+                self.leave_field(&file, 0, name);
             }
         }
         for configuration in &kustomization.configurations {
@@ -207,9 +220,9 @@ impl Builder<'_> {
         self.built.namespace = kustomization.namespace;
     }
 
-    /// Adds the objects of a file or a folder that the kustomization in `file` names.
-    fn entry(&mut self, file: &str, entry: &str, resources: &mut Vec<Resource>) {
-        let Some(path) = self.path(file, entry) else {
+    /// Adds the objects of a file or a folder that a kustomization names at `place`.
+    fn entry(&mut self, place: Place, entry: &str, resources: &mut Vec<Resource>) {
+        let Some(path) = self.path(place, entry) else {
             return;
         };
         if self.files.contains_key(path.as_str()) {
@@ -244,9 +257,9 @@ impl Builder<'_> {
         self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&below))
     }
 
-    /// The path of an entry of the kustomization in `file`. An entry that is not in the project is left out.
-    fn path(&mut self, file: &str, entry: &str) -> Option<String> {
-        let path = join(folder(file), entry).filter(|path| self.has(path));
+    /// The path of an entry that a kustomization has at `place`. An entry that is not in the project is left out.
+    fn path(&mut self, place: Place, entry: &str) -> Option<String> {
+        let path = join(folder(place.0), entry).filter(|path| self.has(path));
         if path.is_none() {
             let is_remote = entry.contains("://")
                 || entry.contains("?ref=")
@@ -257,24 +270,24 @@ impl Builder<'_> {
             } else {
                 format!("`{entry}`, which was not found")
             };
-            self.leave(file, &what);
+            self.leave(place, &what);
         }
         path
     }
 
     /// Adds what a file of `configurations` declares.
     fn configure(&mut self, file: &str, entry: &str) {
-        let Some(path) = self.path(file, entry) else {
+        let Some(path) = self.path((file, 0, &["configurations", entry]), entry) else {
             return;
         };
-        for document in self.documents(&path) {
+        for (number, document) in self.documents(&path).into_iter().enumerate() {
             let Some(configuration) = self.read::<Configuration>(&path, document) else {
                 continue;
             };
             for name in configuration.others.keys() {
                 // `varReference` is where `vars` are replaced; `vars` themselves are named.
                 if name != "varReference" {
-                    self.leave_field(&path, name);
+                    self.leave_field(&path, number, name);
                 }
             }
             self.configuration.extend(configuration);
@@ -283,7 +296,7 @@ impl Builder<'_> {
 
     /// Changes the objects, in the order of kustomize.
     fn change(&mut self, file: &str, kustomization: &Kustomization, resources: &mut Vec<Resource>) {
-        for entry in &kustomization.patches_strategic_merge {
+        for (number, entry) in kustomization.patches_strategic_merge.iter().enumerate() {
             // A path, or the patch itself.
             let is_path = join(folder(file), entry).is_some_and(|path| self.has(&path));
             let patch = PatchFile {
@@ -291,10 +304,10 @@ impl Builder<'_> {
                 patch: entry.clone(),
                 target: None,
             };
-            self.patch(file, &patch, resources);
+            self.patch((file, "patchesStrategicMerge", number), &patch, resources);
         }
-        for patch in &kustomization.patches {
-            self.patch(file, patch, resources);
+        for (number, patch) in kustomization.patches.iter().enumerate() {
+            self.patch((file, "patches", number), patch, resources);
         }
         if !kustomization.namespace.is_empty() {
             transform::namespace(resources, &kustomization.namespace, &self.configuration);
@@ -312,8 +325,8 @@ impl Builder<'_> {
             transform::label(resources, &labels);
         }
         transform::annotate(resources, &kustomization.common_annotations);
-        for patch in &kustomization.patches_json6902 {
-            self.patch(file, patch, resources);
+        for (number, patch) in kustomization.patches_json6902.iter().enumerate() {
+            self.patch((file, "patchesJson6902", number), patch, resources);
         }
         for replicas in &kustomization.replicas {
             transform::replicate(resources, replicas);
@@ -323,10 +336,17 @@ impl Builder<'_> {
         }
     }
 
-    /// Applies a patch that the kustomization in `file` names or contains.
-    fn patch(&mut self, file: &str, patch: &PatchFile, resources: &mut Vec<Resource>) {
+    /// Applies the patch that the kustomization in `file` names or contains, in a list of this name at this number.
+    fn patch(
+        &mut self,
+        (file, list, number): (&str, &str, usize),
+        patch: &PatchFile,
+        resources: &mut Vec<Resource>,
+    ) {
+        let position = number.to_string();
+        let here = (file, 0, &[list, &position][..]);
         let (source, changes) = if let Some(entry) = &patch.path {
-            let Some(source) = self.path(file, entry) else {
+            let Some(source) = self.path((file, 0, &[list, &position, "path"]), entry) else {
                 return;
             };
             let changes = self.documents(&source);
@@ -334,15 +354,20 @@ impl Builder<'_> {
         } else {
             match documents(&patch.patch) {
                 Ok(changes) => (file.to_owned(), changes),
-                Err(error) => return self.leave(file, &format!("a patch: {error}")),
+                Err(error) => return self.leave(here, &format!("a patch: {error}")),
             }
         };
-        for (number, change) in changes.into_iter().enumerate() {
-            let place = (source.clone(), number);
+        for (document, change) in changes.into_iter().enumerate() {
+            let start = if change.is_array() { "0" } else { "kind" };
+            let place = (source.clone(), document);
             let applied = Patch::new(change)
                 .and_then(|content| content.apply(&place, patch.target.as_ref(), resources));
             if let Err(error) = applied {
-                self.leave(&source, &format!("a patch: {error:#}"));
+                let what = format!("a patch: {error:#}");
+                match patch.path {
+                    Some(_) => self.leave((&source, document, &[start]), &what),
+                    None => self.leave(here, &what),
+                }
             }
         }
     }

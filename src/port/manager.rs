@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
+    compare::Comparison,
     deployment::Deployment,
     election,
     kustomize::image_name,
@@ -42,7 +43,7 @@ pub(super) struct Taken {
 }
 
 /// The fields that a template sets, or whose value has no meaning here.
-const OF_DEPLOYMENT: [&str; 4] = ["replicas", "selector", "strategy", "template"];
+const OF_DEPLOYMENT: [&str; 3] = ["replicas", "selector", "template"];
 const OF_POD: [&str; 7] = [
     "containers",
     "restartPolicy",
@@ -101,10 +102,9 @@ impl Reader<'_> {
                 others.push(other);
             }
         }
-        let strategy = &spec["strategy"];
         let mut of_deployment = without(spec, &OF_DEPLOYMENT);
-        if self.project.features.contains(&Feature::LeaderElection) && !strategy.is_null() {
-            of_deployment.insert("strategy".to_owned(), strategy.clone());
+        if !self.has_strategy() {
+            of_deployment.remove("strategy");
         }
         let annotations = without(
             &spec["template"]["metadata"]["annotations"],
@@ -115,8 +115,6 @@ impl Reader<'_> {
         mounts.retain(|mount| volumes.iter().any(|volume| volume["name"] == mount["name"]));
         let mut ports: Vec<_> = list(&container["ports"]).collect();
         ports.retain(|port| !PORTS.iter().any(|own| port["containerPort"] == *own));
-        let mut of_container = without(container, &OF_CONTAINER);
-        of_container.retain(|name, _| !name.starts_with("terminationMessage"));
         let taken = Taken {
             image: self.image(container),
             replicas: spec["replicas"].as_u64().filter(|count| *count != 1),
@@ -128,11 +126,16 @@ impl Reader<'_> {
             env: self.block(&container["env"])?,
             ports: self.block(ports)?,
             mounts: self.block(mounts)?,
-            container: self.block(of_container)?,
+            container: self.block(without(container, &OF_CONTAINER))?,
             resources: self.block(&container["resources"])?,
         };
-        self.report(pod, container);
+        self.report(spec, container);
         Ok((taken != Taken::default()).then_some(taken))
+    }
+
+    /// Whether the new Deployment has the strategy of the Go operator.
+    fn has_strategy(&self) -> bool {
+        self.project.features.contains(&Feature::LeaderElection)
     }
 
     /// The name of the operator's image, unless it is the one that kubebuilder writes.
@@ -167,13 +170,28 @@ impl Reader<'_> {
     }
 
     /// Reports each setting that is not taken over.
-    fn report(&mut self, pod: &Value, container: &Value) {
+    fn report(&mut self, spec: &Value, container: &Value) {
+        let pod = &spec["template"]["spec"];
         let in_container = ["containers", container["name"].as_str().unwrap_or("")];
-        for (number, argument) in texts(&container["args"]).enumerate() {
-            if let Some(what) = self.argument(argument) {
-                let position = number.to_string();
-                self.line(&[&in_container[..], &["args", &position]].concat(), &what);
+        let mut before = "";
+        for (field, first) in [("command", 1), ("args", 0)] {
+            for argument in texts(&container[field]).skip(first) {
+                let is_value = !argument.starts_with('-') && election::is_about(before);
+                if let Some(what) = self.argument(argument)
+                    && !is_value
+                {
+                    self.line(&[&in_container[..], &[field, argument]].concat(), &what);
+                }
+                before = argument;
             }
+        }
+        let strategy = &spec["strategy"];
+        if !self.has_strategy() && !strategy.is_null() && strategy["type"] != "Recreate" {
+            let place = self.source.place(&self.deployment.0, &["spec", "strategy"]);
+            self.lost.add(format!(
+                "{place}: `strategy: {strategy}`: here, it is `Recreate`, because without leader election, two Pods \
+                 would work at the same time"
+            ));
         }
         if let Some(seconds) = pod["terminationGracePeriodSeconds"].as_u64()
             && seconds != 10
@@ -189,6 +207,7 @@ impl Reader<'_> {
             "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
         });
         let of_container = json!({
+            "imagePullPolicy": "IfNotPresent",
             "livenessProbe": {
                 "httpGet": {"path": "/healthz", "port": 8081},
                 "initialDelaySeconds": 15, "periodSeconds": 20,
@@ -211,24 +230,31 @@ impl Reader<'_> {
 
     /// Reports the settings of the object at `path` that are not the usual ones.
     fn report_unusual(&mut self, object: &Value, usual: &Value, path: &[&str]) {
-        for (field, usual_settings) in usual.as_object().into_iter().flatten() {
-            for (setting, value) in object[field].as_object().into_iter().flatten() {
-                if usual_settings.get(setting) != Some(value) {
-                    let what = format!(
-                        "`{field}.{setting}: {value}` of the Deployment: change `config/manager/manager.yaml` if the \
-                         new operator needs it"
-                    );
-                    self.line(&[path, &[field, setting]].concat(), &what);
-                }
+        let mut comparison = Comparison::default();
+        for (field, usual) in usual.as_object().into_iter().flatten() {
+            if let Some(value) = object.get(field) {
+                comparison.compare(field, value, &[usual]);
             }
+        }
+        for (below, value) in comparison.fields {
+            let below: Vec<_> = below.iter().map(String::as_str).collect();
+            let what = format!(
+                "`{}: {value}` of the Deployment: change `config/manager/manager.yaml` if the new operator needs it",
+                below.join("."),
+            );
+            self.line(&[path, &below].concat(), &what);
         }
     }
 
     /// Why an argument is not taken over; `None` if it is, or if another line says it.
     fn argument(&self, argument: &str) -> Option<String> {
         let (flag, value) = argument.split_once('=').unwrap_or((argument, ""));
-        if !flag.starts_with('-') || election::is_about(flag) {
-            return None;
+        if flag.starts_with('-') && election::is_about(flag) {
+            return election::is_left(flag).then(|| {
+                format!(
+                    "the argument `{argument}`, about leader election: add it to `config/manager/manager.yaml`"
+                )
+            });
         }
         let is_secure = self.project.features.contains(&Feature::MetricsSecure);
         let here = match flag.trim_start_matches('-') {
@@ -246,8 +272,7 @@ impl Reader<'_> {
             }
             _ => {
                 return Some(format!(
-                    "the argument `{argument}`: add the flag to `src/cli.rs`, then the argument to \
-                     `config/manager/manager.yaml`"
+                    "the argument `{argument}`: add it to `src/cli.rs`, then to `config/manager/manager.yaml`"
                 ));
             }
         };

@@ -94,14 +94,14 @@ impl Granted {
     }
 
     /// The permissions: each target, with the same limits, once.
-    pub fn rules(&self, lost: &mut Lost) -> Vec<Rule> {
-        let mut notes = BTreeSet::new();
+    pub fn rules(&self, source: &Source, lost: &mut Lost) -> Vec<Rule> {
         let mut verbs_of: BTreeMap<Rule, BTreeSet<Verb>> = BTreeMap::new();
         for Role { object, namespace } in &self.roles {
-            for rule in list(&object.value["rules"]) {
+            for (number, rule) in list(&object.value["rules"]).enumerate() {
+                let mut notes = Vec::new();
                 let names: BTreeSet<_> = texts(&rule["resourceNames"]).map(str::to_owned).collect();
-                let verbs = verbs(rule, object.file(), &mut notes);
-                for target in targets(rule, object.file(), &mut notes) {
+                let verbs = verbs(rule, &mut notes);
+                for target in targets(rule, &mut notes) {
                     let without_verbs = Rule {
                         target,
                         names: names.clone(),
@@ -110,9 +110,12 @@ impl Granted {
                     };
                     verbs_of.entry(without_verbs).or_default().extend(&verbs);
                 }
+                for (field, what) in notes {
+                    let place = source.place(object, &["rules", &number.to_string(), field]);
+                    lost.add(format!("{place}: {what}"));
+                }
             }
         }
-        lost.add_all(notes);
         let rules = verbs_of.into_iter();
         rules.map(|(rule, verbs)| Rule { verbs, ..rule }).collect()
     }
@@ -121,18 +124,11 @@ impl Granted {
 /// The bindings of the `ServiceAccount` of the manager.
 fn bindings(deployed: &Deployed) -> Vec<Object> {
     let mut bindings = Vec::new();
-    let Some(deployment) = &deployed.deployment else {
-        return bindings;
-    };
-    let namespace = deployed.namespace.as_deref().unwrap_or("");
     for object in &deployed.objects {
-        let is_bound = list(&object.value["subjects"]).any(|subject| {
-            let within = subject["namespace"].as_str().unwrap_or(namespace);
-            subject["kind"] == "ServiceAccount"
-                && subject["name"] == deployment.service_account()
-                && (within == namespace || within == "system")
-        });
-        if is_bound && matches!(object.kind(), "ClusterRoleBinding" | "RoleBinding") {
+        let mut subjects = list(&object.value["subjects"]);
+        if matches!(object.kind(), "ClusterRoleBinding" | "RoleBinding")
+            && subjects.any(|subject| deployed.has_account(subject))
+        {
             bindings.push(object.clone());
         }
     }
@@ -160,36 +156,39 @@ fn is_in_main_file(role: &Object) -> bool {
     role.file().ends_with("/role.yaml") || role.file().ends_with("/role.yml")
 }
 
-/// The verbs of a rule in `file`.
-fn verbs(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> BTreeSet<Verb> {
+/// What is not taken over of a rule: the field, and what it is.
+type Notes = Vec<(&'static str, String)>;
+
+/// The verbs of a rule.
+fn verbs(rule: &Value, notes: &mut Notes) -> BTreeSet<Verb> {
     let mut verbs = BTreeSet::new();
     for name in texts(&rule["verbs"]) {
         if name == "*" {
             verbs.extend(ORDINARY);
             let names = ORDINARY.map(|verb| verb.to_string()).join(", ");
-            notes.insert(format!(
-                "`{file}`: the verb `*` became {names}, which are all verbs of most resources; add verbs that other \
-                 resources need"
-            ));
+            let what = format!(
+                "the verb `*` became {names}, which are all verbs of most resources; add verbs that other resources \
+                 need"
+            );
+            notes.push(("verbs", what));
         } else if let Some(verb) = Verb::ALL.iter().find(|verb| verb.to_string() == name) {
             verbs.insert(*verb);
         } else {
-            notes.insert(format!(
-                "`{file}`: the verb `{name}`, which `Verb` does not have"
-            ));
+            let what = format!("the verb `{name}`, which `Verb` does not have");
+            notes.push(("verbs", what));
         }
     }
     verbs
 }
 
-/// The targets of a rule in `file`.
-fn targets(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<Target> {
+/// The targets of a rule.
+fn targets(rule: &Value, notes: &mut Notes) -> Vec<Target> {
     let mut targets = Vec::new();
-    for url in shown(&rule["nonResourceURLs"], file, notes) {
+    for url in shown(rule, "nonResourceURLs", notes) {
         targets.push(Target::Url(url.to_owned()));
     }
-    let groups = shown(&rule["apiGroups"], file, notes);
-    for resource in shown(&rule["resources"], file, notes) {
+    let groups = shown(rule, "apiGroups", notes);
+    for resource in shown(rule, "resources", notes) {
         let (plural, subresource) = match resource.split_once('/') {
             Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
             None => (resource, None),
@@ -205,15 +204,14 @@ fn targets(rule: &Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<Target
     targets
 }
 
-/// The names in a list, without those that have invisible characters.
-fn shown<'a>(names: &'a Value, file: &str, notes: &mut BTreeSet<String>) -> Vec<&'a str> {
-    let mut shown: Vec<_> = texts(names).collect();
+/// The names in a field of a rule, without those that have invisible characters.
+fn shown<'a>(rule: &'a Value, field: &'static str, notes: &mut Notes) -> Vec<&'a str> {
+    let mut shown: Vec<_> = texts(&rule[field]).collect();
     let all = shown.len();
     shown.retain(|name| !name.contains(is_hidden) && name.len() <= 253);
     if shown.len() < all {
-        notes.insert(format!(
-            "`{file}`: a resource whose name has invisible characters"
-        ));
+        let what = "a resource whose name has invisible characters";
+        notes.push((field, what.to_owned()));
     }
     shown
 }

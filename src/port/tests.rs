@@ -228,9 +228,9 @@ fn the_report_lists_what_could_not_be_taken_over() {
     for expected in [
         "`kubectl get crd certificates.cert-manager.io -o yaml > crd.yaml`, and run `rscaffold create api --crd \
          crd.yaml --version v1 --resource=false`",
-        "the verb `approve`, which `Verb` does not have",
-        "the verb `*` became create, delete,",
-        "the sample `config/samples/shelf_v1_room.yaml`",
+        "`config/rbac/role.yaml:52`: the verb `approve`, which `Verb` does not have",
+        "`config/rbac/role.yaml:64`: the verb `*` became create, delete,",
+        "`config/samples/shelf_v1_room.yaml:5`: the sample does not fit the schema at `spec`",
     ] {
         assert!(lost.contains(expected), "{expected}: {lost}");
     }
@@ -964,6 +964,16 @@ fn the_report_about_a_small_project_is_complete() {
         fs::write(&file, report.content()).unwrap();
     }
     assert_eq!(report, fs::read_to_string(file).unwrap());
+    for line in lost(&mini(&[])).lines().filter(|line| !line.is_empty()) {
+        let place = line
+            .strip_prefix("- [ ] `config/")
+            .and_then(|line| line.split_once("`: "));
+        let number = place.and_then(|(place, _)| place.split_once(".yaml:"));
+        assert!(
+            number.is_some_and(|(_, number)| number.parse::<u32>().is_ok()),
+            "{line}"
+        );
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::{
     project::{Project, Resource},
     render::{Rendered, Templates},
     visible::is_hidden,
-    yaml::documents,
+    yaml::{self, documents},
 };
 
 /// A difference between the types of a kind and its CRD.
@@ -67,27 +67,30 @@ pub(super) fn samples(
 ) {
     let mut taken = BTreeMap::new();
     for (file, text) in operator.source.manifests("config/samples/") {
-        let Ok(documents) = documents(text) else {
-            lost.add(format!("the sample `{file}`, which is not YAML"));
-            continue;
+        let documents = match documents(text) {
+            Ok(documents) => documents,
+            Err(error) => {
+                lost.add(format!("`{file}`: the sample: {error:#}"));
+                continue;
+            }
+        };
+        let mut lose = |document: usize, path: &[&str], why: &str| {
+            let line = yaml::line(text, document, path).map_or(1, |(line, _)| line);
+            lost.add(format!("`{file}:{line}`: the sample {why}"));
         };
         let mut own = Vec::new();
-        for object in &documents {
-            own.extend(resource_of(object, project).map(|resource| (object, resource)));
+        for (number, object) in documents.iter().enumerate() {
+            own.extend(resource_of(object, project).map(|resource| (number, object, resource)));
         }
-        let [(sample, resource)] = own.as_slice() else {
-            let has_object = documents
-                .iter()
-                .any(|object| object["metadata"]["name"].is_string());
-            if !own.is_empty() {
-                lost.add(format!(
-                    "the sample `{file}`, which has objects of several kinds of this project: copy each to its file in \
-                     `config/samples`"
-                ));
-            } else if has_object {
-                lost.add(format!(
-                    "the sample `{file}`, which has no object of a kind of this project: copy it to `config/samples`"
-                ));
+        let [(number, sample, resource)] = own.as_slice() else {
+            let mut objects = documents.iter();
+            let first = objects.position(|object| object["metadata"]["name"].is_string());
+            if let [_, (second, ..), ..] = own.as_slice() {
+                let why = "has several objects of this project: copy each to its file in `config/samples`";
+                lose(*second, &["kind"], why);
+            } else if let Some(first) = first {
+                let why = "has no object of a kind of this project: copy it to `config/samples`";
+                lose(first, &["kind"], why);
             }
             continue;
         };
@@ -96,14 +99,16 @@ pub(super) fn samples(
             continue;
         }
         if let Some(before) = taken.get(&path) {
-            lost.add(format!(
-                "the sample `{file}`: `{path}` has the text of `{before}`; copy the file, and add a line for it to \
+            let why = format!(
+                "is not in `{path}`, which has the text of `{before}`: copy the file, and add a line for it to \
                  `config/samples/kustomization.yaml`"
-            ));
+            );
+            lose(*number, &["kind"], &why);
         } else if text.contains(|c| is_hidden(c) && c != '\n' && c != '\t') {
-            lost.add(format!("the sample `{file}`: it has invisible characters"));
-        } else if let Some(reason) = misfit(sample, resource, &operator.kinds, project) {
-            lost.add(format!("the sample `{file}`: {reason}"));
+            lose(*number, &["kind"], "has invisible characters");
+        } else if let Some((place, why)) = misfit(sample, resource, &operator.kinds, project) {
+            let fields: Vec<_> = place.split('.').collect();
+            lose(*number, &fields, &why);
         } else {
             texts.insert(path.clone(), text.to_owned().into());
             taken.insert(path, file);
@@ -123,18 +128,19 @@ fn resource_of<'a>(sample: &Value, project: &'a Project) -> Option<&'a Resource>
     })
 }
 
-/// The reason why a sample does not fit the types of its kind, if there is one.
+/// Where a sample does not fit the types of its kind, and the reason; `None` if it fits.
 fn misfit(
     sample: &Value,
     resource: &Resource,
     kinds: &[GoKind],
     project: &Project,
-) -> Option<String> {
+) -> Option<(String, String)> {
     let group = project.full_group(resource);
     let mut crds = kinds.iter().filter_map(|kind| kind.crd.as_ref());
     let crd = crds.find(|crd| crd.kind == resource.kind.as_str() && crd.group == group);
     let Some(crd) = crd else {
-        return Some("the fields of the kind are unknown".to_owned());
+        let why = "is of a kind whose fields are unknown";
+        return Some(("kind".to_owned(), why.to_owned()));
     };
     let mut versions = crd.versions.iter();
     let version = versions.find(|version| version.name == resource.version.as_str())?;
@@ -145,5 +151,6 @@ fn misfit(
     } else {
         misfits(sample, &version.schema).into_iter().next()?.place
     };
-    Some(format!("it does not fit the schema at `{place}`"))
+    let why = format!("does not fit the schema at `{place}`");
+    Some((place, why))
 }

@@ -54,6 +54,12 @@ impl GoWebhook {
         }
     }
 
+    /// Where the rule is.
+    pub fn place(&self, source: &Source) -> String {
+        let (index, rule) = (self.index.to_string(), self.rule.to_string());
+        source.place(&self.configuration, &["webhooks", &index, "rules", &rule])
+    }
+
     pub fn path(&self) -> Option<&str> {
         self.value()["clientConfig"]["service"]["path"].as_str()
     }

@@ -20,7 +20,7 @@ pub(super) enum Node {
 
 impl Node {
     /// The line of the value at `path`, or of the deepest value on the way to it, and how many parts of the path lead
-    /// there. An item of a list is named by its field `name`, or by its number.
+    /// there. An item of a list is named by its field `name`, by its text, or by its number.
     pub fn line(&self, path: &[&str]) -> Option<(u64, usize)> {
         let (first, rest) = path.split_first()?;
         let found = match self {
@@ -39,11 +39,14 @@ impl Node {
     }
 
     fn is_called(&self, name: &str) -> bool {
-        let Self::Fields(fields) = self else {
-            return false;
-        };
-        let own = fields.get("name").map(|field| &field.value);
-        matches!(own, Some(Self::Text(text)) if text == name)
+        match self {
+            Self::Fields(fields) => {
+                let own = fields.get("name").map(|field| &field.value);
+                matches!(own, Some(Self::Text(text)) if text == name)
+            }
+            Self::Text(text) => text == name,
+            Self::Items(_) | Self::Other(_) => false,
+        }
     }
 
     /// Refuses a list of names, such as `required: [n]`, if an entry is not a text for YAML 1.1, which kubectl reads.

@@ -57,6 +57,9 @@ webhooks:
     operations: [CREATE, UPDATE, DELETE]
     resources: [foos]
     scope: Namespaced
+  - {apiGroups: [g.x.io], apiVersions: [v1], operations: [DELETE], resources: [foos/status]}
+- name: sfoo.kb.io
+  rules: [{apiGroups: [g.x.io], apiVersions: [v1], operations: [CREATE], resources: [foos]}]
 ";
     let port = mini(&[(HOOKS, manifest)]);
     let webhooks = &texts(&port)["src/webhook/g/foo.rs"];
@@ -84,6 +87,27 @@ webhooks:
             "`config/webhook/manifests.yaml:32`: `scope: Namespaced` of a webhook, which `Hook` does not have"
         ]
     );
+    assert_eq!(
+        lost_about(&port, "a further rule"),
+        ["33", "35"].map(|line| format!(
+            "`config/webhook/manifests.yaml:{line}`: a further rule for `foos` of `g.x.io` in a \
+             ValidatingWebhookConfiguration: here, only the first one counts"
+        ))
+    );
+}
+
+#[test]
+fn the_policies_of_webhooks_are_taken_over() {
+    let webhooks = &texts(&mini(&[]))["src/webhook/g/foo.rs"];
+    let calls = [
+        ".failure_policy(webhook::FailurePolicy::Ignore)",
+        ".match_policy(webhook::MatchPolicy::Exact)",
+        ".timeout_seconds(5)",
+        ".operations(&[webhook::Operation::Delete])",
+    ];
+    for call in calls {
+        assert!(webhooks.contains(call), "{call}: {}", webhooks.content());
+    }
 }
 
 #[test]
@@ -107,6 +131,22 @@ patches:
         assert!(types.contains(expected), "{expected}: {}", types.content());
     }
     assert!(!types.contains("helm.sh"), "{}", types.content());
+}
+
+#[test]
+fn the_names_in_a_crd_are_kept_or_named_once() {
+    let path = "config/crd/bases/g.x.io_foos.yaml";
+    let crd = mini_with(path, "singular: foo", "singular: one");
+    let crd = crd.replace("listKind: FooList", "listKind: Foos");
+    let port = mini(&[(path, &crd)]);
+    let texts = texts(&port);
+    let types = &texts["src/api/g/v1/foo.rs"];
+    assert!(types.contains("singular = \"one\""), "{types}");
+    let report = &texts[REPORT];
+    assert!(!report.contains("singular"), "{report}");
+    let listed = "`listKind` is `FooList` instead of `Foos`: kube cannot set it";
+    assert!(report.contains(listed), "{report}");
+    assert_eq!(report.content().matches("`Foos`").count(), 1, "{report}");
 }
 
 #[test]
@@ -220,12 +260,12 @@ fn what_the_reader_of_kustomizations_does_not_know_is_named() {
     let port = mini(&[(DEFAULT, &default)]);
     let lost = lost(&port);
     for expected in [
-        "`config/default/kustomization.yaml`: the remote base `https://github.com/me/base?ref=v1`, which `init --from` \
+        "`config/default/kustomization.yaml:9`: the remote base `https://github.com/me/base?ref=v1`, which `init --from` \
          does not fetch",
-        "`config/default/kustomization.yaml`: `gone.yaml`, which was not found",
-        "`config/default/kustomization.yaml`: `configMapGenerator`, which `init --from` does not apply",
-        "`config/default/kustomization.yaml`: `helmCharts`, which `init --from` does not apply",
-        "`config/default/kustomization.yaml`: `replacements`, which `init --from` does not apply",
+        "`config/default/kustomization.yaml:10`: `gone.yaml`, which was not found",
+        "`config/default/kustomization.yaml:11`: `configMapGenerator`, which `init --from` does not apply",
+        "`config/default/kustomization.yaml:13`: `helmCharts`, which `init --from` does not apply",
+        "`config/default/kustomization.yaml:12`: `replacements`, which `init --from` does not apply",
     ] {
         assert!(lost.contains(expected), "{expected}: {lost}");
     }
@@ -266,7 +306,7 @@ fn a_kustomization_that_grows_without_end_is_cut_off() {
     let lines = lost_about(&mini(&[(DEFAULT, &default)]), "copy`");
     assert_eq!(
         lines,
-        ["`config/default/kustomization.yaml`: a patch: it has the operation `copy`"]
+        ["`config/default/kustomization.yaml:3`: a patch: it has the operation `copy`"]
     );
 }
 
@@ -274,9 +314,10 @@ fn a_kustomization_that_grows_without_end_is_cut_off() {
 const BUSY: &str = "\
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: controller-manager, namespace: system}
+metadata: {name: controller-manager, namespace: system, annotations: {reloader: \"on\"}}
 spec:
   replicas: 3
+  strategy: {type: RollingUpdate}
   revisionHistoryLimit: 2
   selector:
     matchLabels: {control-plane: controller-manager}
@@ -300,8 +341,10 @@ spec:
         image: side:1
       - name: manager
         image: registry.example.com:5000/team/mini@sha256:abc
-        command: [/manager]
-        args: [--leader-elect, --feature-gates=A=true, --health-probe-bind-address=:8081]
+        imagePullPolicy: Always
+        terminationMessagePolicy: FallbackToLogsOnError
+        command: [/manager, serve, --tenants=3]
+        args: [--leader-elect-id, mini, --feature-gates=A=true, --health-probe-bind-address=:8081]
         env:
         - {name: REGION, value: eu}
         - name: NODE
@@ -350,6 +393,10 @@ fn the_settings_of_the_deployment_are_taken_over() {
     assert_eq!(container["envFrom"][0]["configMapRef"]["name"], "settings");
     assert_eq!(container["resources"]["limits"]["memory"], "1Gi");
     assert!(container["resources"]["requests"].is_null());
+    assert_eq!(
+        container["terminationMessagePolicy"],
+        "FallbackToLogsOnError"
+    );
     assert_eq!(container["volumeMounts"][0]["mountPath"], "/etc/mini");
     assert_eq!(container["volumeMounts"].as_array().unwrap().len(), 1);
     let ports = container["ports"].as_array().unwrap();
@@ -365,22 +412,38 @@ fn the_settings_of_the_deployment_are_taken_over() {
 
     let lost = lost(&port);
     for expected in [
-        "`config/manager/manager.yaml:23`: the container `kube-rbac-proxy`: here, the operator itself checks",
-        "`config/manager/manager.yaml:30`: the argument `--feature-gates=A=true`: add the flag to `src/cli.rs`",
-        "`config/manager/manager.yaml:16`: `terminationGracePeriodSeconds: 60`: here, it is 10",
-        "`config/manager/manager.yaml:18`: `securityContext.fsGroup: 2000` of the Deployment",
-        "`config/manager/manager.yaml:44`: `livenessProbe.timeoutSeconds: 7` of the Deployment",
+        "`config/manager/manager.yaml:3`: `metadata.annotations.reloader: \"on\"` of the Deployment",
+        "`config/manager/manager.yaml:17`: `terminationGracePeriodSeconds: 60`: here, it is 10",
+        "`config/manager/manager.yaml:19`: `securityContext.fsGroup: 2000` of the Deployment",
+        "`config/manager/manager.yaml:24`: the container `kube-rbac-proxy`: here, the operator itself checks",
+        "`config/manager/manager.yaml:30`: `imagePullPolicy: \"Always\"` of the Deployment",
+        "`config/manager/manager.yaml:32`: the argument `serve`: add it to `src/cli.rs`",
+        "`config/manager/manager.yaml:32`: the argument `--tenants=3`: add it to `src/cli.rs`",
+        "`config/manager/manager.yaml:33`: the argument `--feature-gates=A=true`: add it to `src/cli.rs`",
+        "`config/manager/manager.yaml:47`: `livenessProbe.timeoutSeconds: 7` of the Deployment",
     ] {
         assert!(lost.contains(expected), "{expected}: {lost}");
     }
     for taken_over in [
         "--health-probe",
         "readOnly",
+        "terminationMessage",
+        "the argument `mini`",
         "webhook-server",
         "periodSeconds",
     ] {
         assert!(!lost.contains(taken_over), "{taken_over}: {lost}");
     }
+
+    assert_eq!(spec["strategy"]["type"], "RollingUpdate");
+    let without_leader = BUSY.replace("--leader-elect-id, mini", "--leader-elect=false");
+    assert_eq!(
+        lost_about(&mini(&[(MANAGER, &without_leader)]), "strategy"),
+        [
+            "`config/manager/manager.yaml:6`: `strategy: {\"type\":\"RollingUpdate\"}`: here, it is `Recreate`, because \
+             without leader election, two Pods would work at the same time"
+        ]
+    );
 }
 
 #[test]
@@ -446,22 +509,78 @@ metadata: {name: agent, namespace: system}
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings, namespace: system}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: controller-manager-metrics-service
+  namespace: system
+  annotations: {prometheus.io/scrape: \"true\"}
+spec:
+  ports: [{name: https, port: 9443, protocol: TCP, targetPort: https}]
+  selector: {control-plane: controller-manager}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: foo-viewer-role}
+rules:
+- {apiGroups: [g.x.io], resources: [foos], verbs: [get]}
+- {apiGroups: [\"\"], resources: [secrets], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: leader-election-rolebinding, namespace: system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: leader-election-role}
+subjects:
+- {kind: ServiceAccount, name: controller-manager, namespace: system}
+- {kind: User, name: alice}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: serving-cert, namespace: system}
+spec: {duration: 1h, secretName: webhook-server-cert}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: allow-metrics-traffic, namespace: system}
 ";
     let default = mini_with(DEFAULT, "- policy.yaml", "- objects.yaml");
+    let hooks = mini_with(
+        HOOKS,
+        "configuration}",
+        "configuration, annotations: {a: b}}",
+    );
+    let default = default + "labels: [{pairs: {team: books}}]\n";
     let port = mini(&[
         (DEFAULT, &default),
         ("config/default/objects.yaml", objects),
+        (HOOKS, &hooks),
     ]);
     let lost = lost(&port);
     for expected in [
         "`config/default/objects.yaml:10`: the DaemonSet `mini-agent`: copy it",
         "`config/default/objects.yaml:14`: the ConfigMap `mini-settings`: copy it",
         "`config/default/objects.yaml:7`: `metadata.annotations.eks.amazonaws.com/role-arn: \
-         \"arn:aws:iam::1:role/mini\"` of the ServiceAccount `mini-controller-manager`: add it to the one in \
+         \"arn:aws:iam::1:role/mini\"` of the ServiceAccount `mini-controller-manager`: set it in \
          `config/rbac/service_account.yaml`",
+        "`config/default/objects.yaml:22`: `metadata.annotations.prometheus.io/scrape: \"true\"` of the Service \
+         `mini-controller-manager-metrics-service`: set it in `config/default/metrics_service.yaml`",
+        "`config/default/objects.yaml:24`: `spec.ports.0.port: 9443` of the Service",
+        "`config/default/objects.yaml:32`: `rules.1: {\"apiGroups\":[\"\"],\"resources\":[\"secrets\"],\
+         \"verbs\":[\"get\"]}` of the ClusterRole `mini-foo-viewer-role`: set it in \
+         `config/rbac/g_foo_viewer_role.yaml`",
+        "`config/default/objects.yaml:40`: `subjects.1: {\"kind\":\"User\",\"name\":\"alice\"}` of the RoleBinding \
+         `mini-leader-election-rolebinding`: add a patch",
+        "`config/default/objects.yaml:45`: `spec.duration: \"1h\"` of the Certificate `mini-serving-cert`: the new \
+         project has no such object",
+        "`config/default/objects.yaml:48`: the NetworkPolicy `mini-allow-metrics-traffic`: copy it",
+        "`config/webhook/manifests.yaml:3`: `metadata.annotations.a: \"b\"` of the ValidatingWebhookConfiguration \
+         `mini-validating-webhook-configuration`: add a patch",
+        "`labels.team: \"books\"` of all objects: set it in `config/default/kustomization.yaml`",
     ] {
         assert!(lost.contains(expected), "{expected}: {lost}");
     }
+    assert_eq!(lost.matches("objects.yaml").count(), 9, "{lost}");
 }
 
 #[test]
@@ -559,10 +678,10 @@ fn plugins_are_taken_over_or_named() {
     let port = mini(&[("PROJECT", &project)]);
     let lines = lost_about(&port, "plugin");
     let expected = [
-        "the controller of Foo that the plugin deploy-image wrote: `rscaffold create api --group g --version v1 --kind \
+        "`PROJECT:8`: the controller of Foo that the plugin deploy-image wrote: `rscaffold create api --group g --version v1 --kind \
          Foo --image memcached:1.6 --image-container-port 11211 --run-as-user 1001 --force` makes one that runs the \
          same image",
-        "the plugin `scorecard.sdk.operatorframework.io/v2` of PROJECT",
+        "`PROJECT:6`: the plugin `scorecard.sdk.operatorframework.io/v2`",
     ];
     assert_eq!(lines, expected);
 }
@@ -620,7 +739,7 @@ fn a_sample_may_have_more_objects() {
     assert_eq!(texts(&port)[path], both.as_str());
     let port = mini(&[(path, secret)]);
     assert_eq!(
-        lost_about(&port, "the sample `config/samples/g_v1_foo.yaml`").len(),
+        lost_about(&port, "`config/samples/g_v1_foo.yaml:2`: the sample").len(),
         1
     );
     let port = read(&[]).unwrap();
