@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::rows;
 use crate::{
-    document::{code, read, section},
+    document::{code, first_code, read, section},
     losses::{LOSSES, is_printed},
     project::{INIT, Project},
 };
@@ -377,5 +377,46 @@ fn what_the_types_lack() {
             "{}: {loss}",
             row[0]
         );
+    }
+}
+
+#[test]
+fn what_a_project_gets_of_a_kind_of_another_project() {
+    let page = read("docs/crds.md");
+    let text = object(&json!({"type": "string"}));
+    let crd = manifest(vec![version("v1", &text)], |_| ());
+    let command = "--resource=false";
+    let (with, _) = project(&crd, command);
+    for row in rows(section(&page, "## A kind of another project")) {
+        let path = first_code(row[0])
+            .replace("<group>", "shop")
+            .replace("<version>", "v1")
+            .replace("<kind>", "book");
+        let file = with.read(&path);
+        match first_code(row[0]) {
+            "src/external/<group>/<version>/<kind>.rs" => {
+                let edited = file + "// A line of the user.\n";
+                with.write(&path, &edited);
+                with.rscaffold(&format!("create api --crd crd.yaml {command}"));
+                assert_eq!(with.read(&path), edited);
+            }
+            "src/controller/<group>/<kind>.rs" => {
+                let flag = code(row[1]).last().expect("a flag");
+                let (without, _) = project(&crd, &format!("{command} {flag}"));
+                assert!(!without.folder().join(&path).exists());
+            }
+            "PROJECT" => {
+                for line in code(row[1]).chain(["plural: books"]) {
+                    assert!(file.contains(line), "{line}: {file}");
+                }
+                let namespaced = manifest(vec![version("v1", &text)], |crd| {
+                    crd["spec"]["scope"] = json!("Namespaced");
+                });
+                let (other, _) = project(&namespaced, command);
+                let line = "namespaced: true";
+                assert!(!file.contains(line) && other.read(&path).contains(line));
+            }
+            other => panic!("{other}"),
+        }
     }
 }
