@@ -3,6 +3,7 @@
 
 mod crds;
 mod from_go;
+mod guides;
 mod versions;
 
 use std::{collections::BTreeSet, fs};
