@@ -329,8 +329,9 @@ impl<'a> KindFromCrd<'a> {
         } else {
             "another version is stored, and nothing converts between them"
         };
+        let verb = if unserved.len() == 1 { "is" } else { "are" };
         Some(format!(
-            "{} is not served, unlike in the CRD: {reason}",
+            "{} {verb} not served, unlike in the CRD: {reason}",
             names(&unserved)
         ))
     }

@@ -16,7 +16,7 @@ use walkdir::WalkDir;
 
 use crate::{
     cli::play,
-    document::{code, first_code, read, section, tables},
+    document::{code, first_code, read, section, tables, without_indentation},
     golden_projects,
     help::{commands, flags, help},
     scaffold::{program, refused, root, rscaffold, run},
@@ -158,17 +158,18 @@ fn the_code_in_the_readme_is_that_of_a_tested_operator() {
     let controller = read("tests/operators/reconciler/database.rs");
     let types = read("tests/golden/guestbook/src/api/webapp/v1/guestbook.rs");
     let types = types.replace("Guestbook", "Database");
-    let known: BTreeSet<_> = controller
-        .lines()
-        .chain(types.lines())
-        .map(str::trim)
-        .collect();
+    let sources = [types, controller].map(|text| without_indentation(&text));
     let readme = read("README.md");
-    let (_, shown) = readme.split_once("```rust\n").expect("a block of Rust");
-    let shown = shown.split("```").next().unwrap_or_default();
-    for line in shown.lines().map(str::trim) {
-        assert!(known.contains(line), "no operator has the line `{line}`");
+    let blocks: Vec<_> = readme.split("```rust\n").skip(1).collect();
+    assert_eq!(blocks.len(), sources.len(), "the types and the reconciler");
+    for (block, source) in blocks.iter().zip(sources) {
+        let block = block.split("```").next().unwrap_or_default();
+        assert!(
+            source.contains(&without_indentation(block)),
+            "no operator has this code:\n{block}"
+        );
     }
+    assert!(blocks[1].starts_with("async fn reconcile("));
 }
 
 /// The end-to-end test checks that kubectl prints these columns.

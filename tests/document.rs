@@ -39,3 +39,9 @@ pub fn code(text: &str) -> impl Iterator<Item = &str> {
 pub fn first_code(text: &str) -> &str {
     code(text).next().unwrap_or_default()
 }
+
+/// Returns a text with its lines moved to the left, to compare code.
+pub fn without_indentation(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(str::trim_start).collect();
+    lines.join("\n")
+}

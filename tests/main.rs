@@ -25,6 +25,7 @@ mod hostile;
 mod inputs;
 mod kill;
 mod layers;
+mod losses;
 mod make;
 mod merges;
 mod obstacles;

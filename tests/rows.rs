@@ -2,6 +2,9 @@
 //! fails.
 
 mod crds;
+mod from_go;
+mod guides;
+mod versions;
 
 use std::{collections::BTreeSet, fs};
 
@@ -38,7 +41,7 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
         Some(row.strip_suffix(" |").unwrap_or(row))
     });
     let rows: Vec<Vec<&str>> = lines
-        .map(|row| row.split(" | ").map(str::trim).collect())
+        .map(|row| row.split(" |").map(str::trim).collect())
         .collect();
     assert!(!rows.is_empty(), "no table in {text}");
     rows

@@ -1,8 +1,11 @@
 //! Tests that the hint for a command of another tool is a command that works.
 
-use std::{fs, path::Path, process::Command};
+use std::{ffi::OsString, fs, path::Path, process::Command};
 
-use rscaffold::command::other_tools::{Here, TYPED};
+use rscaffold::{
+    cli::Cli,
+    command::other_tools::{Here, TYPED},
+};
 use tempfile::TempDir;
 
 use crate::{
@@ -125,6 +128,47 @@ fn each_hint_for_a_command_of_another_tool_is_a_command_that_works() {
         let hint = hint.replace("make ", "make --dry-run ");
         run(&mut shell(&hint, &folder));
     });
+}
+
+/// What `command` does with this flag and its value.
+fn parsed(command: &str, flag: &str, value: Option<&str>) -> String {
+    let words = ["rscaffold"].into_iter().chain(command.split(' '));
+    let words = words.chain([flag]).chain(value);
+    format!("{:?}", Cli::read(words.map(OsString::from)).unwrap())
+}
+
+#[test]
+fn each_flag_of_another_tool_is_the_flag_that_its_row_names() {
+    const VALUES: [(&str, &str); 9] = [
+        ("crd", "crd.yaml"),
+        ("enable", "helm"),
+        ("group", "webapp"),
+        ("kind", "Page"),
+        ("namespaced", "false"),
+        ("project-name", "library"),
+        ("repo", "library"),
+        ("short-name", "pg"),
+        ("version", "v1"),
+    ];
+    let commands: Vec<_> = (commands("").into_iter())
+        .map(|command| (flags(&help(&command)), command))
+        .collect();
+    for (typed, here) in TYPED {
+        let Here::Flag(name) = here else { continue };
+        let value = VALUES.iter().find(|(of, _)| *of == name);
+        let value = value.map(|(_, value)| *value);
+        let flag = format!("--{name}");
+        let mut count = 0;
+        for (known, command) in &commands {
+            let mut known = known.keys().flat_map(|known| known.split([' ', ',', '[']));
+            if known.any(|known| known == flag) {
+                count += 1;
+                let expected = parsed(command, &flag, value);
+                assert_eq!(parsed(command, typed, value), expected, "{command}");
+            }
+        }
+        assert!(count > 0, "no command has {flag}");
+    }
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn of_row(here: Here, words: &[&str], count: usize, flags: &[String], cli: &Comm
     }
 }
 
-/// The `flags` by the names that they have here; none if the command lacks one of them.
+/// The `flags` by the names that they have here, without those that the command lacks.
 fn known(flags: &[String], command: &str, cli: &Command) -> Vec<String> {
     let Some((_, words)) = command.rsplit_once("rscaffold ") else {
         return Vec::new();
@@ -122,17 +122,25 @@ fn known(flags: &[String], command: &str, cli: &Command) -> Vec<String> {
     let words: Vec<_> = words.split(' ').map(str::to_owned).collect();
     let (_, command) = typed_command(cli, &words);
     let mut known = Vec::new();
+    let mut is_known = false;
     for flag in flags {
+        if !flag.starts_with('-') || flag == "-" {
+            // The value of the flag before.
+            if is_known {
+                known.push(flag.clone());
+            }
+            continue;
+        }
         let typed = name(flag);
         let long = match here(typed) {
             Some(Here::Flag(long)) => format!("--{long}"),
             _ => typed.to_owned(),
         };
         let mut of_command = command.get_arguments().filter_map(|there| there.get_long());
-        if flag.starts_with('-') && !of_command.any(|there| long == format!("--{there}")) {
-            return Vec::new();
+        is_known = of_command.any(|there| long == format!("--{there}"));
+        if is_known {
+            known.push(flag.replacen(typed, &long, 1));
         }
-        known.push(flag.replacen(typed, &long, 1));
     }
     known
 }
@@ -312,6 +320,12 @@ mod tests {
                 "`rscaffold create Page` is not a command",
                 "run `rscaffold create api --version <VERSION> --kind Page --group web`: it adds a \
                  kind with its types, CRD and controller",
+            ),
+            (
+                "create Page --foo 1 --group web --bar=2 --crd -",
+                "`rscaffold create Page` is not a command",
+                "run `rscaffold create api --version <VERSION> --kind Page --group web --crd -`: it \
+                 adds a kind with its types, CRD and controller",
             ),
             (
                 "create webhok",

@@ -205,6 +205,11 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     let mut notes = Vec::new();
     if before.is_older() {
         notes.push(format!("from rscaffold {from} to {now}"));
+        notes.push(
+            "your own code may use the API of the older runtime: `cargo check` shows the places, \
+             and `CHANGELOG.md` of rscaffold lists the changes"
+                .to_owned(),
+        );
         notes.extend(of_runtime(&before.runtime, now).map(str::to_owned));
     }
     let story = Story {

@@ -6,10 +6,9 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
     parser::ValueSource,
 };
-use heck::ToUpperCamelCase;
 
 use super::report::UsageError;
-use crate::{hint::OrHint, project::Feature};
+use crate::{hint::OrHint, names::in_rust, project::Feature};
 
 /// What does here what a command or a flag of another tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,6 +283,8 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     // The last place is first, so that `Guestbook` alone is the kind.
     let values: Vec<_> = places.iter().rev().zip(given.iter().rev()).collect();
     let mut words = Vec::new();
+    // A new kind is in upper camel case. An existing kind may come from a CRD, such as `postgresql`.
+    let is_new_kind = command.starts_with("rscaffold create api ");
     let mut of_command = command.split(' ');
     while let Some(word) = of_command.next() {
         if flags
@@ -297,7 +298,7 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
         let value = values.iter().find(|(place, _)| **place == word);
         words.push(match (word, value) {
             ("<TYPED>", _) => quoted(typed[0]),
-            ("<KIND>", Some((_, kind))) => quoted(&kind.to_upper_camel_case()),
+            ("<KIND>", Some((_, kind))) if is_new_kind => quoted(&in_rust(kind)),
             (_, Some((_, value))) => quoted(value),
             (word, None) => word.to_owned(),
         });
@@ -542,6 +543,23 @@ mod tests {
                 "create Page",
                 "--group web --version=v1",
                 "rscaffold create api --kind Page --group web --version=v1".to_owned(),
+            ),
+            (
+                "create api HTTPRoute",
+                "",
+                format!("{api} <GROUP> --version <VERSION> --kind HTTPRoute"),
+            ),
+            (
+                "delete controller gateway/v1/HTTPRoute",
+                "",
+                "rscaffold delete controller --group gateway --version v1 --kind HTTPRoute"
+                    .to_owned(),
+            ),
+            (
+                "create controller acid/v1/postgresql",
+                "",
+                "rscaffold create controller --group acid --version v1 --kind postgresql"
+                    .to_owned(),
             ),
             (
                 "import my;crd.yaml",

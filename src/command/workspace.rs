@@ -112,6 +112,9 @@ fn runtimes(folder: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
     Ok(search.runtimes)
 }
 
+/// The characters that make a path in `members` a pattern.
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+
 /// The most parts that the path of a member has.
 const MAX_PARTS: usize = 100;
 
@@ -135,7 +138,7 @@ impl Search {
             return Ok(());
         };
         let name = part.as_os_str().to_string_lossy();
-        if !name.contains(['*', '?', '[']) {
+        if !name.contains(WILDCARDS) {
             return self.members(&folder.join(part), rest);
         }
         let is_deep = name == "**";
@@ -191,7 +194,11 @@ fn ensure_package(workspace: &Manifest) -> Result<()> {
     }
     let mut patterns = workspace.members.iter();
     let above = patterns
-        .find_map(|member| member.strip_suffix('*'))
+        .find_map(|pattern| {
+            let (before, _) = pattern.split_once(WILDCARDS)?;
+            let end = before.rfind('/').map_or(0, |slash| slash + 1);
+            Some(&before[..end])
+        })
         .unwrap_or_default();
     Err(anyhow!(
         "this folder is the top of a cargo workspace, which has no package here"
@@ -281,7 +288,13 @@ mod tests {
 
     #[test]
     fn the_top_of_a_workspace_without_a_package_is_refused() {
-        for (members, folder) in [("\"tools\", \"operators/*\"", "operators/"), ("", "")] {
+        for (members, folder) in [
+            ("\"tools\", \"operators/*\"", "operators/"),
+            ("\"operators/**\"", "operators/"),
+            ("\"a/operator-*/b\"", "a/"),
+            ("\"*\"", ""),
+            ("", ""),
+        ] {
             let manifest = format!("[workspace]\nmembers = [{members}]\n");
             let error = workspace(Path::new("."), Some(&manifest)).unwrap_err();
             let hint = hint(&error).expect("a hint");

@@ -186,6 +186,11 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
         assert_eq!(made.namespaced, crd.namespaced, "{name}");
         assert_eq!(made.short_names, crd.short_names, "{name}");
         assert_eq!(made.categories, crd.categories, "{name}");
+        assert_eq!(
+            (&made.labels, &made.annotations),
+            (&crd.labels, &crd.annotations),
+            "{name}"
+        );
         for version in &crd.versions {
             let of_name = |it: &&crd::CrdVersion| it.name == version.name;
             let made = made.versions.iter().find(of_name).expect("the version");

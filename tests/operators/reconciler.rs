@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     compile::{cargo, clippy},
-    document::read,
+    document::{read, without_indentation},
     operator::{Project, cluster, get_until, kubectl},
     scaffold::run,
 };
@@ -32,11 +32,6 @@ fn the_page_shows_parts_of_the_controller() {
             "the controller does not have this code:\n{block}"
         );
     }
-}
-
-fn without_indentation(text: &str) -> String {
-    let lines: Vec<_> = text.lines().map(str::trim_start).collect();
-    lines.join("\n")
 }
 
 /// Creates the project of the page, with its controller.

@@ -143,7 +143,8 @@ fn type_of(schema: &Value) -> String {
     }
 }
 
-/// What a schema says besides type and description: default, values, bounds and rules.
+/// What a schema says besides type and description: default, values, bounds and rules, also of the items of a list and
+/// the values of a map.
 fn bounds(schema: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     if !schema["default"].is_null() {
@@ -153,13 +154,17 @@ fn bounds(schema: &Value) -> Vec<String> {
         let values = values.iter().map(|value| code(&value.to_string()));
         lines.push(format!("One of {}.", values.collect::<Vec<_>>().join(", ")));
     }
+    let is_exclusive = |field: &str| schema[field] == true;
     for (field, what) in [
-        ("minimum", "At least"),
-        ("maximum", "At most"),
+        ("minimum", if is_exclusive("exclusiveMinimum") { "More than" } else { "At least" }),
+        ("maximum", if is_exclusive("exclusiveMaximum") { "Less than" } else { "At most" }),
+        ("multipleOf", "A multiple of"),
         ("minLength", "Shortest length:"),
         ("maxLength", "Longest length:"),
         ("minItems", "Fewest items:"),
         ("maxItems", "Most items:"),
+        ("minProperties", "Fewest entries:"),
+        ("maxProperties", "Most entries:"),
         ("pattern", "Pattern:"),
     ] {
         match &schema[field] {
@@ -173,6 +178,10 @@ fn bounds(schema: &Value) -> Vec<String> {
             "" => format!("Rule: {}.", code(name(&rule["rule"]))),
             message => format!("Rule: {}.", prose(message)),
         });
+    }
+    for (field, what) in [("items", "Each item"), ("additionalProperties", "Each value")] {
+        let of_each = schema.get(field).map(bounds).unwrap_or_default();
+        lines.extend(of_each.iter().map(|line| format!("{what}: {line}")));
     }
     lines
 }
@@ -250,8 +259,10 @@ mod tests {
                                 "size": {"type": "integer", "format": "int32", "minimum": 1, "default": 3,
                                     "description": "How many\nbooks | pages.\n\n- a `Vec<u8>`\n- <b>\n```yaml\na:\n  b: <c>\n```\nMore."},
                                 "tags": {"type": "object", "additionalProperties": {"type": "string", "enum": ["a", "b"]}},
+                                "weights": {"type": "array", "items": {"type": "array", "items": {"type": "number",
+                                    "minimum": 0, "exclusiveMinimum": true, "maximum": 1, "exclusiveMaximum": true, "multipleOf": 0.1}}},
                                 "steps": {"type": "array", "maxItems": 5, "items": {
-                                    "type": "object", "properties": {"from": {"type": "string", "pattern": "^a|<b`$",
+                                    "type": "object", "minProperties": 1, "maxProperties": 2, "properties": {"from": {"type": "string", "pattern": "^a|<b`$",
                                         "x-kubernetes-validations": [{"rule": "self !=\n'a'"}, {"rule": "true", "message": "is good."}]}},
                                 }},
                             },
@@ -273,8 +284,9 @@ mod tests {
             "`shops.example.com`, namespaced, stored",
             "### `spec`",
             "| `size` | integer (int32) | How many books \\| pages.<br><br>- a `Vec<u8>`<br>- &lt;b><br>`a:`<br>&nbsp;&nbsp;`b: <c>`<br>More.<br>Required.<br>Default: `3`.<br>At least 1. |",
-            "| `tags` | map of string |  |",
-            "| `steps` | [list of object](#shop--example-com-v1-spec-steps) | Most items: 5. |",
+            "| `tags` | map of string | Each value: One of `\"a\"`, `\"b\"`. |",
+            "| `weights` | list of list of number | Each item: Each item: More than 0.<br>Each item: Each item: Less than 1.<br>Each item: Each item: A multiple of 0.1. |",
+            "| `steps` | [list of object](#shop--example-com-v1-spec-steps) | Most items: 5.<br>Each item: Fewest entries: 1.<br>Each item: Most entries: 2. |",
             "<a id=\"shop--example-com-v1-spec-steps\"></a>",
             "| `from` | string | Pattern: `` ^a\\|<b`$ ``.<br>Rule: `self != 'a'`.<br>Rule: is good. |",
             "| `ready` | boolean |  |",
