@@ -29,7 +29,7 @@ const GROUP: &str = "schemas.example.com";
 
 /// What a message of the API server has when only an API server finds the fault: types in rules, and defaults that break
 /// a rule or, if they are not empty, a pattern or a format.
-const OF_SERVER: [&str; 9] = [
+const OF_SERVER: [&str; 10] = [
     "undeclared reference to 'unknown'",
     "found no matching overload",
     "does not support field selection",
