@@ -74,7 +74,7 @@ pub(super) fn samples(
                 continue;
             }
         };
-        let mut lose = |document: usize, path: &[&str], why: &str| {
+        let mut leave = |document: usize, path: &[&str], why: &str| {
             let line = yaml::line(text, document, path).map_or(1, |(line, _)| line);
             lost.add(format!("`{file}:{line}`: the sample {why}"));
         };
@@ -87,10 +87,10 @@ pub(super) fn samples(
             let first = objects.position(|object| object["metadata"]["name"].is_string());
             if let [_, (second, ..), ..] = own.as_slice() {
                 let why = "has several objects of this project: copy each to its file in `config/samples`";
-                lose(*second, &["kind"], why);
+                leave(*second, &["kind"], why);
             } else if let Some(first) = first {
                 let why = "has no object of a kind of this project: copy it to `config/samples`";
-                lose(first, &["kind"], why);
+                leave(first, &["kind"], why);
             }
             continue;
         };
@@ -103,12 +103,12 @@ pub(super) fn samples(
                 "is not in `{path}`, which has the text of `{before}`: copy the file, and add a line for it to \
                  `config/samples/kustomization.yaml`"
             );
-            lose(*number, &["kind"], &why);
+            leave(*number, &["kind"], &why);
         } else if text.contains(|c| is_hidden(c) && c != '\n' && c != '\t') {
-            lose(*number, &["kind"], "has invisible characters");
+            leave(*number, &["kind"], "has invisible characters");
         } else if let Some((place, why)) = misfit(sample, resource, &operator.kinds, project) {
             let fields: Vec<_> = place.split('.').collect();
-            lose(*number, &fields, &why);
+            leave(*number, &fields, &why);
         } else {
             texts.insert(path.clone(), text.to_owned().into());
             taken.insert(path, file);
