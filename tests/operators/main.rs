@@ -41,6 +41,8 @@ mod kubebuilder;
 mod kustomize;
 mod leader;
 mod library;
+#[path = "../losses.rs"]
+mod losses;
 mod manifests;
 mod migration;
 mod node;

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::random::Random;
 
-/// The group of the CRDs.
-pub const GROUP: &str = "kinds.example.com";
+/// The groups of the CRDs. The API server takes CRDs of the last one only with an annotation.
+pub const GROUPS: [&str; 2] = ["kinds.example.com", "approved.k8s.io"];
 
 /// Kinds whose names the generated code uses for other things, and kinds that are not in upper camel case.
-const KINDS: [&str; 50] = [
+pub const KINDS: [&str; 67] = [
     "postgresql",
     "BTreeMap",
     "my-kind",
@@ -61,6 +61,23 @@ const KINDS: [&str; 50] = [
     "Into",
     "Iterator",
     "HTTPRoute",
+    "Action",
+    "Children",
+    "Context",
+    "Controller",
+    "Error",
+    "EventType",
+    "Infallible",
+    "ObjectMeta",
+    "ObjectRef",
+    "Reconciler",
+    "ResourceExt",
+    "Verb",
+    "ToString",
+    "S",
+    "SerializeStruct",
+    "Defaulter",
+    "Validator",
 ];
 
 /// Names of fields that are keywords, or that a lint may refuse, or that are no identifiers.
@@ -148,7 +165,9 @@ pub fn draw_crd(random: &mut Random, number: u64) -> Value {
     if random.chance(3) {
         names["categories"] = json!(["all", "things"]);
     }
-    let mut metadata = json!({"name": format!("{plural}.{GROUP}")});
+    let is_approved = random.chance(8);
+    let group = GROUPS[usize::from(is_approved)];
+    let mut metadata = json!({"name": format!("{plural}.{group}")});
     if random.chance(2) {
         metadata["labels"] = json!({"policy.example.com/v1": "direct", "empty": ""});
     }
@@ -161,6 +180,13 @@ pub fn draw_crd(random: &mut Random, number: u64) -> Value {
     }
     if random.chance(6) {
         metadata["annotations"]["cert-manager.io/inject-ca-from"] = json!("system/serving");
+    }
+    if is_approved {
+        let approval = random.one(&[
+            "https://github.com/kubernetes/kubernetes/pull/78458",
+            "unapproved, experimental-only",
+        ]);
+        metadata["annotations"]["api-approved.kubernetes.io"] = json!(approval);
     }
     let count = random.one(&[1, 1, 2, 3]);
     let first = draw_version(random);
@@ -191,14 +217,20 @@ pub fn draw_crd(random: &mut Random, number: u64) -> Value {
         versions.push(version);
     }
     let mut spec = json!({
-        "group": GROUP,
+        "group": group,
         "names": names,
         "scope": random.one(&["Namespaced", "Cluster"]),
         "versions": versions,
     });
-    match random.below(4) {
+    match random.below(5) {
         0 => spec["conversion"] = json!({"strategy": "None"}),
         1 => spec["preserveUnknownFields"] = json!(false),
+        2 => {
+            let service = json!({"name": "other", "namespace": "system", "path": "/convert"});
+            spec["conversion"] = json!({"strategy": "Webhook", "webhook": {
+                "clientConfig": {"service": service}, "conversionReviewVersions": ["v1"],
+            }});
+        }
         _ => {}
     }
     json!({
@@ -352,6 +384,13 @@ fn described(random: &mut Random, mut schema: Value) -> Value {
     schema
 }
 
+/// Whether the items of a list, or the values of a map, have a simple type.
+fn has_simple(items: &Value) -> bool {
+    ["string", "integer", "boolean"]
+        .iter()
+        .any(|simple| items["type"] == *simple)
+}
+
 fn add_rule(random: &mut Random, schema: &mut Value) {
     let mut rule = match schema["type"].as_str() {
         Some("string") if random.chance(3) => json!({
@@ -361,7 +400,19 @@ fn add_rule(random: &mut Random, schema: &mut Value) {
         Some("string") => json!({"rule": "self != 'bad'"}),
         Some("integer") => json!({"rule": "self != 13"}),
         Some("boolean" | "number") => json!({"rule": "true"}),
-        Some("object") if schema["properties"].is_object() => json!({"rule": "true"}),
+        Some("object") if schema["properties"].is_object() => {
+            let mut rule = json!({"rule": "true"});
+            for field in ["alpha", "beta", "foo"] {
+                if !schema["properties"][field].is_null() && random.chance(2) {
+                    rule["fieldPath"] = json!(format!(".{field}"));
+                }
+            }
+            rule
+        }
+        Some("object") if has_simple(&schema["additionalProperties"]) => {
+            json!({"rule": "!('missing' in self)"})
+        }
+        Some("array") if has_simple(&schema["items"]) => json!({"rule": "self.size() != 2"}),
         // The API server refuses rules for a value of which the schema says little.
         _ => return,
     };
@@ -393,6 +444,9 @@ fn draw_schema(random: &mut Random, depth: usize) -> Value {
     }
     if random.chance(8) {
         schema["nullable"] = json!(true);
+        if random.chance(3) {
+            schema["default"] = json!(null);
+        }
     }
     described(random, schema)
 }
@@ -443,7 +497,7 @@ fn draw_integer(random: &mut Random) -> Value {
         1 => schema["format"] = json!("int64"),
         _ => {}
     }
-    match random.below(6) {
+    match random.below(7) {
         0 => schema["minimum"] = json!(random.one(&[-1, 0, 3])),
         1 => {
             schema["maximum"] = json!(9_007_199_254_740_993_i64);
@@ -453,8 +507,12 @@ fn draw_integer(random: &mut Random) -> Value {
             schema["minimum"] = json!(0);
             schema["exclusiveMinimum"] = json!(true);
         }
-        3 => schema["multipleOf"] = json!(3),
-        4 => schema["enum"] = json!([1, 3]),
+        3 => {
+            schema["maximum"] = json!(13);
+            schema["exclusiveMaximum"] = json!(true);
+        }
+        4 => schema["multipleOf"] = json!(3),
+        5 => schema["enum"] = json!([1, 3]),
         _ => {}
     }
     if random.chance(3) {
@@ -489,7 +547,7 @@ fn draw_int_or_string(random: &mut Random) -> Value {
 
 /// A value of which the schema says little.
 fn draw_open(random: &mut Random) -> Value {
-    match random.below(4) {
+    match random.below(6) {
         0 => json!({"x-kubernetes-preserve-unknown-fields": true}),
         1 => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
         2 => json!({
@@ -497,6 +555,12 @@ fn draw_open(random: &mut Random) -> Value {
             "x-kubernetes-embedded-resource": true,
             "x-kubernetes-preserve-unknown-fields": true,
         }),
+        3 => json!({
+            "type": "object",
+            "x-kubernetes-embedded-resource": true,
+            "properties": {"spec": {"type": "object", "properties": {"alpha": draw_text(random)}}},
+        }),
+        4 => json!({"type": "object", "additionalProperties": true}),
         _ => json!({"type": "object"}),
     }
 }
@@ -570,7 +634,8 @@ pub fn draw_object(random: &mut Random, schema: &Value) -> Value {
 }
 
 fn draw_value(random: &mut Random, schema: &Value) -> Value {
-    if random.chance(40) {
+    // A wrong type beside `anyOf` has more reasons, all of which say the same.
+    if schema["x-kubernetes-int-or-string"] != true && random.chance(40) {
         let values = [
             json!("abc"),
             json!(7),
@@ -628,10 +693,9 @@ fn draw_value(random: &mut Random, schema: &Value) -> Value {
                 object.insert("missing".to_owned(), json!("abc"));
             }
             if schema["x-kubernetes-embedded-resource"] == true {
-                object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
-                    .as_object()
-                    .cloned()
-                    .unwrap_or_default();
+                object.insert("apiVersion".to_owned(), json!("v1"));
+                object.insert("kind".to_owned(), json!("Pod"));
+                object.insert("metadata".to_owned(), json!({"name": "a"}));
             }
             object.into()
         }
