@@ -13,9 +13,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     crd::{Crd, NoSchema},
-    keys::{INT_OR_STRING, OPEN, Object, RULES, fields, list, name_of_type, subschema, texts},
+    integer,
+    keys::{INT_OR_STRING, OPEN, Object, RULES, any, fields, list, name_of_type, subschema, texts},
     mark, overflow, pattern,
     rule::{self, OF_RESOURCES},
+    structural::FORMATS,
     types,
 };
 
@@ -60,8 +62,8 @@ const RECURSION: &str = "a type that derives `KubeSchema` contains itself: deriv
 /// Checks CustomResourceDefinitions as an API server does when it gets them. Returns a warning for each place that it
 /// takes, but that users do not expect.
 ///
-/// Not checked are the types in CEL rules and their cost, and whether a default matches a pattern,
-/// a rule or a union.
+/// Not checked are the types in CEL rules and their cost, and whether a default fits a rule, or a text the
+/// pattern or the format, unless it is empty.
 ///
 /// # Errors
 ///
@@ -664,7 +666,8 @@ fn is_true(schema: &Object, key: &str) -> bool {
     schema.get(key) == Some(&Value::Bool(true))
 }
 
-/// Whether `value` fits `schema`; the error says why not. Patterns and formats are not checked.
+/// Whether `value` fits `schema`, which may be a part of a schema; the error says why not. Not checked are CEL
+/// rules, and patterns and formats of a text that is not empty.
 fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     let type_name = name_of_type(schema);
     if value.is_null() && (type_name.is_empty() || is_true(schema, "nullable")) {
@@ -687,8 +690,12 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     {
         return Err(format!("{value} is not in the enum"));
     }
+    fits_parts(value, schema)?;
     if let Some(number) = value.as_f64() {
         return fits_bounds(value, number, schema);
+    }
+    if value == "" {
+        fits_empty(schema)?;
     }
     let (length, keys) = match value {
         Value::String(text) => (text.chars().count(), ["minLength", "maxLength"]),
@@ -713,15 +720,64 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
 
 /// Whether `value`, which is `number`, is within the bounds of `schema`.
 fn fits_bounds(value: &Value, number: f64, schema: &Object) -> Result<(), String> {
-    if let Some(minimum) = schema.get("minimum").and_then(Value::as_f64)
+    let [minimum, maximum] = ["minimum", "maximum"].map(|key| integer::bound(schema, key));
+    if let Some(minimum) = minimum.as_ref().and_then(Value::as_f64)
         && (number < minimum || number <= minimum && is_true(schema, "exclusiveMinimum"))
     {
         return Err(format!("{value} is less than the minimum"));
     }
-    if let Some(maximum) = schema.get("maximum").and_then(Value::as_f64)
+    if let Some(maximum) = maximum.as_ref().and_then(Value::as_f64)
         && (number > maximum || number >= maximum && is_true(schema, "exclusiveMaximum"))
     {
         return Err(format!("{value} is greater than the maximum"));
+    }
+    if let Some(factor) = schema.get("multipleOf").and_then(Value::as_f64) {
+        let times = number / factor;
+        if factor <= 0.0 || (times - times.round()).abs() > 1e-9 {
+            return Err(format!("{value} is no multiple of {factor}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an empty text has the pattern and the format of `schema`.
+fn fits_empty(schema: &Object) -> Result<(), String> {
+    let pattern = text_of(schema, "pattern");
+    if pattern::check(pattern) == Ok(false) {
+        return Err(format!(
+            "an empty text does not match the pattern `{pattern}`"
+        ));
+    }
+    let format = text_of(schema, "format");
+    if FORMATS.contains(&format) && !FORMATS_OF_EMPTY.contains(&format) {
+        return Err(format!("an empty text is no {format}"));
+    }
+    Ok(())
+}
+
+/// The formats that an empty text has. Those of numbers say nothing about texts.
+const FORMATS_OF_EMPTY: [&str; 6] = ["byte", "double", "float", "int32", "int64", "password"];
+
+/// Whether `value` fits the schemas in `allOf`, `anyOf`, `oneOf` and `not`.
+fn fits_parts(value: &Value, schema: &Object) -> Result<(), String> {
+    let fits_part = |part: &&Object| fits(value, part).is_ok();
+    let parts = |key| list(schema, key).filter_map(Value::as_object);
+    parts("allOf").try_for_each(|part| fits(value, part))?;
+    let has_none = |key| parts(key).next().is_some() && !parts(key).any(|part| fits_part(&part));
+    if has_none("anyOf") || has_none("oneOf") {
+        return Err(format!("{value} fits no variant"));
+    }
+    // A value may break a pattern or a format that is not checked.
+    let is_known = |part: &&Object| {
+        !any(part, |part| {
+            part.contains_key("pattern") || part.contains_key("format")
+        })
+    };
+    if parts("oneOf").filter(is_known).filter(fits_part).count() > 1 {
+        return Err(format!("{value} fits several variants"));
+    }
+    if subschema(schema, "not").is_some_and(|part| is_known(&part) && fits_part(&part)) {
+        return Err(format!("{value} fits the schema in `not`"));
     }
     Ok(())
 }
@@ -738,7 +794,8 @@ fn fits_fields(object: &Object, schema: &Object) -> Result<(), String> {
         let of_field = known.and_then(|known| subschema(known, name));
         match of_field.or(others) {
             Some(of_field) => fits(field, of_field)?,
-            None if is_open => {}
+            // A part of a schema does not name all fields.
+            None if is_open || name_of_type(schema).is_empty() => {}
             None => return Err(format!("{name} is not in the schema")),
         }
     }

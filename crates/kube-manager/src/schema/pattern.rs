@@ -11,65 +11,87 @@ const CLASSES: [&str; 14] = [
     "space", "upper", "word", "xdigit",
 ];
 
-/// What is wrong with a pattern.
-pub fn check(pattern: &str) -> Result<(), String> {
+/// What is wrong with a pattern. Returns whether it matches an empty text.
+pub fn check(pattern: &str) -> Result<bool, String> {
     let mut rest = pattern.chars().peekable();
-    let mut depth = 0;
     let (mut can_repeat, mut is_repeated) = (false, false);
+    // Whether an empty text matches an alternative before, this alternative before the last piece, and the last piece.
+    let (mut one, mut this, mut last) = (false, true, true);
+    // What is known of the groups around this one.
+    let mut outer = Vec::new();
     while let Some(next) = rest.next() {
-        let is_quantifier = match next {
-            '*' | '+' | '?' => true,
+        let repetitions = match next {
+            '*' | '?' => Some(0),
+            '+' => Some(1),
             '{' => repetition(&mut rest)?,
-            _ => false,
+            _ => None,
         };
-        if is_quantifier {
+        if let Some(least) = repetitions {
             if !can_repeat || is_repeated {
                 return Err(format!("`{next}` has nothing to repeat"));
             }
             rest.next_if_eq(&'?');
             is_repeated = true;
+            last |= least == 0;
             continue;
         }
         (can_repeat, is_repeated) = (true, false);
-        match next {
-            '(' => {
-                depth += 1;
+        this &= last;
+        last = match next {
+            '|' => {
                 can_repeat = false;
-                if rest.next_if_eq(&'?').is_some() {
-                    depth -= i32::from(group(&mut rest)?);
-                }
+                (one, this) = (one || this, true);
+                true
             }
-            ')' => depth -= 1,
-            '|' => can_repeat = false,
-            '[' => class(&mut rest)?,
+            '(' => {
+                can_repeat = false;
+                let is_flag = rest.next_if_eq(&'?').is_some() && group(&mut rest)?;
+                if !is_flag {
+                    outer.push((one, this));
+                    (one, this) = (false, true);
+                }
+                true
+            }
+            ')' => {
+                let is_optional = one || this;
+                (one, this) = outer.pop().ok_or("`)` closes no group")?;
+                is_optional
+            }
+            '[' => {
+                class(&mut rest)?;
+                false
+            }
             '\\' if rest.peek() == Some(&'Q') => {
                 // A literal text, until `\E`.
                 let quoted: String = rest.clone().collect();
                 let length = quoted.find(r"\E").map_or(quoted.len(), |end| end + 2);
                 rest.nth(quoted[..length].chars().count() - 1);
+                matches!(&quoted[..length], "Q" | r"Q\E")
             }
-            '\\' => escape(&mut rest, "0AabBdDfnpPQrsStvwWxz")?,
-            _ => {}
-        }
-        if depth < 0 {
-            return Err("`)` closes no group".to_owned());
-        }
+            '\\' => {
+                let is_place = rest.peek().is_some_and(|letter| "ABzZ".contains(*letter));
+                escape(&mut rest, "0AabBdDfnpPQrsStvwWxz")?;
+                is_place
+            }
+            '^' | '$' => true,
+            _ => false,
+        };
     }
-    if depth > 0 {
+    if !outer.is_empty() {
         return Err("`(` is not closed".to_owned());
     }
-    Ok(())
+    Ok(one || this && last)
 }
 
-/// Reads `{2,3}` behind the `{`. Other text in braces is no repetition.
-fn repetition(rest: &mut Peekable<Chars>) -> Result<bool, String> {
+/// Reads `{2,3}` behind the `{`, and returns the 2. Other text in braces is no repetition.
+fn repetition(rest: &mut Peekable<Chars>) -> Result<Option<u32>, String> {
     let ahead: String = rest.clone().take_while(|next| *next != '}').collect();
     let is_closed = rest.clone().count() > ahead.chars().count();
     let (least, most) = ahead.split_once(',').unwrap_or((&ahead, &ahead));
     let mut digits = least.bytes().chain(most.bytes());
     let are_numbers = digits.all(|byte| byte.is_ascii_digit());
     if !is_closed || least.is_empty() || !are_numbers {
-        return Ok(false);
+        return Ok(None);
     }
     let least: u32 = least.parse().unwrap_or(u32::MAX);
     let most = if most.is_empty() {
@@ -83,7 +105,7 @@ fn repetition(rest: &mut Peekable<Chars>) -> Result<bool, String> {
         ));
     }
     rest.nth(ahead.chars().count());
-    Ok(true)
+    Ok(Some(least))
 }
 
 /// Reads what follows `(?`. Returns whether the group ends there, as in `(?i)`.

@@ -13,7 +13,7 @@ use super::{
 const SAYS_THE_TYPE: [&str; 6] = ["type", INT_OR_STRING, OPEN, "oneOf", "anyOf", "allOf"];
 
 /// The formats that the API server knows.
-const FORMATS: [&str; 31] = [
+pub const FORMATS: [&str; 31] = [
     "bsonobjectid",
     "byte",
     "cidr",

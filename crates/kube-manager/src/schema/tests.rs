@@ -660,6 +660,96 @@ fn the_check_says_what_an_api_server_refuses() {
 }
 
 #[test]
+fn a_default_fits_the_whole_schema_but_for_rules() {
+    let required = |name: &str| json!({"required": [name]});
+    let object = |default: Value, key: &str, parts: Value| {
+        let fields = json!({"a": {"type": "integer"}, "b": {"type": "string"}});
+        json!({"type": "object", "properties": fields, "default": default, key: parts})
+    };
+    let text = |key: &str, value: Value| json!({"type": "string", "default": "", key: value});
+    let either = json!([required("a"), required("b")]);
+    let at_least_2 = json!([{"properties": {"a": {"minimum": 2}}}]);
+    let cases = [
+        (
+            text("pattern", json!("^[a-z]+$")),
+            "does not match the pattern `^[a-z]+$`",
+        ),
+        (text("pattern", json!("^[a-z]*$")), ""),
+        (text("format", json!("date-time")), "is no date-time"),
+        (text("format", json!("password")), ""),
+        (
+            object(json!({}), "anyOf", either.clone()),
+            "fits no variant",
+        ),
+        (object(json!({"a": 1}), "anyOf", either.clone()), ""),
+        (
+            object(json!({"a": 1, "b": ""}), "anyOf", either.clone()),
+            "",
+        ),
+        (
+            object(json!({"a": 1, "b": ""}), "oneOf", either),
+            "fits several variants",
+        ),
+        (
+            object(json!({"a": 1, "b": ""}), "allOf", at_least_2.clone()),
+            "less than the minimum",
+        ),
+        (object(json!({"a": 2, "b": ""}), "allOf", at_least_2), ""),
+        (
+            object(json!({"a": 1}), "not", required("a")),
+            "fits the schema in `not`",
+        ),
+        (object(json!({"b": ""}), "not", required("a")), ""),
+        (
+            json!({"type": "number", "multipleOf": 0.1, "default": 0.25}),
+            "is no multiple of 0.1",
+        ),
+        (
+            json!({"type": "number", "multipleOf": 0.1, "default": 0.3}),
+            "",
+        ),
+        (
+            json!({"type": "integer", "format": "int32", "default": 2_147_483_648_i64}),
+            "greater than the maximum",
+        ),
+    ];
+    for (schema, expected) in cases {
+        let told = faults(schema.clone());
+        assert_eq!(told.is_empty(), expected.is_empty(), "{schema}: {told}");
+        assert!(told.contains(expected), "{schema}: {told}");
+    }
+}
+
+#[test]
+fn a_pattern_matches_an_empty_text_or_not() {
+    let matching = [
+        "",
+        "a*",
+        "^$",
+        "|a",
+        "a|",
+        "(a|b*)c?",
+        "(?i)",
+        "(?:a){0,2}",
+        "()",
+        "(a?)+",
+        r"\Ab?\z",
+        r"\Q\E",
+        "a*?",
+    ];
+    for pattern in matching {
+        assert_eq!(pattern::check(pattern), Ok(true), "{pattern}");
+    }
+    let others = [
+        "a", "^a$", "a*b", "a|b", "(a|)b", "(a|b)+", "[a-z]+", r"\d", r"\b", r"\Qa\E", "a{2}",
+        "(?i)a",
+    ];
+    for pattern in others {
+        assert_eq!(pattern::check(pattern), Ok(false), "{pattern}");
+    }
+}
+
+#[test]
 fn what_selects_and_shows_fields_is_checked() {
     let told = |paths: &[&str], format: &str| {
         let paths: Vec<Value> = paths.iter().map(|path| json!({"jsonPath": path})).collect();
