@@ -55,6 +55,11 @@ pub fn collect<T, E: Display>(make: impl FnOnce() -> Result<T, E>) -> Result<T, 
 const WITHOUT_TRANSFORM: &str = "put `#[schemars(transform = kube_manager::schema::structural)]` above the spec and the \
     status of each kind";
 
+/// What is said of a place that the transform would give a schema, or would say why it has none.
+fn no_schema(what: &str) -> String {
+    format!("{what}: {WITHOUT_TRANSFORM}")
+}
+
 /// What is said when schemars overflows the stack.
 const RECURSION: &str = "a type that derives `KubeSchema` contains itself: derive `JsonSchema` for the type instead, \
     and `make manifests` names its field";
@@ -323,7 +328,7 @@ impl Checker {
         let is_open = is_true(schema, OPEN);
         let is_int_or_string = is_true(schema, INT_OR_STRING);
         let has_type = !type_name.is_empty() || is_open || is_int_or_string;
-        self.says_if(!has_type, path, "the schema has no type");
+        self.says_if(!has_type, path, &no_schema("the schema has no type"));
         let text = format!("`{OPEN}` is either true or left out");
         self.says_if(schema.get(OPEN) == Some(&json!(false)), path, &text);
         let text = "an integer or a text is not open for unknown fields";
@@ -391,7 +396,7 @@ impl Checker {
         for (name, field) in known.into_iter().flatten() {
             let inner = place.field(name, schema);
             let Some(field) = field.as_object() else {
-                self.says(&inner.path, "the schema has no type");
+                self.says(&inner.path, &no_schema("the schema has no type"));
                 continue;
             };
             if (place.is_root || is_embedded) && OF_RESOURCES.contains(&name.as_str()) {
@@ -428,7 +433,8 @@ impl Checker {
         self.says_if(list_type != "map" && !keys.is_empty(), path, text);
         let Some(items) = subschema(schema, "items") else {
             let has_none = is_list || schema.contains_key("items");
-            return self.says_if(has_none, path, "the items of the list have no schema");
+            let text = no_schema("the items of the list have no schema");
+            return self.says_if(has_none, path, &text);
         };
         self.check_type(&place.items("[]", schema), items);
         let has_null = matches!(list_type, "set" | "map") && is_true(items, "nullable");

@@ -606,10 +606,13 @@ fn the_check_says_what_an_api_server_refuses() {
     let list = |schema: Value| json!({"type": "object", "properties": {"list": schema}});
     let item = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let cases = [
-        (json!({"properties": {}}), "spec: the schema has no type"),
+        (
+            json!({"properties": {}}),
+            "spec: the schema has no type: put `#[schemars(transform",
+        ),
         (
             list(json!({"type": "array"})),
-            "spec.list: the items of the list have no schema",
+            "spec.list: the items of the list have no schema: put `#[schemars(transform",
         ),
         (
             list(json!({
