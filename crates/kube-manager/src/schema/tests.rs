@@ -276,6 +276,26 @@ fn what_has_no_schema_is_told_with_the_way_out() {
         #[serde(flatten)]
         untagged: Untagged,
     }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum UntaggedDifferent {
+        One { size: i32 },
+        Other { size: String },
+    }
+    #[derive(KubeSchema)]
+    #[x_kube(validation = "self.size > 0")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct WithRules {
+        size: i32,
+    }
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind", content = "content")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum ContentWithRules {
+        One(WithRules),
+        Other { name: String },
+    }
 
     let told = [
         (
@@ -323,6 +343,16 @@ fn what_has_no_schema_is_told_with_the_way_out() {
             refused::<BesideBoth>(),
             "spec.field",
             "`name` is in the object that has the enum and in variant 2",
+        ),
+        (
+            refused::<UntaggedDifferent>(),
+            "spec.field",
+            "`size` is in variant 1 and in variant 2, with different types",
+        ),
+        (
+            refused::<ContentWithRules>(),
+            "spec.field",
+            "the content of the variant `One` has rules of its own",
         ),
         (
             refused::<Mixed>(),
@@ -510,12 +540,22 @@ fn an_author_can_open_each_place_that_has_no_schema() {
         children: Vec<Open>,
         #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
         by_name: BTreeMap<String, Value>,
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        mixed: Mixed,
+        #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+        unit: (),
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Mixed {
+        None,
+        Git { url: String },
     }
 
     let schema = of_kube::<Open>();
     assert_eq!(faults(schema.clone()), "");
     let open = json!({"x-kubernetes-preserve-unknown-fields": true});
-    for name in ["value", "values", "children"] {
+    for name in ["value", "values", "children", "by_name", "mixed", "unit"] {
         assert_eq!(schema["properties"][name], open, "{name}");
     }
     assert_eq!(schema["properties"]["pair"]["description"], "A pair.");
@@ -581,6 +621,13 @@ fn a_union_of_numbers_has_the_widest_range() {
         json!({"type": "integer", "minimum": minimum, "maximum": maximum})
     );
     assert_eq!(field::<Fraction>(), json!({"type": "number"}));
+}
+
+#[test]
+fn variants_have_no_defaults_and_texts_no_unknown_formats() {
+    let branch = &field::<Untagged>()["properties"]["branch"];
+    assert_eq!(branch, &json!({"type": "string"}));
+    assert_eq!(field::<IpAddr>(), json!({"type": "string"}));
 }
 
 #[test]
@@ -1010,6 +1057,10 @@ fn what_users_may_not_expect_is_a_warning() {
         "x-kubernetes-validations": [{"rule": "self.all(item, item != '')"}],
     }});
     let cases = [
+        (
+            crd(field::<Duration>(), ".spec"),
+            "spec: users write `std::time::Duration` as seconds and nanoseconds",
+        ),
         (crd(size.clone(), ".spec.size"), ""),
         (
             crd(size.clone(), ".spec.sizes"),
