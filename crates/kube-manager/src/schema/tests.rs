@@ -546,6 +546,15 @@ fn an_author_can_open_each_place_that_has_no_schema() {
         unit: (),
     }
     #[derive(JsonSchema)]
+    #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Labeled {
+        #[serde(flatten)]
+        source: Source,
+        #[serde(flatten)]
+        labels: BTreeMap<String, String>,
+    }
+    #[derive(JsonSchema)]
     #[allow(dead_code, reason = "its schema is tested")]
     enum Mixed {
         None,
@@ -559,6 +568,12 @@ fn an_author_can_open_each_place_that_has_no_schema() {
         assert_eq!(schema["properties"][name], open, "{name}");
     }
     assert_eq!(schema["properties"]["pair"]["description"], "A pair.");
+
+    // An open object keeps the keys of a flattened map, and needs no mark.
+    assert_eq!(refused::<Labeled>(), "");
+    let schema = field::<Labeled>();
+    assert_eq!(schema["x-kubernetes-preserve-unknown-fields"], true);
+    assert!(schema["properties"]["kind"].is_object(), "{schema}");
 }
 
 #[test]
