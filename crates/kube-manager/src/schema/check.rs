@@ -796,12 +796,13 @@ fn fits_fields(object: &Object, schema: &Object) -> Result<(), String> {
     let known = fields(schema);
     let others = subschema(schema, "additionalProperties");
     let is_open = is_true(schema, OPEN) || is_true(schema, "additionalProperties");
+    // A part of a schema does not name all fields.
+    let is_part = name_of_type(schema).is_empty() && !is_true(schema, INT_OR_STRING);
     for (name, field) in object {
         let of_field = known.and_then(|known| subschema(known, name));
         match of_field.or(others) {
             Some(of_field) => fits(field, of_field)?,
-            // A part of a schema does not name all fields.
-            None if is_open || name_of_type(schema).is_empty() => {}
+            None if is_open || is_part => {}
             None => return Err(format!("{name} is not in the schema")),
         }
     }

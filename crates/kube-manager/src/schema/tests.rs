@@ -766,6 +766,14 @@ fn a_default_fits_the_whole_schema_but_for_rules() {
         ),
         (object(json!({"b": ""}), "not", required("a")), ""),
         (
+            json!({"type": "string", "default": "a", "not": {"pattern": "b"}}),
+            "",
+        ),
+        (
+            json!({"x-kubernetes-int-or-string": true, "default": {"a": "x"}}),
+            "a is not in the schema",
+        ),
+        (
             json!({"type": "number", "multipleOf": 0.1, "default": 0.25}),
             "is no multiple of 0.1",
         ),
