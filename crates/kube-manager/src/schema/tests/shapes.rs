@@ -140,6 +140,10 @@ pub enum Nested {
     List { items: Vec<Source> },
 }
 
+/// The fields of [`Shapes`] of which a schema says less than serde checks: it cannot say what an address is, and schemars
+/// forgets the keys of a map if they have comments.
+pub const CHECKED_BY_SERDE_ALONE: [&str; 2] = ["address", "by_level"];
+
 /// One field for each shape.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
