@@ -1,7 +1,7 @@
 //! Tests what Rust types mean to an API server: what it stores, serde reads as it was written, and what it cannot store
 //! as it was written, it refuses.
 
-use std::{collections::BTreeSet, fs, net::Ipv4Addr, time::Duration};
+use std::{collections::BTreeSet, fs, net::Ipv4Addr, path::Path, time::Duration};
 
 use k8s_openapi::{
     apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::Time, util::intstr::IntOrString},
@@ -10,10 +10,11 @@ use k8s_openapi::{
 use serde_json::{Value, json};
 
 use crate::{
-    compile::cargo,
+    compile::{cargo, make},
     operator::{Project, kubectl, kubectl_waits},
+    project::tree,
     random::Random,
-    scaffold::run,
+    scaffold::{refused, run},
     shapes::{
         Adjacent, AdjacentScalar, CHECKED_BY_SERDE_ALONE, External, Flattened, FlattenedMap,
         FlattenedOptional, FlattenedStruct, FlattenedTwice, Level, Nested, Percent, Port, Settings,
@@ -127,6 +128,55 @@ fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
         assert!(stored.is_empty(), "{shapes}");
         assert!(refused.contains(reason), "{reason}: {refused}");
     }
+}
+
+#[test]
+fn types_without_a_schema_end_make_manifests_and_the_tests() {
+    let project = Project::scaffold("types-without-schema", &COMMANDS);
+    let title = "    pub title: String,";
+    let tuple = "    pub range: (u8, u8),";
+    project.edit(FILE, title, &format!("{title}\n\n{tuple}"));
+    ends(
+        project.path(),
+        "an API server would refuse the CRDs:\n  Shape v1: spec.range: a tuple has no schema",
+    );
+
+    project.edit(FILE, tuple, "    pub nodes: Vec<Node>,");
+    let recursive = "#[derive(KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]\n\
+                     pub struct Node {\n    pub children: Vec<Node>,\n}\n\n";
+    let status = "/// The observed state.";
+    project.edit(FILE, status, &format!("{recursive}{status}"));
+    ends(
+        project.path(),
+        "a type that derives `KubeSchema` contains itself",
+    );
+}
+
+/// Checks that `make manifests` ends with `message` and writes nothing, and that the test of the project fails.
+fn ends(project: &Path, message: &str) {
+    // cargo removes from Cargo.lock what the project does not use.
+    let files = || {
+        let mut files = tree(project);
+        files.remove(Path::new("Cargo.lock"));
+        files
+    };
+    let before = files();
+    let told = refused(&mut make(project, "manifests"));
+    assert!(told.contains(&format!("Error: {message}")), "{told}");
+    assert!(told.contains("manifests] Error 1"), "{told}");
+    assert!(files() == before, "{told}");
+    let mut test = cargo(project);
+    test.args([
+        "test",
+        "--quiet",
+        "--locked",
+        "--lib",
+        "an_api_server_takes_the_crds",
+    ]);
+    let tested = test.output().expect("cargo runs");
+    let told = String::from_utf8_lossy(&tested.stdout);
+    assert!(!tested.status.success(), "{told}");
+    assert!(told.contains(&format!("Error: {message}")), "{told}");
 }
 
 /// The examples in a language of the page about types.
