@@ -52,9 +52,13 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
         golden,
         &[&all[..], &["--all-targets"]].concat(),
     ));
-    // The types alone.
+    // The types alone, and their tests.
     let types = ["--no-default-features", "--features=k8s-openapi/latest"];
     run(&mut clippy(golden, &[all, types].concat()));
+    run(cargo(golden)
+        .args(["test", "--quiet", "--tests"])
+        .args(all)
+        .args(types));
     run(cargo(golden)
         .args([
             "doc",

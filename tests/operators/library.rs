@@ -83,6 +83,9 @@ fn a_crate_can_use_the_types_without_the_operator() {
     let direct = tree(reader, &["--package=guestbook", "--depth=1"]);
     let expected = "guestbook k8s-openapi kube kube-manager schemars serde serde_json";
     assert_eq!(direct, expected.split(' ').map(str::to_owned).collect());
+    let of_runtime = tree(reader, &["--package=kube-manager", "--depth=1"]);
+    let expected = "k8s-openapi kube kube-manager schemars serde serde_json";
+    assert_eq!(of_runtime, expected.split(' ').map(str::to_owned).collect());
 
     let all = check(&dependencies, CLIENT);
     assert!(all.contains("kube-client"), "{all:?}");

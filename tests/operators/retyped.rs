@@ -96,17 +96,78 @@ fn kinds_of_one_version_may_have_types_with_equal_names() {
     let folder = project.path();
     // Only the type of the own kind has the variant.
     for (module, variant) in [("book", "Bound"), ("poster", "Hung")] {
-        let phase = format!(
-            "\n/// A phase.\npub enum Phase {{\n    /// The last one.\n    {variant},\n}}\n"
+        let types = format!(
+            "\n/// A phase.\npub enum Phase {{\n    /// The last one.\n    {variant},\n}}\n\n\
+             /// A step.\npub struct Step {{\n    /// Its phase.\n    pub phase: Phase,\n}}\n"
         );
-        add(folder, &format!("src/api/shop/v1/{module}.rs"), &phase);
-        let used = format!("\n/// The last phase.\npub const LAST: Phase = Phase::{variant};\n");
+        add(folder, &format!("src/api/shop/v1/{module}.rs"), &types);
+        let used = format!(
+            "\n/// The last step.\npub const LAST: Step = Step {{\n    phase: Phase::{variant},\n}};\n"
+        );
         add(folder, &format!("src/controller/shop/{module}.rs"), &used);
-        let path = format!("crate::api::shop::v1::{module}::Phase");
-        let used = used
-            .replace("Phase", &path)
-            .replace("The last phase", "The last one");
-        add(folder, &format!("src/webhook/shop/{module}.rs"), &used);
+        let imported = format!("\nuse crate::api::shop::v1::{module}::{{Phase, Step}};\n{used}");
+        add(folder, &format!("src/webhook/shop/{module}.rs"), &imported);
+    }
+    compiles(folder);
+}
+
+/// The CRD of a kind with an inner type.
+const CRD: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: PLURAL.shop.example.com
+spec:
+  group: shop.example.com
+  scope: Namespaced
+  names:
+    kind: KIND
+    plural: PLURAL
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              cover:
+                type: object
+                properties:
+                  colour:
+                    type: string
+";
+
+#[test]
+fn a_kind_from_a_crd_may_have_the_name_of_a_type_of_another_kind() {
+    let project = Project::scaffold(
+        "namesakes-from-crds",
+        &["init --domain example.com --repo shelf"],
+    );
+    let folder = project.path();
+    // The cover of a Book has the type BookCover.
+    let kinds = [
+        ("Book", "books", "book", "BookCover"),
+        ("BookCover", "bookcovers", "book_cover", "BookCoverCover"),
+    ];
+    for (kind, plural, module, cover) in kinds {
+        let crd = project.manifest(&CRD.replace("KIND", kind).replace("PLURAL", plural));
+        rscaffold(folder, &format!("create api --crd {}", crd.display()));
+        let webhooks = "--defaulting --programmatic-validation";
+        rscaffold(
+            folder,
+            &format!("create webhook --group shop --version v1 --kind {kind} {webhooks}"),
+        );
+        let used = format!(
+            "\nuse crate::api::shop::v1::{module}::{cover};\n\n/// The cover.\n\
+             pub fn cover(object: &{kind}) -> Option<&{cover}> {{\n    object.spec.cover.as_ref()\n}}\n"
+        );
+        for part in ["controller", "webhook"] {
+            add(folder, &format!("src/{part}/shop/{module}.rs"), &used);
+        }
     }
     compiles(folder);
 }

@@ -1,17 +1,24 @@
 //! Tests what Rust types mean to an API server: what it stores, serde reads as it was written, and what it cannot store
 //! as it was written, it refuses.
 
-use std::{collections::BTreeSet, fs, net::Ipv4Addr};
+use std::{collections::BTreeSet, fs, net::Ipv4Addr, path::Path, time::Duration};
 
+use k8s_openapi::{
+    apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::Time, util::intstr::IntOrString},
+    jiff::Timestamp,
+};
 use serde_json::{Value, json};
 
 use crate::{
+    compile::{cargo, make},
     operator::{Project, kubectl, kubectl_waits},
+    project::tree,
     random::Random,
-    scaffold::run,
+    scaffold::{refused, run},
     shapes::{
-        Adjacent, AdjacentScalar, Amount, External, Flattened, FlattenedBoth, FlattenedExternal,
-        FlattenedOptional, FlattenedTwice, Level, Nested, Port, Settings, Shapes, Source, Untagged,
+        Adjacent, AdjacentScalar, Amount, CHECKED_BY_SERDE_ALONE, External, Flattened, FlattenedBoth,
+        FlattenedExternal, FlattenedMap, FlattenedOptional, FlattenedStruct, FlattenedTwice, Level,
+        Nested, Percent, Port, Settings, Shapes, Source, Untagged,
     },
 };
 
@@ -23,28 +30,41 @@ const CHANGES: usize = 3;
 
 const CRD: &str = "shapes.types.example.com";
 
+/// The kind whose spec gets the types.
+const COMMANDS: [&str; 2] = [
+    "init --domain example.com",
+    "create api --group types --version v1 --kind Shape --controller=false",
+];
+const FILE: &str = "src/api/types/v1/shape.rs";
+
+/// A test of the page's example, which has the object that the API server stored.
+const READ_BY_SERDE: &str = r#"
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn serde_reads_the_stored_object_as_it_was_sent() {
+        let sent: super::SiteSpec = serde_saphyr::from_str(include_str!("sent.yaml")).unwrap();
+        let stored: super::SiteSpec = serde_json::from_str(include_str!("stored.json")).unwrap();
+        assert_eq!(stored, sent);
+    }
+}
+"#;
+
 #[test]
 fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
-    let project = Project::scaffold(
-        "types",
-        &[
-            "init --domain example.com",
-            "create api --group types --version v1 --kind Shape --controller=false",
-        ],
-    );
+    let project = Project::scaffold("types", &COMMANDS);
     let types = include_str!("../../crates/kube-manager/src/schema/tests/shapes.rs");
     let shapes = project.path().join("src/api/types/v1/shapes.rs");
     fs::write(shapes, types).expect("a writable file");
     let documented = project.path().join("src/api/types/v1/documented.rs");
-    fs::write(documented, code("rust")).expect("a writable file");
+    fs::write(&documented, code("rust")).expect("a writable file");
     project.edit(
         "src/api/types/v1/mod.rs",
         "pub mod shape;",
         "pub mod documented;\npub mod shape;\npub mod shapes;",
     );
-    let file = "src/api/types/v1/shape.rs";
     project.edit(
-        file,
+        FILE,
         "    pub title: String,",
         "    pub title: String,\n\n    pub shapes: super::shapes::Shapes,\n\n    pub documented: Option<super::documented::SiteSpec>,",
     );
@@ -57,13 +77,20 @@ fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
          shapes: {{}}\n  documented:\n{}",
         indented(&code("yaml"))
     );
-    run(kubectl("apply --dry-run=server -f").arg(project.manifest(&object)));
+    let stored =
+        run(kubectl("create --dry-run=server --output=json -f").arg(project.manifest(&object)));
+    let stored: Value = serde_json::from_str(&stored).expect("JSON");
+    let stored = stored["spec"]["documented"].to_string();
+    for (name, text) in [("sent.yaml", code("yaml")), ("stored.json", stored)] {
+        fs::write(documented.with_file_name(name), text).expect("a writable file");
+    }
+    fs::write(&documented, code("rust") + READ_BY_SERDE).expect("a writable file");
+    run(cargo(project.path()).args(["test", "--quiet", "--locked", "--lib", "serde_reads"]));
 
     let mut random = Random(45);
     let written: Vec<Shapes> = (0..OBJECTS).map(|_| shapes_of(&mut random)).collect();
     let values: Vec<Value> = written.iter().map(json_of).collect();
-    let (stored, refused) = create(&project, &values);
-    assert!(refused.is_empty(), "{refused}");
+    let stored = store(&project, &values);
     assert_eq!(stored.len(), OBJECTS);
     for (index, value) in stored {
         assert_eq!(read(&value).as_ref(), Some(&written[index]), "{value}");
@@ -101,6 +128,55 @@ fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
         assert!(stored.is_empty(), "{shapes}");
         assert!(refused.contains(reason), "{reason}: {refused}");
     }
+}
+
+#[test]
+fn types_without_a_schema_end_make_manifests_and_the_tests() {
+    let project = Project::scaffold("types-without-schema", &COMMANDS);
+    let title = "    pub title: String,";
+    let tuple = "    pub range: (u8, u8),";
+    project.edit(FILE, title, &format!("{title}\n\n{tuple}"));
+    ends(
+        project.path(),
+        "an API server would refuse the CRDs:\n  Shape v1: spec.range: a tuple has no schema",
+    );
+
+    project.edit(FILE, tuple, "    pub nodes: Vec<Node>,");
+    let recursive = "#[derive(KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]\n\
+                     pub struct Node {\n    pub children: Vec<Node>,\n}\n\n";
+    let status = "/// The observed state.";
+    project.edit(FILE, status, &format!("{recursive}{status}"));
+    ends(
+        project.path(),
+        "a type that derives `KubeSchema` contains itself",
+    );
+}
+
+/// Checks that `make manifests` ends with `message` and writes nothing, and that the test of the project fails.
+fn ends(project: &Path, message: &str) {
+    // cargo removes from Cargo.lock what the project does not use.
+    let files = || {
+        let mut files = tree(project);
+        files.remove(Path::new("Cargo.lock"));
+        files
+    };
+    let before = files();
+    let told = refused(&mut make(project, "manifests"));
+    assert!(told.contains(&format!("Error: {message}")), "{told}");
+    assert!(told.contains("manifests] Error 1"), "{told}");
+    assert!(files() == before, "{told}");
+    let mut test = cargo(project);
+    test.args([
+        "test",
+        "--quiet",
+        "--locked",
+        "--lib",
+        "an_api_server_takes_the_crds",
+    ]);
+    let tested = test.output().expect("cargo runs");
+    let told = String::from_utf8_lossy(&tested.stdout);
+    assert!(!tested.status.success(), "{told}");
+    assert!(told.contains(&format!("Error: {message}")), "{told}");
 }
 
 /// The examples in a language of the page about types.
@@ -171,6 +247,27 @@ const REFUSED: &[(&str, &str)] = &[
 /// Sends an object for each of `values`. Returns what the API server would store, with the index of the value, and what
 /// it says of the others.
 fn create(project: &Project, values: &[Value]) -> (Vec<(usize, Value)>, String) {
+    let output = kubectl("create --dry-run=server --validate=false --output=json -f")
+        .arg(project.manifest(&list(values)))
+        .output()
+        .expect("kubectl runs");
+    let stored = values_in(&output.stdout);
+    (stored, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Stores an object for each of `values`, reads all of them, and deletes them.
+fn store(project: &Project, values: &[Value]) -> Vec<(usize, Value)> {
+    let manifest = project.manifest(&list(values));
+    run(kubectl("create --validate=false -f").arg(&manifest));
+    let stored = run(&mut kubectl(&format!(
+        "get {CRD} --namespace=default --output=json"
+    )));
+    run(kubectl("delete -f").arg(&manifest));
+    values_in(stored.as_bytes())
+}
+
+/// The manifest of an object for each of `values`.
+fn list(values: &[Value]) -> String {
     let items: Vec<Value> = values
         .iter()
         .enumerate()
@@ -183,14 +280,13 @@ fn create(project: &Project, values: &[Value]) -> (Vec<(usize, Value)>, String) 
             })
         })
         .collect();
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
-    let manifest = project.manifest(&list.to_string());
-    let output = kubectl("create --dry-run=server --validate=false --output=json -f")
-        .arg(manifest)
-        .output()
-        .expect("kubectl runs");
-    let mut stored = Vec::new();
-    let documents = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
+    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
+}
+
+/// The values in the objects that kubectl shows, each with its index.
+fn values_in(objects: &[u8]) -> Vec<(usize, Value)> {
+    let mut values = Vec::new();
+    let documents = serde_json::Deserializer::from_slice(objects).into_iter::<Value>();
     for document in documents {
         let document = document.expect("JSON");
         let objects = match document["items"].as_array() {
@@ -200,21 +296,20 @@ fn create(project: &Project, values: &[Value]) -> (Vec<(usize, Value)>, String) 
         for object in objects {
             let name = object["metadata"]["name"].as_str().expect("a name");
             let index = name.strip_prefix("shape-").expect("a name of this test");
-            stored.push((
+            values.push((
                 index.parse().expect("a number"),
                 object["spec"]["shapes"].clone(),
             ));
         }
     }
-    (stored, String::from_utf8_lossy(&output.stderr).into_owned())
+    values
 }
 
-/// `shapes` without the fields of which a schema says less than serde checks: it cannot say what an address is, and
-/// schemars forgets the keys of a map if they have comments.
+/// `shapes` without the fields of which a schema says less than serde checks.
 fn without_checks_of_serde(shapes: &Value) -> Value {
     let mut rest = shapes.clone();
     if let Some(fields) = rest.as_object_mut() {
-        fields.retain(|name, _| !matches!(name.as_str(), "address" | "by_level"));
+        fields.retain(|name, _| !CHECKED_BY_SERDE_ALONE.contains(&name.as_str()));
     }
     rest
 }
@@ -416,6 +511,23 @@ fn nested(random: &mut Random) -> Nested {
     }
 }
 
+fn flattened_map(random: &mut Random) -> FlattenedMap {
+    let others = many(random, |random| {
+        (random.one(&["x", "y"]).to_owned(), json!(text(random)))
+    });
+    FlattenedMap {
+        name: text(random),
+        others: others.into_iter().collect(),
+    }
+}
+
+fn number_or_text(random: &mut Random) -> IntOrString {
+    match random.below(2) {
+        0 => IntOrString::Int(random.one(&[i32::MIN, 0, i32::MAX])),
+        _ => IntOrString::String(text(random)),
+    }
+}
+
 fn level(random: &mut Random) -> Level {
     random.one(&[Level::Low, Level::High])
 }
@@ -463,5 +575,32 @@ fn shapes_of(random: &mut Random) -> Shapes {
         address: maybe(random, |_| Ipv4Addr::LOCALHOST.into()),
         array: maybe(random, |random| [random.byte(), 0, 1]),
         open: maybe(random, |random| random.one(&[1, 2]).into()),
+        flattened_struct: maybe(random, |random| FlattenedStruct {
+            name: text(random),
+            settings: settings(random),
+        }),
+        flattened_map: maybe(random, flattened_map),
+        // A schema cannot tell a null from a field that is missing.
+        twice: maybe(random, |random| Some(random.byte())),
+        quantity: maybe(random, |random| {
+            Quantity(random.one(&["500m", "2Gi", "1"]).to_owned())
+        }),
+        number_or_text: maybe(random, number_or_text),
+        time: maybe(random, |random| {
+            let time = random.one(&["1970-01-01T00:00:00Z", "2026-02-28T23:59:59Z"]);
+            Time(time.parse::<Timestamp>().expect("a time"))
+        }),
+        duration: maybe(random, |random| {
+            let time = random.one(&[Duration::ZERO, Duration::from_millis(90_500)]);
+            time.into()
+        }),
+        percent: Percent(random.byte()),
+        number32: random.one(&[i32::MIN, 0, i32::MAX]),
+        number64: random.one(&[i64::MIN, 0, i64::MAX]),
+        number16: random.one(&[0, u16::MAX]),
+        // The largest integer that the API server takes.
+        number128: random.one(&[0, i64::MAX.unsigned_abs().into()]),
+        enabled: random.below(2) == 0,
+        double: random.one(&[0.0, -0.1, 1e300]),
     }
 }

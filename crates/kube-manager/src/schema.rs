@@ -61,10 +61,12 @@ pub use structural::structural;
 pub use subresource::without_subresource;
 
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use keys::{is_union, pattern_of_keys};
+pub(crate) use cel::{field as field_in_rule, text as text_in_rule};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use keys::{RULES, pattern_of_keys};
 
 #[cfg(all(feature = "testing", feature = "webhook"))]
-pub(crate) use keys::any_in;
+pub(crate) use keys::{any_in, is_union};
 
 #[cfg(test)]
 mod tests;

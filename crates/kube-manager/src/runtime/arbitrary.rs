@@ -1,13 +1,13 @@
 //! Arbitrary values that fit a schema, for property tests.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use proptest::{
     collection, option, prelude::*, sample::select, strategy::Union, string::string_regex,
 };
 use serde_json::{Map, Value, json};
 
-use crate::schema::{is_union, pattern_of_keys};
+use crate::schema::{RULES, field_in_rule, pattern_of_keys, text_in_rule};
 
 /// The fields of each object that its schema does not describe.
 #[cfg(feature = "webhook")]
@@ -37,7 +37,7 @@ pub fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<V
     body.boxed()
 }
 
-/// Values that fit `schema`. Its CEL rules are left out.
+/// Values that fit `schema`. Of its CEL rules, they keep those about the variants of an enum and the keys of a map.
 pub fn values(schema: &Value) -> BoxedStrategy<Value> {
     let plain = plain(schema);
     if schema["nullable"] == true {
@@ -57,8 +57,8 @@ fn plain(schema: &Value) -> BoxedStrategy<Value> {
     if schema["x-kubernetes-int-or-string"] == true {
         return prop_oneof![integer(schema), text("[a-z0-9]{1,4}")].boxed();
     }
-    if let Some(branches) = schema["oneOf"].as_array() {
-        return one_of(schema, branches);
+    if let Some(variants) = of_union(schema).or_else(|| of_tag(schema)) {
+        return Union::new(variants.iter().map(plain)).boxed();
     }
     match schema["type"].as_str() {
         Some("object") => object(schema),
@@ -73,25 +73,153 @@ fn plain(schema: &Value) -> BoxedStrategy<Value> {
     }
 }
 
-/// Values of an enum whose variants have content. Each of the `branches` requires the field of one variant.
-fn one_of(schema: &Value, branches: &[Value]) -> BoxedStrategy<Value> {
-    let always = names(&schema["required"]);
-    let fields_of_variants: BTreeSet<_> = branches
-        .iter()
-        .flat_map(|branch| names(&branch["required"]))
-        .filter(|name| !always.contains(name))
-        .collect();
-    let variants = branches.iter().map(|branch| {
-        let own = names(&branch["required"]);
+/// A schema for each part of the first union in `schema`; `None` if there is none. Only the union says which fields a part
+/// has.
+fn of_union(schema: &Value) -> Option<Vec<Value>> {
+    let (required, unions) = unions_in(schema);
+    let (first, others) = unions.split_first()?;
+    let variants = first.iter().map(|part| {
+        let (mut own, inner) = unions_in(part);
+        own.extend_from_slice(&required);
+        let left: Vec<_> = inner.iter().chain(others).collect();
         let mut variant = schema.clone();
         variant["oneOf"] = Value::Null;
-        variant["required"] = json!([always.clone(), own.clone()].concat());
-        if let Some(properties) = variant["properties"].as_object_mut() {
-            properties.retain(|name, _| own.contains(name) || !fields_of_variants.contains(name));
+        variant["anyOf"] = Value::Null;
+        variant["allOf"] = left.iter().map(|parts| json!({"anyOf": parts})).collect();
+        variant["required"] = json!(own);
+        own.extend(names_in(part));
+        for name in first.iter().flat_map(names_in) {
+            if !own.contains(&name) {
+                variant["properties"][name] = json!(false);
+            }
         }
-        plain(&variant)
+        variant
     });
-    Union::new(variants).boxed()
+    Some(variants.collect())
+}
+
+/// The fields that `schema` requires, and the parts of its unions.
+fn unions_in(schema: &Value) -> (Vec<String>, Vec<Vec<Value>>) {
+    let mut required = names(&schema["required"]);
+    let parts = ["oneOf", "anyOf"].map(|key| schema[key].as_array().cloned());
+    let mut unions: Vec<_> = parts.into_iter().flatten().collect();
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        let (of_part, inner) = unions_in(part);
+        required.extend(of_part);
+        unions.extend(inner);
+    }
+    unions.retain(|parts| !parts.is_empty());
+    (required, unions)
+}
+
+/// Makes an object require the field `name`, too.
+fn require(schema: &mut Value, name: &str) {
+    let mut required = names(&schema["required"]);
+    required.push(name.to_owned());
+    schema["required"] = json!(required);
+}
+
+/// The fields that a part of a union requires, and those that the unions in it require.
+fn names_in(part: &Value) -> Vec<String> {
+    let (mut names, unions) = unions_in(part);
+    names.extend(unions.iter().flatten().flat_map(names_in));
+    names
+}
+
+/// A schema for each value of a tag; `None` if no field of `schema` is one.
+fn of_tag(schema: &Value) -> Option<Vec<Value>> {
+    let rules = schema[RULES].as_array()?;
+    let (tag, values, reached) =
+        schema["properties"]
+            .as_object()?
+            .iter()
+            .find_map(|(name, field)| {
+                let values = field["enum"].as_array()?;
+                let reached = format!("self.{} ", field_in_rule(name)?);
+                let mut presences = rules.iter().filter_map(|rule| presence(rule, &reached));
+                presences.next().map(|_| (name, values, reached))
+            })?;
+    let mut choices: Vec<Option<&str>> = values.iter().map(Value::as_str).collect();
+    if !names(&schema["required"]).contains(tag) {
+        choices.push(None);
+    }
+    let variants = choices.into_iter().map(|value| {
+        let mut variant = schema.clone();
+        let others = rules
+            .iter()
+            .filter(|rule| presence(rule, &reached).is_none());
+        let others = others.map(|rule| of_variant(rule, &reached, value).unwrap_or(rule.clone()));
+        variant[RULES] = others.collect();
+        match value {
+            Some(value) => {
+                variant["properties"][tag] = json!({"enum": [value]});
+                require(&mut variant, tag);
+            }
+            None => variant["properties"][tag] = json!(false),
+        }
+        for presence in rules.iter().filter_map(|rule| presence(rule, &reached)) {
+            let has_value =
+                value.is_some_and(|value| presence.condition.contains(&text_in_rule(value)));
+            if presence.is_required == has_value {
+                limit(&mut variant, &presence.path, presence.is_required);
+            }
+        }
+        variant
+    });
+    Some(variants.collect())
+}
+
+/// What `rule` says of the variant in which the tag, which is `reached` so, is `value`: a variant can be an enum, too.
+fn of_variant(rule: &Value, reached: &str, value: Option<&str>) -> Option<Value> {
+    let unless = format!("{reached}!= {} || (", text_in_rule(value?));
+    let (_, inner) = rule["rule"].as_str()?.split_once(&unless)?;
+    Some(json!({"rule": inner.strip_suffix(')')?}))
+}
+
+/// What a rule says of a field that only some variants have or need.
+struct Presence<'a> {
+    /// The field, with the names that rules have for it.
+    path: Vec<&'a str>,
+    /// Compares the tag with values.
+    condition: &'a str,
+    /// Whether the field must be present with these values. Otherwise it may be present with no other ones.
+    is_required: bool,
+}
+
+/// What `rule` says of a field, if it compares the tag, which is `reached` so.
+fn presence<'a>(rule: &'a Value, reached: &str) -> Option<Presence<'a>> {
+    let rule = rule["rule"].as_str()?;
+    let (condition, path) = rule.strip_suffix(')')?.rsplit_once("has(self.")?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
+    if !condition.contains(reached) || !path.chars().all(is_name) {
+        return None;
+    }
+    Some(Presence {
+        path: path.split('.').collect(),
+        condition,
+        is_required: !condition.ends_with('!'),
+    })
+}
+
+/// Makes the field at `path` required, or takes it away.
+fn limit(schema: &mut Value, path: &[&str], is_required: bool) {
+    let Some((first, rest)) = path.split_first() else {
+        return;
+    };
+    let mut known = schema["properties"].as_object().into_iter().flatten();
+    let field = known.find(|(name, _)| field_in_rule(name).as_deref() == Some(*first));
+    let Some((name, field)) = field.map(|(name, field)| (name.clone(), field.clone())) else {
+        return;
+    };
+    if !rest.is_empty() {
+        if field.is_object() {
+            limit(&mut schema["properties"][name], rest, is_required);
+        }
+    } else if is_required {
+        require(schema, &name);
+    } else {
+        schema["properties"][name] = json!(false);
+    }
 }
 
 fn names(list: &Value) -> Vec<String> {
@@ -104,10 +232,14 @@ fn names(list: &Value) -> Vec<String> {
 fn object(whole: &Value) -> BoxedStrategy<Value> {
     let mut fields = collection::vec(Just((String::new(), None)), 0).boxed();
     let required = names(&whole["required"]);
-    for (name, schema) in whole["properties"].as_object().into_iter().flatten() {
+    let properties = whole["properties"].as_object().cloned().unwrap_or_default();
+    for (name, schema) in &properties {
+        // A field of another variant.
+        if *schema == false {
+            continue;
+        }
         let value = values(schema);
-        // An enum that got the fields of all variants loses those of the others.
-        let value = if required.contains(name) || whole.as_object().is_some_and(is_union) {
+        let value = if required.contains(name) {
             value.prop_map(Some).boxed()
         } else {
             option::of(value).boxed()
@@ -134,7 +266,8 @@ fn object(whole: &Value) -> BoxedStrategy<Value> {
         }
         _ => Just(BTreeMap::new()).boxed(),
     };
-    let object = (fields, others).prop_map(|(fields, others)| {
+    let object = (fields, others).prop_map(move |(fields, mut others)| {
+        others.retain(|name, _| !properties.contains_key(name));
         let present = fields
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)));
@@ -175,12 +308,18 @@ fn array(schema: &Value) -> BoxedStrategy<Value> {
 }
 
 fn integer(schema: &Value) -> BoxedStrategy<Value> {
+    let (lowest, highest) = match schema["format"].as_str() {
+        Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => (i64::MIN, i64::MAX),
+    };
     let least = schema["minimum"]
         .as_f64()
-        .map_or(-9, |minimum| minimum as i64);
+        .map_or(-9, |minimum| minimum as i64)
+        .max(lowest);
     let most = schema["maximum"]
         .as_f64()
-        .map_or(least.max(0) + 9, |maximum| maximum as i64);
+        .map_or(least.max(0) + 9, |maximum| maximum as i64)
+        .min(highest);
     (least..=most.max(least)).prop_map(Value::from).boxed()
 }
 
@@ -238,7 +377,12 @@ fn anything() -> BoxedStrategy<Value> {
 
 #[cfg(test)]
 mod tests {
+    use kube::{CustomResource, CustomResourceExt};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
     use super::*;
+    use crate::schema::structural;
 
     fn map(pattern: &str) -> BoxedStrategy<Value> {
         values(&json!({
@@ -264,6 +408,86 @@ mod tests {
             }
             for number in keys(&numbers) {
                 prop_assert!(number.parse::<i8>().is_ok(), "{number}");
+            }
+        }
+    }
+
+    mod shapes {
+        include!("../schema/tests/shapes.rs");
+    }
+    use shapes::{CHECKED_BY_SERDE_ALONE, Shapes};
+
+    #[derive(CustomResource, JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(group = "example.com", version = "v1", kind = "Shape")]
+    #[schemars(transform = structural)]
+    struct ShapeSpec {
+        shapes: Shapes,
+    }
+
+    fn shapes() -> BoxedStrategy<Value> {
+        let crd = json!(Shape::crd());
+        let root = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let mut shapes = root["properties"]["spec"]["properties"]["shapes"].clone();
+        let fields = shapes["properties"].as_object_mut().expect("fields");
+        fields.retain(|name, _| !CHECKED_BY_SERDE_ALONE.contains(&name.as_str()));
+        values(&shapes)
+    }
+
+    /// Whether `written` has all of `value`, but for nulls and values that are twice in a list.
+    fn has(written: &Value, value: &Value) -> bool {
+        match (written, value) {
+            (_, Value::Null) => true,
+            (Value::Object(written), Value::Object(value)) => {
+                let mut fields = value.iter();
+                fields.all(|(name, value)| has(written.get(name).unwrap_or(&Value::Null), value))
+            }
+            (Value::Array(written), Value::Array(value)) => {
+                let mut items = value.iter();
+                items.all(|item| written.iter().any(|written| has(written, item)))
+            }
+            (Value::Number(written), Value::Number(value)) => written.as_f64() == value.as_f64(),
+            _ => written == value,
+        }
+    }
+
+    /// Objects in which each field with a name of one letter is a bool.
+    fn open_object() -> BoxedStrategy<Value> {
+        let fields = ('a'..='z').map(|name| (name.to_string(), json!({"type": "boolean"})));
+        values(&json!({
+            "type": "object",
+            "properties": fields.collect::<Map<_, _>>(),
+            "x-kubernetes-preserve-unknown-fields": true,
+        }))
+    }
+
+    proptest! {
+        #[test]
+        fn values_have_the_fields_of_one_variant(value in shapes()) {
+            let read: Shapes = serde_json::from_value(value.clone()).expect("shapes");
+            let mut told = value;
+            // The schema of an untagged enum does not say to which variant an optional field belongs. A quantity that is
+            // a number is written as a text.
+            for name in ["untagged", "quantity"] {
+                told.as_object_mut().expect("an object").remove(name);
+            }
+            let written = serde_json::to_value(read).expect("JSON");
+            prop_assert!(has(&written, &told), "{written}: {told}");
+        }
+
+        #[test]
+        fn an_integer_fits_its_format(
+            number in values(&json!({"type": "integer", "format": "int32", "maximum": 1e12})),
+            other in values(&json!({"type": "integer", "format": "int32", "minimum": -1e12})),
+        ) {
+            for number in [number, other] {
+                prop_assert!(serde_json::from_value::<i32>(number.clone()).is_ok(), "{number}");
+            }
+        }
+
+        #[test]
+        fn an_unknown_field_has_no_name_of_a_known_one(object in open_object()) {
+            for (name, value) in object.as_object().expect("an object") {
+                prop_assert!(name.len() > 1 || value.is_boolean(), "{object}");
             }
         }
     }

@@ -277,16 +277,30 @@ mod tests {
     #[test]
     fn no_manifest_is_written_for_a_refused_kind() {
         /// Writes to a folder in which no file can be written.
-        fn write(crd: CustomResourceDefinition) -> anyhow::Result<()> {
+        fn written<const N: usize>(crds: [CustomResourceDefinition; N]) -> String {
             let mut manager = Manager::new(Operator::new("shop", "example.com"));
-            manager.add_crds(|| Ok::<_, anyhow::Error>(vec![crd.into()]))?;
-            manager.write_manifests(Path::new("/dev/null"))
+            let crds = Vec::from(crds.map(Into::into));
+            let added = manager.add_crds(|| Ok::<_, anyhow::Error>(crds));
+            added.expect("schemas");
+            let error = manager.write_manifests(Path::new("/dev/null")).unwrap_err();
+            error.to_string()
         }
 
         let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
-        let error = write(crd(&v1, &v2, |_| ())).unwrap_err().to_string();
+        let error = written([crd(&v1, &v2, |_| ())]);
         assert!(error.starts_with("`v1` and `v2` of Book"), "{error}");
-        let error = write(crd(&v1, &v1, |_| ())).unwrap_err().to_string();
+        let error = written([crd(&v1, &v1, |_| ())]);
         assert!(error.starts_with("cannot write"), "{error}");
+
+        // The faults of all kinds are told at once.
+        let faulty = json!({"type": "array"});
+        let film = crd(&faulty, &v1, |crd| {
+            crd["spec"]["names"]["kind"] = json!("Film");
+        });
+        let error = written([crd(&faulty, &faulty, |_| ()), film]);
+        let fault = "spec: the items of the list have no schema";
+        let expected = ["Book v1", "Book v2", "Film v1"].map(|of| format!("\n  {of}: {fault}"));
+        let summary = "an API server would refuse the CRDs:";
+        assert_eq!(error, format!("{summary}{}", expected.concat()));
     }
 }

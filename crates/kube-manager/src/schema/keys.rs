@@ -80,10 +80,12 @@ pub const ALLOWED: &str = "is allowed only when";
 /// The beginning of a rule about the keys of a map.
 pub const KEYS_MATCH: &str = "self.all(key, key.matches(";
 
-/// Whether `schema` has the fields of all variants of an enum.
-#[cfg(any(test, feature = "testing"))]
+/// Whether `schema` is that of an enum with data, or of an object that has such enums.
+#[cfg(all(feature = "testing", feature = "webhook"))]
 pub fn is_union(schema: &Object) -> bool {
-    texts_of_rules(schema, "message").any(|text| text.contains(ALLOWED))
+    let keys = ["allOf", "anyOf", "oneOf"];
+    keys.iter().any(|key| list(schema, key).next().is_some())
+        || texts_of_rules(schema, "message").any(|text| text.contains(ALLOWED))
 }
 
 /// The pattern of the keys of the map that `schema` describes, if a rule checks them.

@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::apimachinery::pkg::{
+    api::resource::Quantity, apis::meta::v1::Time, util::intstr::IntOrString,
+};
+use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -161,6 +165,27 @@ pub enum Nested {
     List { items: Vec<Source> },
 }
 
+#[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct FlattenedStruct {
+    pub name: String,
+    #[serde(flatten)]
+    pub settings: Settings,
+}
+
+#[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct FlattenedMap {
+    pub name: String,
+    #[serde(flatten)]
+    pub others: BTreeMap<String, serde_json::Value>,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct Percent(pub u8);
+
+/// The fields of [`Shapes`] of which a schema says less than serde checks: it cannot say what an address or a duration is,
+/// and schemars forgets the keys of a map if they have comments.
+pub const CHECKED_BY_SERDE_ALONE: [&str; 3] = ["address", "by_level", "duration"];
+
 /// One field for each shape.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
@@ -199,4 +224,18 @@ pub struct Shapes {
     pub array: Option<[u8; 3]>,
     #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
     pub open: Option<serde_json::Value>,
+    pub flattened_struct: Option<FlattenedStruct>,
+    pub flattened_map: Option<FlattenedMap>,
+    pub twice: Option<Option<u8>>,
+    pub quantity: Option<Quantity>,
+    pub number_or_text: Option<IntOrString>,
+    pub time: Option<Time>,
+    pub duration: Option<Duration>,
+    pub percent: Percent,
+    pub number32: i32,
+    pub number64: i64,
+    pub number16: u16,
+    pub number128: u128,
+    pub enabled: bool,
+    pub double: f64,
 }

@@ -1,12 +1,14 @@
 //! A test for the users' conversions.
 
+use std::borrow::Cow;
+
 use proptest::{
     collection::vec,
     prelude::*,
     sample::select,
     test_runner::{Config, TestError, TestRunner},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     runtime::arbitrary::objects,
@@ -16,7 +18,7 @@ use crate::{
 use super::{
     hub::{Hub, Versioned},
     kind::Conversion,
-    version::Part,
+    version::{Rewrite, TYPE_AND_METADATA, Version},
 };
 
 /// The maximal number of versions through which an object goes before it comes back.
@@ -75,7 +77,7 @@ impl Conversion {
             let api_version = format!("{}/{}", self.group, version.name);
             let objects = objects(&api_version, &self.kind, &version.schema);
             let objects = match any_in(&version.schema, is_union) {
-                true => written_again(objects, version.rewrite_spec),
+                true => written_again(objects, version.clone()),
                 false => objects,
             };
             versions.push((version.name.clone(), objects));
@@ -92,13 +94,25 @@ impl Conversion {
     }
 }
 
-/// `objects` with specs as the Rust type writes them: each enum has only the fields of its variant.
-fn written_again(objects: BoxedStrategy<Value>, rewrite_spec: Part) -> BoxedStrategy<Value> {
-    let written = objects.prop_filter_map("the spec fits the Rust type", move |mut object| {
-        if let Some(spec) = object.get_mut("spec") {
-            *spec = rewrite_spec(spec).ok()?;
+/// `objects` as the Rust types write them: each enum has only the fields of its variant.
+fn written_again(objects: BoxedStrategy<Value>, version: Version) -> BoxedStrategy<Value> {
+    let written = objects.prop_filter_map("the object fits the Rust types", move |mut object| {
+        let mut head = Map::new();
+        let fields = object.as_object_mut()?;
+        for name in TYPE_AND_METADATA {
+            head.extend(fields.remove_entry(name));
         }
-        Some(object)
+        let mut parts = version.parts(&object);
+        let Rewrite { spec, status } = version.rewrite;
+        if let Some(part) = &mut parts.spec {
+            *part = Cow::Owned(spec(part).ok()?);
+        }
+        if let (Some(part), Some(status)) = (&mut parts.status, status) {
+            *part = Cow::Owned(status(part).ok()?);
+        }
+        let body = version.body(parts);
+        head.extend(body.as_object()?.clone());
+        Some(Value::Object(head))
     });
     written.boxed()
 }

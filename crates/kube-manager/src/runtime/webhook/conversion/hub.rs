@@ -9,7 +9,7 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::version::{Part, Version};
+use super::version::{Part, Rewrite, Version};
 
 /// The conversion of a kind: between version `H`, and each version that is a spoke.
 ///
@@ -60,6 +60,8 @@ use super::version::{Part, Version};
 /// ```
 pub struct Hub<H> {
     pub(super) spokes: Vec<Spoke>,
+    /// `None` without a status.
+    pub(super) rewrite_status: Option<Part>,
     version: PhantomData<fn() -> H>,
 }
 
@@ -85,13 +87,14 @@ impl<H: Versioned> Hub<H> {
     pub fn new() -> Self {
         Self {
             spokes: Vec::new(),
+            rewrite_status: None,
             version: PhantomData,
         }
     }
 
     /// Converts version `S` too: its spec and its status.
     #[must_use]
-    pub fn spoke<S>(self) -> Self
+    pub fn spoke<S>(mut self) -> Self
     where
         H: HasStatus<Status: DeserializeOwned + Serialize>,
         S: Versioned + HasStatus<Status: DeserializeOwned + Serialize>,
@@ -104,7 +107,8 @@ impl<H: Versioned> Hub<H> {
             up: part::<S::Status, H::Status>,
             down: part::<H::Status, S::Status>,
         });
-        self.with::<S>(status)
+        self.rewrite_status = Some(part::<H::Status, H::Status>);
+        self.with::<S>(status, Some(part::<S::Status, S::Status>))
     }
 
     /// Converts version `S` too, of a kind without a status.
@@ -115,17 +119,21 @@ impl<H: Versioned> Hub<H> {
         H::Spec: TryInto<S::Spec, Error: Display>,
         S::Spec: TryInto<H::Spec, Error: Display>,
     {
-        self.with::<S>(None)
+        self.with::<S>(None, None)
     }
 
-    fn with<S>(mut self, status: Option<Directions>) -> Self
+    fn with<S>(mut self, status: Option<Directions>, rewrite_status: Option<Part>) -> Self
     where
         S: Versioned,
         H::Spec: TryInto<S::Spec, Error: Display>,
         S::Spec: TryInto<H::Spec, Error: Display>,
     {
+        let rewrite = Rewrite {
+            spec: part::<S::Spec, S::Spec>,
+            status: rewrite_status,
+        };
         self.spokes.push(Spoke {
-            version: Version::of::<S>(part::<S::Spec, S::Spec>),
+            version: Version::of::<S>(rewrite),
             spec: Directions {
                 up: part::<S::Spec, H::Spec>,
                 down: part::<H::Spec, S::Spec>,

@@ -6,7 +6,7 @@ use super::{
     header::name,
     hop::{Hop, Lost},
     hub::{Hub, Spoke, Versioned, part},
-    version::{Version, version},
+    version::{Rewrite, Version, version},
 };
 
 /// The conversion of one kind.
@@ -20,11 +20,15 @@ pub struct Conversion {
 
 impl<H: Versioned> From<Hub<H>> for Conversion {
     fn from(hub: Hub<H>) -> Self {
+        let rewrite = Rewrite {
+            spec: part::<H::Spec, H::Spec>,
+            status: hub.rewrite_status,
+        };
         Self {
             group: H::group(&()).into_owned(),
             kind: H::kind(&()).into_owned(),
             plural: H::plural(&()).into_owned(),
-            hub: Version::of::<H>(part::<H::Spec, H::Spec>),
+            hub: Version::of::<H>(rewrite),
             spokes: hub.spokes,
         }
     }

@@ -11,15 +11,26 @@ pub const TYPE_AND_METADATA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Converts a spec or a status.
 pub type Part = fn(&Value) -> Result<Value, String>;
 
+/// Reads a spec and a status, and writes them again, as the Rust types do.
+#[cfg_attr(
+    not(feature = "testing"),
+    allow(dead_code, reason = "only tests need it")
+)]
+#[derive(Clone, Copy)]
+pub struct Rewrite {
+    pub spec: Part,
+    pub status: Option<Part>,
+}
+
+#[derive(Clone)]
 pub struct Version {
     /// Such as `v1`.
     pub name: String,
-    /// Reads a spec and writes it again, as the Rust type does.
     #[cfg_attr(
         not(feature = "testing"),
         allow(dead_code, reason = "only tests need it")
     )]
-    pub rewrite_spec: Part,
+    pub rewrite: Rewrite,
     /// Of the whole object.
     pub schema: Value,
     /// Whether the spec is a field of the object. With `kube(no_spec)`, its fields are fields of the object.
@@ -27,17 +38,17 @@ pub struct Version {
 }
 
 impl Version {
-    pub fn of<K: Resource<DynamicType = ()> + CustomResourceExt>(rewrite_spec: Part) -> Self {
+    pub fn of<K: Resource<DynamicType = ()> + CustomResourceExt>(rewrite: Rewrite) -> Self {
         // This cannot fail: kube has made the CRD from JSON.
         let crd = serde_json::to_value(K::crd()).unwrap_or_default();
         Self::new(
             K::version(&()).into_owned(),
             crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone(),
-            rewrite_spec,
+            rewrite,
         )
     }
 
-    fn new(name: String, schema: Value, rewrite_spec: Part) -> Self {
+    fn new(name: String, schema: Value, rewrite: Rewrite) -> Self {
         let fields = &schema["properties"];
         let mut names = fields.as_object().into_iter().flat_map(Map::keys);
         let has_spec = fields.get("spec").is_some()
@@ -47,7 +58,7 @@ impl Version {
             });
         Self {
             name,
-            rewrite_spec,
+            rewrite,
             schema,
             has_spec,
         }
