@@ -75,12 +75,27 @@ pub fn check_names(text: &str) -> Result<()> {
     all::<Node>(text)?.iter().try_for_each(Node::check_names)
 }
 
-/// The line of the value at `path` in a document of the text, or of the deepest value on the way to it, and how many parts
-/// of the path lead there. `document` counts from 0. An item of a list is named by its field `name`, by its text, or by its
-/// number.
+/// The documents of a text, with the line of each value.
+#[derive(Debug)]
+pub struct Lines(Vec<Node>);
+
+impl Lines {
+    /// The lines of a text; of no document if the text cannot be read.
+    pub fn of(text: &str) -> Self {
+        Self(all(text).unwrap_or_default())
+    }
+
+    /// The line of the value at `path` in a document, or of the deepest value on the way to it, and how many parts of the
+    /// path lead there. `document` counts from 0. An item of a list is named by its field `name`, by its text, or by its
+    /// number.
+    pub fn line(&self, document: usize, path: &[&str]) -> Option<(u64, usize)> {
+        self.0.get(document)?.line(path)
+    }
+}
+
+/// The same for one value of a text.
 pub fn line(text: &str, document: usize, path: &[&str]) -> Option<(u64, usize)> {
-    let documents = all::<Node>(text).ok()?;
-    documents.get(document)?.line(path)
+    Lines::of(text).line(document, path)
 }
 
 fn all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {

@@ -252,7 +252,7 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
          version, so convert the file first",
         visible(version)
     );
-    // A schema keeps its nulls: `default: null` is a default.
+    // A schema keeps its nulls: a default and an enum can have them.
     let mut schemas = Vec::new();
     let versions = document.pointer_mut("/spec/versions");
     for version in versions.and_then(Value::as_array_mut).into_iter().flatten() {

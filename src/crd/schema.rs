@@ -98,7 +98,8 @@ pub(super) fn normal(schema: Value) -> Value {
     };
     let is_int_or_string = fields.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
     fields.retain(|keyword, value| match (keyword.as_str(), value) {
-        (keyword, Value::Null) => keyword == "default",
+        // For Kubernetes, `default: null` is no default.
+        (_, Value::Null) => false,
         (keyword, Value::Bool(false)) => !FLAGS.contains(&keyword),
         ("description" | "title" | "format", Value::String(text)) => !text.is_empty(),
         ("required", Value::Array(names)) => !names.is_empty(),

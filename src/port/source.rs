@@ -1,5 +1,7 @@
 //! The files of a Go project, and the objects in its manifests.
 
+use std::{cell::RefCell, collections::BTreeMap};
+
 use serde_json::Value;
 
 use super::{
@@ -8,7 +10,7 @@ use super::{
 };
 use crate::{
     engine::worktree::Snapshot,
-    yaml::{self, documents},
+    yaml::{Lines, documents},
 };
 
 /// Folders without source code of the project, which are not read.
@@ -19,6 +21,8 @@ pub const WITHOUT: [&str; 4] = ["bin", "node_modules", "testdata", "vendor"];
 pub(super) struct Source {
     pub files: Snapshot,
     pub go: Go,
+    /// The lines of the manifests that were asked for, by path.
+    lines: RefCell<BTreeMap<String, Lines>>,
 }
 
 /// An object of a manifest, and where it is.
@@ -90,7 +94,11 @@ pub fn is_wanted(path: &str) -> bool {
 impl Source {
     pub fn new(files: Snapshot) -> Self {
         let go = Go::new(&files.texts);
-        Self { files, go }
+        Self {
+            files,
+            go,
+            lines: RefCell::default(),
+        }
     }
 
     /// The text of a file.
@@ -102,8 +110,11 @@ impl Source {
     pub fn place(&self, object: &Object, path: &[&str]) -> String {
         let (mut place, mut deepest) = (format!("`{}`", object.file()), 0);
         for (file, document) in &object.sources {
-            let text = self.text(file).unwrap_or("");
-            if let Some((line, depth)) = yaml::line(text, *document, path)
+            let mut lines = self.lines.borrow_mut();
+            let lines = lines
+                .entry(file.clone())
+                .or_insert_with(|| Lines::of(self.text(file).unwrap_or("")));
+            if let Some((line, depth)) = lines.line(*document, path)
                 && depth >= deepest
             {
                 (place, deepest) = (format!("`{file}:{line}`"), depth);

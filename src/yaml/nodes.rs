@@ -10,6 +10,7 @@ use serde::{
 use serde_yaml::Spanned;
 
 /// A value with the line of each field and each item.
+#[derive(Debug)]
 pub(super) enum Node {
     Fields(BTreeMap<String, Spanned<Node>>),
     Items(Vec<Spanned<Node>>),

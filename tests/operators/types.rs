@@ -16,9 +16,9 @@ use crate::{
     random::Random,
     scaffold::{refused, run},
     shapes::{
-        Adjacent, AdjacentScalar, Amount, CHECKED_BY_SERDE_ALONE, External, Flattened, FlattenedBoth,
-        FlattenedExternal, FlattenedMap, FlattenedOptional, FlattenedStruct, FlattenedTwice, Level,
-        Nested, Percent, Port, Settings, Shapes, Source, Untagged,
+        Adjacent, AdjacentScalar, Amount, CHECKED_BY_SERDE_ALONE, External, Flattened,
+        FlattenedBoth, FlattenedExternal, FlattenedMap, FlattenedOptional, FlattenedStruct,
+        FlattenedTwice, Level, Nested, Percent, Port, Settings, Shapes, Source, Untagged,
     },
 };
 
