@@ -444,6 +444,9 @@ fn draw_schema(random: &mut Random, depth: usize) -> Value {
     }
     if random.chance(8) {
         schema["nullable"] = json!(true);
+        if random.chance(3) {
+            schema["default"] = json!(null);
+        }
     }
     described(random, schema)
 }
