@@ -226,6 +226,7 @@ pub struct Shapes {
     pub open: Option<serde_json::Value>,
     pub flattened_struct: Option<FlattenedStruct>,
     pub flattened_map: Option<FlattenedMap>,
+    #[allow(clippy::option_option, reason = "users write it, too")]
     pub twice: Option<Option<u8>>,
     pub quantity: Option<Quantity>,
     pub number_or_text: Option<IntOrString>,
