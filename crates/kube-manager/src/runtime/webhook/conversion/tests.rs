@@ -784,12 +784,15 @@ async fn convert_much() {
     let junk = format!("[{}1]", r#"{"a":0},"#.repeat(40_000));
     let objects = [(); 4].map(|()| book_with("many", &junk));
     let routes = routes(1000);
-    let calls = (0..6).map(|_| {
-        post(
-            routes.clone(),
-            "?timeout=30s",
-            review(&objects, "example.com/v1"),
-        )
+    let calls = (0..6).map(async |_| {
+        loop {
+            let review = review(&objects, "example.com/v1");
+            let (code, size) = post(routes.clone(), "?timeout=30s", review).await;
+            // A busy machine may need longer. Then an API server asks again.
+            if code != StatusCode::GATEWAY_TIMEOUT {
+                return (code, size);
+            }
+        }
     });
     for (code, size) in futures::future::join_all(calls).await {
         assert_eq!(code, StatusCode::OK);
