@@ -52,13 +52,11 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
         golden,
         &[&all[..], &["--all-targets"]].concat(),
     ));
-    // The types alone, and their tests.
+    // The types alone, and their tests. To compile their dependencies once more, in order to run these tests, would take
+    // minutes.
     let types = ["--no-default-features", "--features=k8s-openapi/latest"];
-    run(&mut clippy(golden, &[all, types].concat()));
-    run(cargo(golden)
-        .args(["test", "--quiet", "--tests"])
-        .args(all)
-        .args(types));
+    let targets = ["--lib", "--tests"];
+    run(&mut clippy(golden, &[all, types, targets].concat()));
     run(cargo(golden)
         .args([
             "doc",

@@ -167,7 +167,8 @@ impl<W: 'static> Faults<W> {
     ///
     /// When a run fails, with a report.
     pub async fn run(self, control_plane: &ControlPlane) {
-        let reports = self.failures(control_plane).await;
+        let selected = env::var("FAULTS").unwrap_or_default();
+        let reports = self.failures(control_plane, &selected).await;
         let failed = match reports.len() {
             1 => "1 run".to_owned(),
             count => format!("{count} runs"),
@@ -179,13 +180,13 @@ impl<W: 'static> Faults<W> {
         );
     }
 
-    /// The same as [`run`](Self::run), but returns the reports of the runs that failed. After a few failures, no more runs
-    /// are tried.
+    /// The same as [`run`](Self::run), but `selected` takes the place of the variable `FAULTS`, and the reports of the runs
+    /// that failed are returned. After a few failures, no more runs are tried.
     ///
     /// # Panics
     ///
     /// When a run without faults fails.
-    pub async fn failures(self, control_plane: &ControlPlane) -> Vec<String> {
+    pub async fn failures(self, control_plane: &ControlPlane, selected: &str) -> Vec<String> {
         // A controller of a cluster-scoped kind sees the objects of all namespaces.
         static ROOM: RwLock<()> = RwLock::const_new(());
         let (_shared, _alone);
@@ -195,7 +196,6 @@ impl<W: 'static> Faults<W> {
             _alone = ROOM.write().await;
         }
         let begin = Instant::now();
-        let selected = env::var("FAULTS").unwrap_or_default();
         let at_once = if self.0.is_namespaced { AT_ONCE } else { 1 };
         let test = Test {
             subject: &self.0,
@@ -218,8 +218,8 @@ impl<W: 'static> Faults<W> {
                 });
             }
         }
-        let chosen = plan::select(&planned, &selected);
-        let histories = histories::select(&selected);
+        let chosen = plan::select(&planned, selected);
+        let histories = histories::select(selected);
         let (runs, count) = (chosen.len(), chosen.len() + histories.len());
         assert!(
             count > 0,

@@ -184,7 +184,7 @@ pub struct Percent(pub u8);
 
 /// The fields of [`Shapes`] of which a schema says less than serde checks: it cannot say what an address or a duration is,
 /// and schemars forgets the keys of a map if they have comments.
-pub const CHECKED_BY_SERDE_ALONE: [&str; 3] = ["address", "by_level", "duration"];
+pub const CHECKED_BY_SERDE_ALONE: [&str; 4] = ["address", "by_level", "duration", "time"];
 
 /// One field for each shape.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]

@@ -22,7 +22,8 @@ use super::{
     journal::Journal,
     network::{Network, PAUSE, QUIET},
     state::{
-        Collect, FOREGROUND, Snapshot, State, Varied, Varying, differences, mask, path_of, title,
+        Collect, FOREGROUND, Snapshot, State, Varied, Varying, differences, mask, path_of, text,
+        title,
     },
 };
 
@@ -419,27 +420,27 @@ impl Run {
         state
     }
 
-    /// Says which value has changed that must not change once it is written. The value of a new object may differ if it
-    /// has another owner, or if it was not the operator that deleted the former one.
+    /// Says which value has changed that must not change once it is written. The value of a new object may differ if the
+    /// object of the run is another one, too, or if it was not the operator that deleted the former one.
     fn unstable(&self, snapshot: &Snapshot) -> Option<String> {
+        let own_path = self.own_path();
+        let own = snapshot
+            .objects
+            .iter()
+            .find(|object| path_of(object) == own_path);
+        let life = own.map(|own| text(own, "/metadata/uid"));
         let mut varied = self.0.varied.borrow_mut();
-        for now in snapshot.varying(&self.setup().varying) {
-            let before = varied.insert((now.path.clone(), now.pointer.clone()), now.clone());
-            let Some(before) = before.filter(|before| before.value != now.value) else {
+        for now in snapshot.varying(&self.setup().varying, life) {
+            let key = (now.path.clone(), now.pointer.clone());
+            let Some(before) = varied.insert(key, now.clone()) else {
                 continue;
             };
-            let Varied {
-                path,
-                pointer,
-                uid,
-                owner,
-                value,
-            } = now;
-            let is_same_life = before.owner == owner && self.setup().network.has_deleted(&path);
-            if before.uid == uid || is_same_life {
-                let before = before.value;
+            let is_same_life =
+                before.life == now.life && self.setup().network.has_deleted(&now.path);
+            if before.value != now.value && (before.uid == now.uid || is_same_life) {
                 return Some(format!(
-                    "{pointer} of {path} must not change, but it was {before} and is {value}"
+                    "{} of {} must not change, but it was {} and is {}",
+                    now.pointer, now.path, before.value, now.value
                 ));
             }
         }

@@ -39,8 +39,8 @@ pub struct Varied {
     pub path: String,
     pub pointer: String,
     pub uid: String,
-    /// The UID of the first owner; empty without an owner.
-    pub owner: String,
+    /// The UID of the object of the run at that time.
+    pub life: Option<String>,
     pub value: Value,
 }
 
@@ -50,7 +50,7 @@ const VARIES: &str = "<varies>";
 /// The finalizer of the garbage collector.
 pub const FOREGROUND: &str = "foregroundDeletion";
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     let value = object.pointer(pointer).and_then(Value::as_str);
     value.unwrap_or_default()
 }
@@ -114,8 +114,8 @@ impl Snapshot {
         garbage
     }
 
-    /// The values that vary.
-    pub fn varying(&self, varying: &[Varying]) -> Vec<Varied> {
+    /// The values that vary, while the object of the run has the UID `life`.
+    pub fn varying(&self, varying: &[Varying], life: Option<&str>) -> Vec<Varied> {
         let mut values = Vec::new();
         for Varying { kind, pointer } in varying {
             for object in &self.objects {
@@ -126,7 +126,7 @@ impl Snapshot {
                         path: path_of(object).to_owned(),
                         pointer: pointer.clone(),
                         uid: text(object, "/metadata/uid").to_owned(),
-                        owner: text(object, "/metadata/ownerReferences/0/uid").to_owned(),
+                        life: life.map(str::to_owned),
                         value: value.clone(),
                     });
                 }
