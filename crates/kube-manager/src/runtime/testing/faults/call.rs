@@ -130,11 +130,16 @@ impl Call {
     }
 }
 
-/// The name of the object that a request creates.
-fn name_in(request: &Request<Body>) -> Option<String> {
+/// The object in a request.
+pub fn content_of(request: &Request<Body>) -> Option<Value> {
     let content = request.body().try_clone()?.collect_bytes();
     let content = content.now_or_never()?.ok()?;
-    let object: Value = serde_json::from_slice(&content).ok()?;
+    serde_json::from_slice(&content).ok()
+}
+
+/// The name of the object that a request creates.
+fn name_in(request: &Request<Body>) -> Option<String> {
+    let object = content_of(request)?;
     let metadata = &object["metadata"];
     let name = metadata["name"].as_str();
     Some(name.or(metadata["generateName"].as_str())?.to_owned())

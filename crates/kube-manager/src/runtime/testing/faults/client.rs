@@ -3,13 +3,13 @@
 use std::future::pending;
 
 use axum::body::Body as AnyBody;
-use http::{Request, Response, header};
+use http::{Method, Request, Response, header};
 use kube::{Client, Error, Result, client::Body};
 use serde_json::{Value, json};
 use tower::service_fn;
 
 use super::{
-    call::{Call, Collection},
+    call::{Call, Collection, content_of},
     fault::{Fault, ListFault, WriteFault},
     feed::Feed,
     network::{Network, outcome},
@@ -107,7 +107,10 @@ impl Wire {
         match how {
             WriteFault::CrashBefore => self.crash(format!("killed before {call}")).await,
             WriteFault::Late => {
-                self.network.keep_late(request);
+                // Nobody could remove an object without an owner that is created after its time.
+                if call.method != Method::POST || has_owner(&request) {
+                    self.network.keep_late(request);
+                }
                 self.crash(format!("lost the lease at {call}")).await
             }
             WriteFault::Cut => {
@@ -173,6 +176,12 @@ impl Wire {
             AnyBody::from_stream(feed.into_stream())
         }))
     }
+}
+
+/// Whether the object that a request creates has an owner, so that the garbage collector can delete it.
+fn has_owner(request: &Request<Body>) -> bool {
+    let object = content_of(request).unwrap_or_default();
+    !object["metadata"]["ownerReferences"].is_null()
 }
 
 /// An answer that the API server could give.

@@ -290,8 +290,11 @@ impl Network {
         let code = answer.as_ref().ok().map(Response::status);
         if call.is_write() && matches!(code, Some(code) if REFUSALS.contains(&code)) {
             state.refused.insert(call);
-        } else {
-            state.refused.remove(&call);
+        } else if call.is_write() && answer.is_ok() {
+            // The operator may have found another way, such as to delete a child that cannot be changed.
+            state.refused.retain(|refused| {
+                (&refused.collection, &refused.name) != (&call.collection, &call.name)
+            });
         }
     }
 
