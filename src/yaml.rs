@@ -93,11 +93,6 @@ impl Lines {
     }
 }
 
-/// The same for one value of a text.
-pub fn line(text: &str, document: usize, path: &[&str]) -> Option<(u64, usize)> {
-    Lines::of(text).line(document, path)
-}
-
 fn all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
     let options = serde_yaml::options! {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
@@ -405,7 +400,7 @@ mod tests {
             (1, vec!["z"], None),
             (2, vec!["a"], None),
         ] {
-            assert_eq!(line(text, document, &path), expected, "{path:?}");
+            assert_eq!(Lines::of(text).line(document, &path), expected, "{path:?}");
         }
     }
 

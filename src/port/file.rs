@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::source::list;
-use crate::yaml::{self, documents, remove_nulls};
+use crate::yaml::{Lines, documents, remove_nulls};
 
 /// The contents of the file.
 #[derive(Debug, Default, Deserialize)]
@@ -210,8 +210,10 @@ impl GoProject {
     /// What the plugins in use say that is not taken over. `text` is that of the file.
     pub fn plugins_left(&self, text: &str) -> Vec<String> {
         let mut lines = Vec::new();
+        let of_file = Lines::of(text);
         for (plugin, settings) in &self.plugins {
-            let line = yaml::line(text, 0, &["plugins", plugin]).map_or(1, |(line, _)| line);
+            let place = of_file.line(0, &["plugins", plugin]);
+            let line = place.map_or(1, |(line, _)| line);
             let name = plugin.split(['.', '/']).next().unwrap_or("");
             match name {
                 "autoupdate" | "grafana" | "helm" => {}

@@ -24,7 +24,7 @@ use super::{
     path::{folder, join},
     source::Object,
 };
-use crate::yaml::{self, documents, remove_nulls};
+use crate::yaml::{Lines, documents, remove_nulls};
 
 /// The files of a project: the text of each path.
 pub(super) type Files<'a> = BTreeMap<&'a str, &'a str>;
@@ -88,6 +88,7 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
     let mut builder = Builder {
         files,
         built: Built::default(),
+        lines: BTreeMap::new(),
         configuration: Configuration::default(),
         open: Vec::new(),
         visited: 0,
@@ -106,6 +107,8 @@ type Place<'a> = (&'a str, usize, &'a [&'a str]);
 struct Builder<'a> {
     files: &'a Files<'a>,
     built: Built,
+    /// The lines of the files in which something was left out.
+    lines: BTreeMap<String, Lines>,
     /// What all files of `configurations` declare.
     configuration: Configuration,
     /// The folders that are being built, each inside of the one before.
@@ -118,7 +121,9 @@ impl Builder<'_> {
     /// Names what was left out, with its place: the path of the value in a document of the file.
     fn leave(&mut self, (file, document, path): Place, what: &str) {
         let text = self.files.get(file).copied().unwrap_or_default();
-        let place = match yaml::line(text, document, path) {
+        let lines = self.lines.entry(file.to_owned());
+        let lines = lines.or_insert_with(|| Lines::of(text));
+        let place = match lines.line(document, path) {
             Some((line, _)) => format!("{file}:{line}"),
             None => file.to_owned(),
         };

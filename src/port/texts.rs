@@ -18,7 +18,7 @@ use crate::{
     project::{Project, Resource},
     render::{Rendered, Templates},
     visible::is_hidden,
-    yaml::{self, documents},
+    yaml::{Lines, documents},
 };
 
 /// A difference between the types of a kind and its CRD.
@@ -75,7 +75,8 @@ pub(super) fn samples(
             }
         };
         let mut leave = |document: usize, path: &[&str], why: &str| {
-            let line = yaml::line(text, document, path).map_or(1, |(line, _)| line);
+            let place = Lines::of(text).line(document, path);
+            let line = place.map_or(1, |(line, _)| line);
             lost.add(format!("`{file}:{line}`: the sample {why}"));
         };
         let mut own = Vec::new();
