@@ -30,6 +30,14 @@ fn projects() -> Vec<PathBuf> {
     projects
 }
 
+/// The arguments that select the types alone, and their tests.
+const TYPES: [&str; 4] = [
+    "--no-default-features",
+    "--features=k8s-openapi/latest",
+    "--lib",
+    "--tests",
+];
+
 /// All derived files below `folder`, by their path in it.
 fn derived(folder: &Path) -> BTreeSet<PathBuf> {
     let entries = WalkDir::new(folder).into_iter();
@@ -52,11 +60,8 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
         golden,
         &[&all[..], &["--all-targets"]].concat(),
     ));
-    // The types alone, and their tests. To compile their dependencies once more, in order to run these tests, would take
-    // minutes.
-    let types = ["--no-default-features", "--features=k8s-openapi/latest"];
-    let targets = ["--lib", "--tests"];
-    run(&mut clippy(golden, &[all, types, targets].concat()));
+    // `make test-e2e` runs the tests of the types.
+    run(&mut clippy(golden, &[&all[..], &TYPES].concat()));
     run(cargo(golden)
         .args([
             "doc",
@@ -74,6 +79,15 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
         writes_its_manifests(&project, &target_folder(golden));
     }
     writes_its_reference(&golden.join("fleet"), &target_folder(golden));
+}
+
+#[test]
+#[ignore = "compiles the dependencies once more"]
+fn the_types_pass_their_tests_without_the_operator() {
+    let mut cargo = cargo(golden_projects::folder());
+    run(cargo
+        .args(["test", "--quiet", "--locked", "--workspace"])
+        .args(TYPES));
 }
 
 /// Checks that the reference of the API has a section for each version of each CRD in `folder`, and a line for each field

@@ -5,29 +5,39 @@ use serde_json::{Value, json};
 
 use super::keys::Object;
 
-/// Replaces a format of schemars by the bounds of the type, or by a format of Kubernetes.
+/// Replaces a format of schemars by the bounds of the type, or by a format of Kubernetes. Bounds of the author that are
+/// stricter stay.
 pub fn rewrite(schema: &mut Object) {
     let format = schema.get("format").and_then(Value::as_str);
     let (minimum, maximum) = match format.unwrap_or_default() {
-        "int8" => (json!(i8::MIN), json!(i8::MAX)),
-        "int16" => (json!(i16::MIN), json!(i16::MAX)),
-        "uint8" => (json!(0), json!(u8::MAX)),
-        "uint16" => (json!(0), json!(u16::MAX)),
-        "uint32" => (json!(0), json!(u32::MAX)),
-        "uint" | "uint64" | "uint128" => {
-            schema.entry("minimum").or_insert(json!(0));
-            schema.insert("format".to_owned(), json!("int64"));
-            return;
-        }
+        "int8" => (json!(i8::MIN), Some(json!(i8::MAX))),
+        "int16" => (json!(i16::MIN), Some(json!(i16::MAX))),
+        "uint8" => (json!(0), Some(json!(u8::MAX))),
+        "uint16" => (json!(0), Some(json!(u16::MAX))),
+        "uint32" => (json!(0), Some(json!(u32::MAX))),
+        "uint" | "uint64" | "uint128" => (json!(0), None),
         "int" | "int128" => {
             schema.insert("format".to_owned(), json!("int64"));
             return;
         }
         _ => return,
     };
+    if number(schema.get("minimum")) < number(Some(&minimum)) {
+        schema.insert("minimum".to_owned(), minimum);
+    }
+    let Some(maximum) = maximum else {
+        schema.insert("format".to_owned(), json!("int64"));
+        return;
+    };
+    if number(schema.get("maximum")).is_none_or(|bound| Some(bound) > number(Some(&maximum))) {
+        schema.insert("maximum".to_owned(), maximum);
+    }
     schema.remove("format");
-    schema.entry("minimum").or_insert(minimum);
-    schema.entry("maximum").or_insert(maximum);
+}
+
+/// The value of a bound. No bound is less than each one.
+fn number(bound: Option<&Value>) -> Option<f64> {
+    bound.and_then(Value::as_f64)
 }
 
 /// The bound `key` of a number, which its format may say.

@@ -277,6 +277,19 @@ fn what_has_no_schema_is_told_with_the_way_out() {
         untagged: Untagged,
     }
     #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum OneVariant {
+        #[serde(rename = "name")]
+        Name { length: i32 },
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct BesideOneVariant {
+        name: String,
+        #[serde(flatten)]
+        one: OneVariant,
+    }
+    #[derive(JsonSchema)]
     #[serde(untagged)]
     #[allow(dead_code, reason = "its schema is tested")]
     enum UntaggedDifferent {
@@ -343,6 +356,11 @@ fn what_has_no_schema_is_told_with_the_way_out() {
             refused::<BesideBoth>(),
             "spec.field",
             "`name` is in the object that has the enum and in variant 2",
+        ),
+        (
+            refused::<BesideOneVariant>(),
+            "spec.field",
+            "`name` is in the object that has the enum and in variant 1",
         ),
         (
             refused::<UntaggedDifferent>(),
@@ -602,6 +620,37 @@ fn integers_have_the_range_of_their_type() {
         (
             field::<i32>(),
             json!({"type": "integer", "format": "int32"}),
+        ),
+    ];
+    for (schema, expected) in expected {
+        assert_eq!(schema, expected);
+    }
+}
+
+#[test]
+fn a_stricter_bound_of_the_author_stays_and_a_wider_one_goes() {
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Stricter(#[schemars(range(min = 1, max = 100))] u8);
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Wider(#[schemars(range(min = -1, max = 300))] u8);
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Unsigned(#[schemars(range(min = -1, max = 300))] u64);
+
+    let expected = [
+        (
+            field::<Stricter>(),
+            json!({"type": "integer", "minimum": 1, "maximum": 100}),
+        ),
+        (
+            field::<Wider>(),
+            json!({"type": "integer", "minimum": 0, "maximum": 255}),
+        ),
+        (
+            field::<Unsigned>(),
+            json!({"type": "integer", "minimum": 0, "maximum": 300, "format": "int64"}),
         ),
     ];
     for (schema, expected) in expected {

@@ -212,12 +212,14 @@ impl Union {
         let types: BTreeSet<&str> = self.variants.iter().map(type_of).collect();
         let types: Vec<&str> = types.into_iter().collect();
         let is_texts_of_kube = self.key == "oneOf" && types == ["string"];
+        let is_optional_value = self.variants.len() == 1 && self.nullable;
         let has_map = self.variants.iter().any(is_map);
         match types.as_slice() {
             ["object"] if has_map => Err(MAP_AS_VARIANT.to_owned()),
             // The texts of an enum without data, or one value that may be null.
-            _ if is_texts_of_kube || self.variants.len() == 1 => Ok(Content::OfKube),
+            _ if is_texts_of_kube || is_optional_value => Ok(Content::OfKube),
             ["object"] => Ok(Content::Objects),
+            _ if self.variants.len() == 1 => Ok(Content::OfKube),
             ["object", "string"] if self.key == "oneOf" => Err(mark::MIXED_VARIANTS.to_owned()),
             ["boolean"]
             | ["integer"]
