@@ -8,7 +8,12 @@ use std::{
     panic::{self, AssertUnwindSafe},
 };
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition;
+use k8s_openapi::{
+    ByteString,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition,
+    apimachinery::pkg::apis::meta::v1::Time,
+};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -67,8 +72,8 @@ const RECURSION: &str = "a type that derives `KubeSchema` contains itself: deriv
 /// Checks CustomResourceDefinitions as an API server does when it gets them. Returns a warning for each place that it
 /// takes, but that users do not expect.
 ///
-/// Not checked are the types in CEL rules and their cost, and whether a default fits a rule, or a text the
-/// pattern or the format, unless it is empty.
+/// Not checked are the types in CEL rules and their cost, and whether a default fits a rule. Without the feature
+/// `runtime`, only an empty default is compared with its pattern.
 ///
 /// # Errors
 ///
@@ -672,8 +677,7 @@ fn is_true(schema: &Object, key: &str) -> bool {
     schema.get(key) == Some(&Value::Bool(true))
 }
 
-/// Whether `value` fits `schema`, which may be a part of a schema; the error says why not. Not checked are CEL
-/// rules, and patterns and formats of a text that is not empty.
+/// Whether `value` fits `schema`, which may be a part of a schema; the error says why not. CEL rules are not checked.
 fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     let type_name = name_of_type(schema);
     if value.is_null() && (type_name.is_empty() || is_true(schema, "nullable")) {
@@ -700,8 +704,8 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     if let Some(number) = value.as_f64() {
         return fits_bounds(value, number, schema);
     }
-    if value == "" {
-        fits_empty(schema)?;
+    if let Some(text) = value.as_str() {
+        fits_text(text, schema)?;
     }
     let (length, keys) = match value {
         Value::String(text) => (text.chars().count(), ["minLength", "maxLength"]),
@@ -746,19 +750,29 @@ fn fits_bounds(value: &Value, number: f64, schema: &Object) -> Result<(), String
     Ok(())
 }
 
-/// Whether an empty text has the pattern and the format of `schema`.
-fn fits_empty(schema: &Object) -> Result<(), String> {
+/// Whether `text` has the pattern and the format of `schema`, as far as this can be told.
+fn fits_text(text: &str, schema: &Object) -> Result<(), String> {
     let pattern = text_of(schema, "pattern");
-    if pattern::check(pattern) == Ok(false) {
-        return Err(format!(
-            "an empty text does not match the pattern `{pattern}`"
-        ));
+    if pattern::matches(pattern, text) == Some(false) {
+        return Err(format!("`{text}` does not match the pattern `{pattern}`"));
     }
     let format = text_of(schema, "format");
-    if FORMATS.contains(&format) && !FORMATS_OF_EMPTY.contains(&format) {
-        return Err(format!("an empty text is no {format}"));
+    let has_format = match format {
+        _ if text.is_empty() => !FORMATS.contains(&format) || FORMATS_OF_EMPTY.contains(&format),
+        "byte" => is_json_of::<ByteString>(text),
+        "date" => text.len() == 10 && is_json_of::<Time>(&format!("{text}T00:00:00Z")),
+        "date-time" => is_json_of::<Time>(text),
+        _ => true,
+    };
+    if !has_format {
+        return Err(format!("`{text}` is no {format}"));
     }
     Ok(())
+}
+
+/// Whether serde reads a `T` from a text.
+fn is_json_of<T: DeserializeOwned>(text: &str) -> bool {
+    serde_json::from_value::<T>(json!(text)).is_ok()
 }
 
 /// The formats that an empty text has. Those of numbers say nothing about texts.

@@ -11,6 +11,20 @@ const CLASSES: [&str; 14] = [
     "space", "upper", "word", "xdigit",
 ];
 
+/// Whether `text` matches `pattern`. Returns nothing if only an API server can tell.
+pub fn matches(pattern: &str, text: &str) -> Option<bool> {
+    if text.is_empty() {
+        return check(pattern).ok();
+    }
+    #[cfg(feature = "runtime")]
+    // The API server takes these as plain characters.
+    if ![r"\<", r"\>"].iter().any(|edge| pattern.contains(edge)) {
+        let pattern = regex_lite::Regex::new(pattern).ok()?;
+        return Some(pattern.is_match(text));
+    }
+    None
+}
+
 /// What is wrong with a pattern. Returns whether it matches an empty text.
 pub fn check(pattern: &str) -> Result<bool, String> {
     let mut rest = pattern.chars().peekable();

@@ -786,11 +786,43 @@ fn a_default_fits_the_whole_schema_but_for_rules() {
     let cases = [
         (
             text("pattern", json!("^[a-z]+$")),
-            "does not match the pattern `^[a-z]+$`",
+            "`` does not match the pattern `^[a-z]+$`",
         ),
         (text("pattern", json!("^[a-z]*$")), ""),
         (text("format", json!("date-time")), "is no date-time"),
         (text("format", json!("password")), ""),
+        (
+            json!({"type": "string", "default": "Upper", "pattern": "^[a-z]+$"}),
+            "`Upper` does not match the pattern `^[a-z]+$`",
+        ),
+        (
+            json!({"type": "string", "default": "lower", "pattern": "^[a-z]+$"}),
+            "",
+        ),
+        (
+            json!({"type": "string", "default": "today", "format": "date"}),
+            "`today` is no date",
+        ),
+        (
+            json!({"type": "string", "default": "2026-02-03", "format": "date"}),
+            "",
+        ),
+        (
+            json!({"type": "string", "default": "2026-02-03", "format": "date-time"}),
+            "`2026-02-03` is no date-time",
+        ),
+        (
+            json!({"type": "string", "default": "2026-02-03T04:05:06Z", "format": "date-time"}),
+            "",
+        ),
+        (
+            json!({"type": "string", "default": "a", "format": "byte"}),
+            "`a` is no byte",
+        ),
+        (
+            json!({"type": "string", "default": "YQ==", "format": "byte"}),
+            "",
+        ),
         (
             object(json!({}), "anyOf", either.clone()),
             "fits no variant",
