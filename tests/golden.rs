@@ -372,6 +372,18 @@ fn entry(old_path: &str, old: &str, new_path: &str, new: &str) -> String {
     format!("{head}{}", options.create_patch(old, new))
 }
 
+/// The most lines of the guestbook that a user reads: all but the license.
+const LINES: usize = 1_800;
+
+#[test]
+fn a_reviewer_of_the_first_project_has_few_lines_to_read() {
+    let project = root().join("tests/golden/guestbook");
+    let files = texts(&project);
+    let read = files.iter().filter(|(path, _)| path.as_str() != "LICENSE");
+    let lines: usize = read.map(|(_, text)| text.lines().count()).sum();
+    assert!(lines <= LINES, "{lines}");
+}
+
 #[test]
 fn projects_are_what_the_commands_write() {
     let fresh = scaffolded();
