@@ -647,8 +647,9 @@ fn subresources_are_asked_for(cluster: &Cluster) {
 
 #[test]
 fn webhooks_can_be_switched_off() {
+    let project = project();
     let cluster = new_cluster();
-    let launch = || project().operator().on(&cluster);
+    let launch = || project.operator().on(&cluster);
     for off in [
         launch().args("--webhooks=false"),
         launch().args("--webhook-bind-address=0"),

@@ -512,6 +512,7 @@ impl Converted {
 
 #[test]
 fn make_run_converts_and_restores_the_deployed_conversion() {
+    versions::project();
     let site = Converted {
         cluster: new_cluster(),
     };

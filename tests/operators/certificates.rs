@@ -351,9 +351,15 @@ pub fn under_load(request: impl Fn() + Sync, work: impl FnOnce()) {
     assert!(sent > 0);
 }
 
+/// Starts a control plane when the operator of these tests is compiled.
+fn new_cluster_for_operator() -> Cluster {
+    admission::project();
+    new_cluster()
+}
+
 #[test]
 fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
-    let cluster = &new_cluster();
+    let cluster = &new_cluster_for_operator();
     let deployed = &Deployed::new(cluster, "--namespaced --enable certmanager");
     let start = || deployed.start(|launch| launch);
     let mut replicas = [start(), start(), start()];
@@ -440,7 +446,7 @@ fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
 
 #[test]
 fn a_certificate_in_a_folder_is_trusted_and_reloaded() {
-    let cluster = &new_cluster();
+    let cluster = &new_cluster_for_operator();
     let deployed = &Deployed::new(cluster, "--enable webhook-files");
     let folder = TempDir::new().expect("a temporary folder");
     let write = |file: &str, text: &str| {
@@ -480,7 +486,7 @@ fn a_certificate_in_a_folder_is_trusted_and_reloaded() {
 
 #[test]
 fn a_deployment_keeps_the_injected_authorities() {
-    let cluster = &new_cluster();
+    let cluster = &new_cluster_for_operator();
     let deployed = Deployed::by_make(cluster, admission::project());
     let deploy = || deployed.project.make_on(cluster, "install deploy install");
     assert_eq!(deployed.bundles(), ["", ""]);
@@ -509,7 +515,7 @@ fn a_deployment_keeps_the_injected_authorities() {
 /// Checks who is ready when the operator may not change, or not even read, one of its two webhook configurations.
 #[test]
 fn a_configuration_that_cannot_be_changed_is_named_and_does_not_stop_the_other() {
-    let cluster = &new_cluster();
+    let cluster = &new_cluster_for_operator();
     let deployed = &Deployed::new(cluster, "");
     let (mutating, validating) = (
         "my-mutating-webhook-configuration",
@@ -595,7 +601,7 @@ fn a_configuration_that_cannot_be_changed_is_named_and_does_not_stop_the_other()
 /// gave them.
 #[test]
 fn names_follow_the_namespace_and_the_prefix() {
-    let cluster = &new_cluster();
+    let cluster = &new_cluster_for_operator();
     let deployed = &Deployed::new(cluster, "");
     let mut operator = deployed.start(|launch| launch.args("--webhook-host=127.0.0.1"));
     probe(&operator, "/readyz", 200, &["[+] webhooks: served\n"]);

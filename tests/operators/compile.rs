@@ -22,12 +22,17 @@ pub const NO_DEBUG: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
 pub const BUILD_PATIENCE: Duration = Duration::from_secs(1200);
 
 /// Returns the build folder of the project in `folder`. Cargo builds one project at a time in a build folder, and
-/// rarely has work for two processors. So there are two build folders, and a project always uses the same one.
+/// rarely has work for two processors. So there are two build folders: one for projects that have the runtime from the
+/// registry, and one for projects with a copy of it, which need other artifacts of the runtime.
 pub fn build_folder(folder: &Path) -> PathBuf {
     static FOLDERS: LazyLock<[PathBuf; 2]> = LazyLock::new(build_folders);
-    let path = folder.as_os_str().as_encoded_bytes();
-    let checksum = path.iter().fold(0, |checksum, byte| checksum ^ byte);
-    FOLDERS[usize::from(checksum % 2)].clone()
+    let [of_registry, of_copies] = &*FOLDERS;
+    let build_folder = if is_from_registry(folder) {
+        of_registry
+    } else {
+        of_copies
+    };
+    build_folder.clone()
 }
 
 /// Returns both build folders. The second one starts as a copy of the first one, so that the dependencies of projects
@@ -133,12 +138,16 @@ pub fn runtime() -> PathBuf {
     golden_projects::folder().join(RUNTIME)
 }
 
+/// Whether the project in `folder` has its runtime from the registry.
+fn is_from_registry(folder: &Path) -> bool {
+    let project = fs::read_to_string(folder.join("PROJECT")).unwrap_or_default();
+    project.lines().any(|line| line == "runtime: registry")
+}
+
 /// Returns cargo's configuration for a project in `folder` that has its runtime from the registry: it replaces the
 /// runtime with that of a golden project. So the runtime is built once for all projects.
 fn patch(folder: &Path) -> Option<String> {
-    let project = fs::read_to_string(folder.join("PROJECT")).ok()?;
-    let is_registry = project.lines().any(|line| line == "runtime: registry");
-    is_registry.then(|| {
+    is_from_registry(folder).then(|| {
         format!(
             "patch.crates-io.kube-manager.path=\"{}\"",
             runtime().display()

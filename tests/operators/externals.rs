@@ -89,10 +89,8 @@ fn take(project: &Path, file: &Path, crd: &Crd, rest: &str) {
 #[test]
 fn types_of_other_projects_work_on_a_real_api_server() {
     let (project, crd) = project();
-    {
-        run(cargo(project.path()).args(["fmt", "--check"]));
-        run(&mut clippy(project.path(), &["--all-targets"]));
-    }
+    run(cargo(project.path()).args(["fmt", "--check"]));
+    run(&mut clippy(project.path(), &[]));
     project.compile();
 
     // The CRD of a later version of cert-manager has an algorithm and a field that the types do not have.

@@ -233,8 +233,8 @@ fn pauses(lines: &[String]) -> Vec<f64> {
 
 #[test]
 fn the_operator_reconnects_to_a_restarted_api_server() {
-    let mut cluster = new_cluster();
     let project = project();
+    let mut cluster = new_cluster();
     let crd = project.path().join("config/crd");
     run(kubectl_on(&cluster, "apply -k").arg(crd));
     let mut operator = project.operator().on(&cluster).start();
@@ -446,8 +446,8 @@ fn no_change_is_lost_when_a_watch_expires() {
 
 #[test]
 fn a_crd_can_be_created_late_and_be_away_for_a_while() {
-    let cluster = new_cluster();
     let project = project();
+    let cluster = new_cluster();
     let mut operator = project.operator().on(&cluster).start();
     let missing = ["cannot watch", "`make install` installs the CRDs"];
     let grown = pauses(&operator.repeats(&missing, 6));

@@ -28,7 +28,8 @@ pub fn cluster() -> &'static Cluster {
 }
 
 /// Starts a control plane for one test, which may do anything with it. Controllers would use the processors, so none
-/// runs: no garbage collection, no deletion of namespaces, no Pods of Deployments.
+/// runs: no garbage collection, no deletion of namespaces, no Pods of Deployments. The API server uses the processors even
+/// when nobody sends a request, so compile the project before.
 pub fn new_cluster() -> Cluster {
     let progress = |step: &str| eprintln!("{step}");
     let cluster = Cluster::start_without_controllers(assets().as_deref(), &progress);

@@ -140,8 +140,8 @@ fn who_takes_part_in_an_election_is_not_ready_before_it_could_look() {
 
 #[test]
 fn readiness_waits_for_the_crd() {
-    let cluster = new_cluster();
     let project = project();
+    let cluster = new_cluster();
     let operator = project.operator().on(&cluster).start();
     let check = format!("[-] {CONTROLLER} on items.serving.example.com: ");
     let hint = "the cluster does not have this kind: `make install` installs the CRDs";

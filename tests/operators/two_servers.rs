@@ -113,6 +113,7 @@ fn created(operator: &Operator, cluster: &Cluster) -> usize {
 
 #[test]
 fn an_operator_does_not_act_on_what_a_lagging_api_server_knows() {
+    let project = sharing::project();
     let first = new_cluster();
     let gate = Gate::new(first.etcd_socket());
     // A request that waits for etcd fails early.
@@ -120,7 +121,6 @@ fn an_operator_does_not_act_on_what_a_lagging_api_server_knows() {
     let second = first
         .start_beside(&gate.url(), &flags)
         .expect("an API server");
-    let project = sharing::project();
     run(kubectl_on(&first, "apply -k").arg(project.path().join("config/crd")));
     succeeds(&first, "get lefts,rights,odds");
 

@@ -214,6 +214,7 @@ impl Shop {
     }
 
     fn new() -> Self {
+        project();
         let (cluster, folder) = (new_cluster(), TempDir::new().expect("a temporary folder"));
         let bundle = certify(folder.path());
         let operator = start(&cluster, &folder);
@@ -687,8 +688,9 @@ fn without_the_operator_the_stored_version_is_served() {
 
 #[test]
 fn the_crd_trusts_the_operator_after_another_installation() {
+    let project = project();
     let cluster = new_cluster();
-    project().make_on(&cluster, "install");
+    project.make_on(&cluster, "install");
     let client = || {
         let get = "get crd books.shop.example.com \
                    -o jsonpath={.spec.conversion.webhook.clientConfig}";
