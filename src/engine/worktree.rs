@@ -3,7 +3,6 @@
 use std::{
     io::{self, ErrorKind},
     path::{Path, PathBuf},
-    string::FromUtf8Error,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -193,9 +192,10 @@ impl WorkTree {
             bail!("`{path}` conflicts with the new text; nothing was written");
         }
         let files = plan.changes.iter();
-        let is_change = |change: &Change| *change == Change::Delete || change.text().is_some();
-        let changed = files.clone().filter(|(_, change)| is_change(change));
-        let changed = changed.map(|(path, _)| path.as_str());
+        let changed = files.clone().filter_map(|(path, change)| {
+            let is_change = *change == Change::Delete || change.text().is_some();
+            is_change.then_some(path.as_str())
+        });
         let mut stage = Stage::new(&self.jail, changed.chain([LAST_APPLIED]))?;
         let description = self.conventions.description;
         let mut files: Vec<_> = files.filter(|(path, _)| *path != description).collect();
@@ -253,14 +253,15 @@ impl WorkTree {
 
     /// The file at `path`, if it exists. Invalid UTF-8 is replaced.
     fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<String>> {
-        let file = walk.read(ProjectPath::new(path)?)?;
-        let (metadata, text) = file
-            .map(|(metadata, bytes)| (metadata, String::from_utf8(bytes)))
-            .unzip();
-        let is_text = !matches!(text, Some(Err(_)));
-        self.seen.note(path, metadata.as_ref(), is_text);
-        let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
-        Ok(text.map(|text| text.unwrap_or_else(lossy)))
+        let Some((metadata, bytes)) = walk.read(ProjectPath::new(path)?)? else {
+            self.seen.note(path, None, true);
+            return Ok(None);
+        };
+        let text = String::from_utf8(bytes);
+        self.seen.note(path, Some(&metadata), text.is_ok());
+        Ok(Some(text.unwrap_or_else(|error| {
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        })))
     }
 }
 

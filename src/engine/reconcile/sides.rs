@@ -75,6 +75,11 @@ impl File {
         self.ours = Ours::Elsewhere(text);
     }
 
+    /// Whether the tool wrote the file, and no longer renders it.
+    pub fn is_gone(&self) -> bool {
+        self.base.is_some() && self.theirs.is_none()
+    }
+
     /// Whether any side has the file.
     fn exists(&self) -> bool {
         let is_on_a_side = self.base.is_some() || self.theirs.is_some() || self.disk.is_some();

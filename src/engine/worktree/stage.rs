@@ -91,12 +91,11 @@ impl<'a> Stage<'a> {
         let folder = Some(ProjectPath::new(leftovers::FOLDER)?);
         self.walk.make_folder(folder, &mut self.folders)?;
         let folder = self.walk.folder(folder)?.context(GONE)?;
-        let mut write = || {
-            let (marker, mut file) = self.names.create(folder)?;
+        let created = self.names.create(folder).and_then(|(marker, mut file)| {
             self.marker = Some(marker);
             file.write_all(self.paths.as_bytes())
-        };
-        write().with_context(|| format!("failed to write to the folder `{}`", leftovers::FOLDER))
+        });
+        created.with_context(|| format!("failed to write to the folder `{}`", leftovers::FOLDER))
     }
 
     /// Removes the marker.
