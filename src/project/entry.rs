@@ -371,15 +371,13 @@ impl WebhooksEntry {
             defaulting,
             validation,
         } = webhooks;
-        let path =
-            |webhook: &Option<Webhook>| webhook.as_ref().and_then(|webhook| webhook.path.clone());
         (!webhooks.is_empty() || spokes.is_some()).then(|| Self {
             conversion: spokes.is_some(),
             defaulting: defaulting.is_some(),
-            defaulting_path: path(defaulting),
+            defaulting_path: defaulting.as_ref().and_then(|webhook| webhook.path.clone()),
             spoke: spokes.cloned().unwrap_or_default(),
             validation: validation.is_some(),
-            validation_path: path(validation),
+            validation_path: validation.as_ref().and_then(|webhook| webhook.path.clone()),
             webhook_version: FormatVersion::V1,
         })
     }

@@ -34,10 +34,9 @@ impl Project {
                 "{resource} cannot have the image `{name}`: this project does not define its \
                  types, so they have no field for the number of Pods"
             );
-            let is_deployment =
-                |id| builtin::named(id).is_some_and(|builtin| builtin.id() == Image::KIND);
+            let mut owned = controller.owns.iter().filter_map(builtin::named);
             ensure!(
-                controller.owns.iter().any(is_deployment),
+                owned.any(|builtin| builtin.id() == Image::KIND),
                 "{resource} has the image `{name}`, so its controller must own `{}`",
                 Image::KIND
             );

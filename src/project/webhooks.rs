@@ -39,10 +39,10 @@ impl Project {
     ) -> WebhookNames {
         let (lower, version) = (resource.kind.lower(), &resource.version);
         let group = self.full_group(resource);
-        let alike =
-            |resource: &&Resource| !resource.webhooks.is_empty() && resource.version == *version;
+        let mut called = self.resources.called(&lower);
         // If several kinds would have the default name, only the first one gets it.
-        let usual = self.resources.called(&lower).find(alike) == Some(resource);
+        let first = called.find(|other| !other.webhooks.is_empty() && other.version == *version);
+        let usual = first == Some(resource);
         let name = if usual {
             format!("{letter}{lower}-{version}.kb.io")
         } else {

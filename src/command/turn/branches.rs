@@ -102,8 +102,8 @@ impl<'a> Turn<'a> {
             return None;
         }
         let parent = Project::parent(&ours, &theirs, merged).ok()?;
-        let texts = |project: &Project| Some(render(project).ok()?.texts);
-        Some([texts(&parent)?, texts(&ours)?, texts(&theirs)?])
+        let [parent, ours, theirs] = [parent, ours, theirs].map(|project| render(&project).ok());
+        Some([parent?.texts, ours?.texts, theirs?.texts])
     }
 }
 
