@@ -8,7 +8,7 @@ use super::{
     controllers,
     crds::Crds,
     deployed::Deployed,
-    file::{Admission, GoProject, GoResource},
+    file::{GoProject, GoResource},
     finalized::Finalized,
     go::Value,
     go_files::GoFiles,
@@ -26,7 +26,7 @@ use crate::{
     },
     names::{GroupVersionKind, Kind, Version},
     project::builtin,
-    project::{Controller, Definition, Own, Project, Resource, Stage, Webhook},
+    project::{Admission, Controller, Definition, Own, Project, Resource, Stage, Webhook},
     visible::visible,
 };
 
@@ -300,7 +300,7 @@ impl Taken<'_> {
     ) -> Vec<GoWebhook> {
         let (group, plural) = (self.project.full_group(resource), resource.plural.clone());
         let mut taken = Vec::new();
-        for admission in [Admission::Defaulting, Admission::Validating] {
+        for admission in [Admission::Defaulting, Admission::Validation] {
             let mut in_manifests = self.found.webhooks.iter().filter(|webhook| {
                 webhook.admission() == admission && webhook.is_of(&group, plural.as_str())
             });
@@ -319,11 +319,7 @@ impl Taken<'_> {
             }
             taken.extend(in_manifest.cloned());
             let mut webhook = Webhook::default();
-            let (letter, verb) = match admission {
-                Admission::Defaulting => ('m', "mutate"),
-                Admission::Validating => ('v', "validate"),
-            };
-            let usual = self.project.webhook_names(resource, &webhook, letter, verb);
+            let usual = self.project.webhook_names(resource, admission);
             let path = in_manifest.and_then(GoWebhook::path).or(in_project);
             if let Some(path) = path.filter(|path| !path.is_empty() && *path != usual.path) {
                 let what = format!("the path of a webhook of `{}`", resource.kind);
@@ -331,7 +327,7 @@ impl Taken<'_> {
             }
             match admission {
                 Admission::Defaulting => resource.webhooks.defaulting = Some(webhook),
-                Admission::Validating => resource.webhooks.validation = Some(webhook),
+                Admission::Validation => resource.webhooks.validation = Some(webhook),
             }
         }
         taken

@@ -8,11 +8,13 @@ use serde_json::Value;
 
 use super::{
     deployed::Deployed,
-    file::Admission,
     lost::Lost,
     source::{Object, Source, list, texts},
 };
-use crate::rust::{Code, literal};
+use crate::{
+    project::Admission,
+    rust::{Code, literal},
+};
 
 /// A rule of a webhook of the Go operator.
 #[derive(Debug, Clone)]
@@ -50,7 +52,7 @@ impl GoWebhook {
     pub fn admission(&self) -> Admission {
         match self.configuration.kind() {
             "MutatingWebhookConfiguration" => Admission::Defaulting,
-            _ => Admission::Validating,
+            _ => Admission::Validation,
         }
     }
 
@@ -106,7 +108,7 @@ impl Hooks {
             let settings = settings(source, webhook, lost);
             match webhook.admission() {
                 Admission::Defaulting => hooks.defaulting = settings,
-                Admission::Validating => hooks.validation = settings,
+                Admission::Validation => hooks.validation = settings,
             }
         }
         hooks
