@@ -131,23 +131,13 @@ impl Files {
         sources: &Sources,
     ) -> Result<()> {
         let (mut own, mut others) = (BTreeMap::new(), BTreeMap::new());
-        for (path, file) in self
-            .sides
-            .files()
-            .filter(|(_, file)| file.disk != file.base)
-        {
-            let Some(marked) = file
-                .disk
-                .as_ref()
-                .map(Text::content)
-                .and_then(Marked::parse)
-            else {
-                continue;
-            };
-            if marked.own && self.record.marked.contains(path) {
-                own.insert(path.to_owned(), marked);
-            } else {
-                others.insert(path.to_owned(), marked);
+        for (path, file) in self.sides.files() {
+            if file.disk != file.base
+                && let Some(marked) = file.marked()
+            {
+                let is_own = marked.own && self.record.marked.contains(path);
+                let found = if is_own { &mut own } else { &mut others };
+                found.insert(path.to_owned(), marked);
             }
         }
         refuse(&own, |path| policy.of(path) != OnConflict::Markers, DECIDE)?;
@@ -182,11 +172,7 @@ impl Files {
             }
             if source.theirs.is_some()
                 && source.is_marked
-                && let Some(marked) = source
-                    .disk
-                    .as_ref()
-                    .map(Text::content)
-                    .and_then(Marked::parse)
+                && let Some(marked) = source.marked()
             {
                 refuse(&[(old.clone(), marked)].into(), |_| true, DECIDE)?;
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::Conflict;
+use super::{markers::Marked, plan::Conflict};
 use crate::engine::{
     conventions::Conventions,
     text::{Text, Texts},
@@ -73,6 +73,11 @@ impl File {
     /// Sets the user's version, if it is not the text on disk.
     pub fn set_ours(&mut self, text: Option<Text>) {
         self.ours = Ours::Elsewhere(text);
+    }
+
+    /// The two sides of the text on disk, if it has conflict markers.
+    pub fn marked(&self) -> Option<Marked> {
+        Marked::parse(self.disk.as_ref()?.content())
     }
 
     /// Whether the tool wrote the file, and no longer renders it.
