@@ -72,11 +72,10 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
 
 /// Notes in the new controllers of `resource` whether the user has replaced the example types.
 fn note_types(resource: &mut Resource, before: &Project, tree: &WorkTree) -> Result<()> {
-    let there = match before.position(resource) {
-        Some(position) => Some(&before.resources[position]),
-        None => before.hub(resource.group.as_str(), resource.kind.as_str()),
+    let hub = before.hub(resource.group.as_str(), resource.kind.as_str());
+    let Some(there) = before.there(resource).or(hub) else {
+        return Ok(());
     };
-    let Some(there) = there else { return Ok(()) };
     let mut new: Vec<_> = (resource.controllers.iter_mut())
         .filter(|controller| there.controller(&controller.name).is_none())
         .collect();

@@ -96,13 +96,8 @@ pub(super) fn renamed(before: &Project, after: &Project) -> Vec<String> {
     if old_name != new_name {
         moved.push((old_name.to_string(), new_name.to_string()));
     }
-    for old in before
-        .resources
-        .iter()
-        .filter(|resource| resource.has_api())
-    {
-        let mut resources = after.resources.iter();
-        let new = resources.find(|new| new.has_api() && new.group == old.group);
+    for old in before.apis() {
+        let new = after.apis().find(|new| new.group == old.group);
         let groups = (before.full_group(old), new.map(|new| after.full_group(new)));
         if let (old, Some(new)) = groups
             && old != new

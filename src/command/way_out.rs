@@ -75,11 +75,8 @@ fn way_out(refusal: &Error) -> Option<String> {
         }
         Error::ServedVersions { other, .. } => {
             return Some(format!(
-                "first `rscaffold create api --group {} --version {} --kind {} --served=false \
-                 --force`",
-                other.group().as_argument(),
-                other.version(),
-                other.kind()
+                "first `rscaffold create api {} --served=false --force`",
+                other.as_flags()
             ));
         }
         Error::Unconverted { .. } => {

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
     hint::OrHint,
-    names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath},
+    names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath, in_backticks},
     project::{Project, Resource, Webhook, Webhooks},
 };
 
@@ -198,7 +198,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         )
     );
     let (tree, before) = open(root)?;
-    let last = before.resources.iter().rfind(|resource| resource.has_api());
+    let last = before.apis().last();
     let known = (args.id)
         .or_version(|group, kind| hub(&before, group, kind).filter(|_| purposes.conversion));
     let id = known.complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
@@ -281,20 +281,14 @@ fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
     let [first, ..] = served else {
         return Vec::new();
     };
-    let names: Vec<_> = served.iter().map(|id| format!("`{id}`")).collect();
     let verb = if served.len() == 1 { "is" } else { "are" };
-    let command = format!(
-        "rscaffold create api --group {} --version {} --kind {}",
-        first.group().as_argument(),
-        first.version(),
-        first.kind()
-    );
     vec![
-        format!("{} {verb} now served", names.join(", ")),
+        format!("{} {verb} now served", in_backticks(served)),
         format!(
             "if the kind is in use, make two releases, because replicas of the old release cannot \
-             convert: the first after `{command} --served=false --force`, and once it runs \
-             everywhere, the second with `--served`; use `--storage` last"
+             convert: the first after `rscaffold create api {} --served=false --force`, and once it \
+             runs everywhere, the second with `--served`; use `--storage` last",
+            first.as_flags()
         ),
     ]
 }

@@ -10,7 +10,7 @@ use super::{
     model::Project,
     resource::Resource,
 };
-use crate::names::{GroupVersionKind, Version};
+use crate::names::{GroupVersionKind, Version, in_backticks};
 
 impl Project {
     /// The hub of each kind that a webhook converts.
@@ -92,7 +92,7 @@ impl Project {
             ensure!(
                 others.contains(spoke),
                 "`{spoke}` is not a version of {hub}, which has {}",
-                names(&others)
+                in_backticks(&others)
             );
         }
         let added = if spokes.is_empty() { &others } else { spokes };
@@ -159,7 +159,7 @@ impl Project {
         if let Some(spokes) = removed.spokes() {
             bail!(Error::Hub {
                 id: removed.id(),
-                spokes: names(spokes),
+                spokes: in_backticks(spokes),
             });
         }
         for version in self.versions_mut(removed) {
@@ -227,15 +227,6 @@ impl Project {
         }
         Ok(())
     }
-}
-
-/// A list of versions for a message.
-fn names(versions: &BTreeSet<Version>) -> String {
-    let names: Vec<_> = versions
-        .iter()
-        .map(|version| format!("`{version}`"))
-        .collect();
-    names.join(", ")
 }
 
 #[cfg(test)]

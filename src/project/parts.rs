@@ -19,8 +19,7 @@ impl Project {
         if has_controller || self.hubs().next().is_some() {
             parts.insert(Part::Testing);
         }
-        let mut kinds = self.resources.iter().filter(|resource| resource.has_api());
-        if kinds.any(|kind| self.versions(kind).count() > 1) {
+        if self.apis().any(|kind| self.versions(kind).count() > 1) {
             parts.insert(Part::Versions);
         }
         if self.webhook_certificates().is_some() {

@@ -132,7 +132,7 @@ impl Project {
                 );
             }
         }
-        for resource in self.resources.iter().filter(|resource| resource.has_api()) {
+        for resource in self.apis() {
             let (kind, group) = (&resource.kind, self.full_group(resource));
             let served = self.served_versions(resource).count();
             let versions = self.versions(resource);
@@ -214,7 +214,7 @@ impl Project {
             let module = (&resource.group, resource.kind.module());
             modules.entry(module).or_insert(resource);
         }
-        for resource in self.resources.iter().filter(|resource| resource.has_api()) {
+        for resource in self.apis() {
             let module = (&resource.group, resource.conversion_module());
             if let Some(other) = modules.get(&module)
                 && self.hub_of_spoke(resource).is_some()

@@ -20,7 +20,7 @@ use crate::{
     engine::{Texts, files::Edits},
     from_crd::KindFromCrd,
     hint::OrHint,
-    names::{Group, Kind},
+    names::{Group, Kind, in_backticks},
     project::{Project, Resource, Stage},
     render::Templates,
     visible::visible,
@@ -97,14 +97,14 @@ fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<(
     for (path, text) in texts {
         let is_new = path.starts_with("src/") && !before.contains_key(path);
         if is_new && disk.get(path).is_some_and(|ours| ours != text) {
-            others.push(format!("`{path}`"));
+            others.push(path);
         }
     }
     if !others.is_empty() {
         let note = format!(
             "what the CRD gives otherwise is not taken into {}, because rscaffold cannot tell your edits from \
              what it made: `--force` takes it, and your edits are lost",
-            others.join(", ")
+            in_backticks(others)
         );
         story.unchanged = format!("{}. But {note}", story.unchanged);
         story.notes.push(note);
@@ -221,8 +221,7 @@ fn resources<'a>(
             })
             .collect();
         let stored = others.iter().copied().find(|other| other.is_stored());
-        let position = project.position(resource);
-        let existing = position.map(|position| &project.resources[position]);
+        let existing = project.there(resource);
         let is_external = resource.external().is_some();
         // A kind that another project defines gets a controller by default, even if `PROJECT` already has the kind.
         let is_new = (existing.is_none() || is_external) && others.is_empty();
