@@ -174,7 +174,7 @@ const INDENT: usize = 8;
 
 /// The call of a method with a list.
 fn with_list(method: &str, items: Vec<Code>) -> String {
-    Code::call(method, vec![Code::List(items)]).laid_out(INDENT)
+    Code::call(method, vec![Code::List(items)]).laid_out(INDENT, INDENT)
 }
 
 /// The call with the operations of a rule; empty for the operations that `Hook` has by default.
@@ -237,7 +237,7 @@ fn calls<'a>(webhook: &'a Value, rule: &Value, left: &mut Vec<Left<'a>>) -> Vec<
         let (name, expression) = (&condition["name"], &condition["expression"]);
         if let (Some(name), Some(expression)) = (name.as_str(), expression.as_str()) {
             let arguments = vec![Code::text(name), Code::text(expression)];
-            calls.push(Code::call(".condition", arguments).laid_out(INDENT));
+            calls.push(Code::call(".condition", arguments).laid_out(INDENT, INDENT));
         }
     }
     calls

@@ -1,9 +1,5 @@
 //! Turns the keywords of a schema into attributes of schemars and kube. Keywords without an attribute of their own go
 //! into `schemars(extend(..))`.
-#![expect(
-    clippy::format_push_string,
-    reason = "`+=` is easier to read than `write!`"
-)]
 
 use serde_json::Value;
 
