@@ -65,13 +65,9 @@ impl Project {
             "{hub} is a kind of {}, but only versions of this project's kinds can be converted",
             hub.definition.definer()
         );
-        let mut others = BTreeSet::new();
-        for other in self
-            .versions(hub)
-            .filter(|other| other.version != hub.version)
-        {
-            others.insert(other.version.clone());
-        }
+        let versions = self.versions(hub).map(|version| version.version.clone());
+        let mut others: BTreeSet<_> = versions.collect();
+        others.remove(&hub.version);
         if others.is_empty() {
             bail!(Error::OnlyVersion { id: hub.id() });
         }
@@ -125,30 +121,28 @@ impl Project {
     /// # Errors
     /// If the version is not the hub, or several versions are served.
     pub fn remove_conversion(&mut self, id: &GroupVersionKind) -> Result<Resource> {
-        let mut project = self.clone();
-        let index = project.index(id)?;
-        let before = project.resources[index].clone();
+        let before = &self.resources[self.index(id)?];
         if before.spokes().is_none() {
-            let other = match self.hub_of(&before) {
+            let other = match self.hub_of(before) {
                 Some(hub) => format!(": {hub} is the hub, which has it"),
                 None => String::new(),
             };
             bail!("{before} has no webhook that converts{other}");
         }
         let (stored, served): (Vec<_>, Vec<_>) =
-            (self.served_versions(&before)).partition(|version| version.is_stored());
+            (self.served_versions(before)).partition(|version| version.is_stored());
         if let (Some(stored), Some(other)) = (stored.first(), served.first()) {
             bail!(Error::ServedVersions {
                 other: other.id(),
                 stored: stored.id(),
             });
         }
-        if let Some(own) = project.resources[index].own_mut() {
-            own.spokes = None;
-        }
-        project.validate()?;
-        *self = project;
-        Ok(before)
+        self.reduce(id, |resource| {
+            if let Some(own) = resource.own_mut() {
+                own.spokes = None;
+            }
+            Ok(())
+        })
     }
 
     /// Removes a version from the conversion of its kind. Without any spokes left, the kind has no conversion webhook.
@@ -187,10 +181,8 @@ impl Project {
                 );
             }
             let is_given = hub.has_given_types();
-            if let Some(other) = self
-                .versions(hub)
-                .find(|version| version.has_given_types() != is_given)
-            {
+            let mut versions = self.versions(hub);
+            if let Some(other) = versions.find(|version| version.has_given_types() != is_given) {
                 let (given, example) = if is_given { (hub, other) } else { (other, hub) };
                 bail!(
                     "the types of {given} come from a CRD, but those of {example} do not: a \

@@ -40,11 +40,9 @@ impl Project {
                 "{resource} has the image `{name}`, so its controller must own `{}`",
                 Image::KIND
             );
-            let mut images = resource
-                .controllers
-                .iter()
-                .filter(|controller| controller.image.is_some());
-            if let Some(other) = images.find(|other| other.name != controller.name) {
+            let mut others = resource.controllers.iter();
+            let other = others.find(|other| other.image.is_some() && other.name != controller.name);
+            if let Some(other) = other {
                 bail!(
                     "the controllers `{}` and `{}` of {resource} have an image each, but its types \
                      have fields for only one image",

@@ -36,6 +36,11 @@ impl Webhooks {
         }
     }
 
+    /// The path of the webhook that does this, if there is one with its own path.
+    pub fn path(&self, admission: Admission) -> Option<&WebhookPath> {
+        self.get(admission)?.path.as_ref()
+    }
+
     /// Whether the version has no webhooks.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

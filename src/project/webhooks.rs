@@ -46,8 +46,7 @@ impl Project {
         } else {
             format!("{letter}{lower}-{version}.{group}.kb.io")
         };
-        let own = resource.webhooks.get(admission);
-        let path = match own.and_then(|webhook| webhook.path.as_ref()) {
+        let path = match resource.webhooks.path(admission) {
             Some(path) => path.to_string(),
             None => format!("/{verb}-{}-{version}-{lower}", group.replace('.', "-")),
         };
