@@ -53,11 +53,9 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
         // Even if the file on disk has this text already, `make manifests` will write another one.
         let is_stale = change == Change::Keep(Kept::Stale);
         let mut change = case.on_disk(change);
-        let is_settled = !matches!(change, Change::Conflict(_));
-        if is_settled
-            && change
-                .after(disk)
-                .is_some_and(|text| case.contradicts(text))
+        if !matches!(change, Change::Conflict(_))
+            && let Some(text) = change.after(disk)
+            && case.contradicts(text)
         {
             change = case.insist(on_conflict);
         }
@@ -183,12 +181,8 @@ impl Case<'_> {
         if on_conflict == OnConflict::Theirs {
             return Change::Update(theirs);
         }
-        let ours = self.ours.unwrap_or_default();
-        Change::Conflict(merge::differences(
-            Reason::Contradicts,
-            ours,
-            theirs.content(),
-        ))
+        let (ours, theirs) = (self.ours.unwrap_or_default(), theirs.content());
+        Change::Conflict(merge::differences(Reason::Contradicts, ours, theirs))
     }
 
     /// A file that is not on disk. If the user deleted it, it stays deleted even if the render has changed.
@@ -210,17 +204,15 @@ impl Case<'_> {
         if base == ours || self.has(Attribute::Derived) {
             return Change::Delete;
         }
-        let base = Some(base)
-            .filter(|base| !is_digest(base))
-            .unwrap_or_default();
+        let base = if is_digest(base) { "" } else { base };
         match on_conflict {
             OnConflict::Abort => Change::Conflict(merge::dropped(Reason::Dropped, base, &ours)),
             OnConflict::Ours => Change::Keep(Kept::Ours),
             OnConflict::Theirs => Change::Delete,
-            OnConflict::Markers => Change::Mark(
-                ends.restore(&Merge::nothing(base, &ours, "").marked())
-                    .into(),
-            ),
+            OnConflict::Markers => {
+                let marked = Merge::nothing(base, &ours, "").marked();
+                Change::Mark(ends.restore(&marked).into())
+            }
         }
     }
 

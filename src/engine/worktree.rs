@@ -64,19 +64,18 @@ pub fn top<'a>(folder: &'a Path, conventions: &Conventions) -> Option<&'a Path> 
 
 /// Adds the folder `root` and the permission that is missing there to the error of a write.
 fn or_permission(written: Result<()>, root: &Path) -> Result<()> {
-    let Some(error) = written.as_ref().err() else {
-        return Ok(());
-    };
-    let cause = error.root_cause().downcast_ref::<io::Error>();
-    let is_denied = cause.is_some_and(|cause| cause.kind() == ErrorKind::PermissionDenied);
-    if !is_denied || hint(error).is_some() {
-        return written;
+    if let Err(error) = &written
+        && hint(error).is_none()
+        && let Some(cause) = error.root_cause().downcast_ref::<io::Error>()
+        && cause.kind() == ErrorKind::PermissionDenied
+    {
+        return written.or_hint(format!(
+            "you need the permission to write in the folder `{}` and in those below: `ls -ld` \
+             shows who has it",
+            root.display()
+        ));
     }
-    written.or_hint(format!(
-        "you need the permission to write in the folder `{}` and in those below: `ls -ld` shows \
-         who has it",
-        root.display()
-    ))
+    written
 }
 
 impl WorkTree {
@@ -126,11 +125,8 @@ impl WorkTree {
     /// When git cannot be run, or the record of a commit is damaged.
     pub fn unmerged<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<Unmerged> {
         let description = self.conventions.description;
-        git::unmerged(
-            &self.root,
-            description,
-            &paths.chain([description]).collect(),
-        )
+        let paths = paths.chain([description]).collect();
+        git::unmerged(&self.root, description, &paths)
     }
 
     /// The files among `paths` that exist, as they are on disk.

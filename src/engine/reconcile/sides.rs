@@ -1,6 +1,6 @@
 //! The input of a plan: what is known of each file.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use super::{markers::Marked, plan::Conflict};
 use crate::engine::{
@@ -123,17 +123,8 @@ impl Sides {
 
     /// The file at `path`.
     pub fn get(&self, path: &str) -> &File {
-        const UNKNOWN: &File = &File {
-            base: None,
-            theirs: None,
-            disk: None,
-            ours: Ours::OnDisk,
-            start: Start::Render,
-            is_given: false,
-            is_marked: false,
-            clash: None,
-        };
-        self.files.get(path).unwrap_or(UNKNOWN)
+        static UNKNOWN: LazyLock<File> = LazyLock::new(File::default);
+        self.files.get(path).unwrap_or_else(|| &UNKNOWN)
     }
 
     /// Each file that the tool writes or wrote, with its path.

@@ -175,15 +175,6 @@ impl Git<'_> {
         git
     }
 
-    /// The output of a git command; `None` if git fails or is not installed.
-    fn output(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>> {
-        match self.command(arguments).output() {
-            Ok(output) => Ok(output.status.success().then_some(output.stdout)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).context("failed to run `git`"),
-        }
-    }
-
     /// Passes each entry that git prints with `-z` to `take`, until `take` returns `false`. So a long output is never
     /// in memory as a whole.
     fn entries(
@@ -209,10 +200,17 @@ impl Git<'_> {
         taken.map(drop)
     }
 
-    /// The first line that git prints.
+    /// The first line that git prints; `None` if git fails or is not installed.
     fn line(&self, arguments: &[&str]) -> Result<Option<String>> {
-        let output = self.output(arguments)?.unwrap_or_default();
-        let text = str::from_utf8(&output).context("git prints a path that is not UTF-8")?;
+        let output = match self.command(arguments).output() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            output => output.context("failed to run `git`")?,
+        };
+        if !output.status.success() {
+            return Ok(None);
+        }
+        let text = str::from_utf8(&output.stdout);
+        let text = text.context("git prints a path that is not UTF-8")?;
         Ok(text.lines().next().map(str::to_owned))
     }
 

@@ -147,15 +147,10 @@ impl<'a> Stage<'a> {
     /// If a change fails, the changes before it stay: undoing them needs the same kind of operation that has just
     /// failed. The user can run the same command again to make the rest.
     pub(super) fn commit(mut self) -> Result<()> {
-        let mut is_begun = false;
+        self.advance()?;
         while !self.steps.is_empty() {
-            let made = self.advance();
-            if is_begun {
-                made.or_hint("some changes are made; run the same command again to make the rest")?;
-            } else {
-                made?;
-            }
-            is_begun = true;
+            self.advance()
+                .or_hint("some changes are made; run the same command again to make the rest")?;
         }
         self.folders.clear();
         self.unmark();
