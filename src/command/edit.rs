@@ -48,26 +48,22 @@ Examples:
   rscaffold edit --project-name library";
 
 /// Changes the settings of the project.
-pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
-    let Edit {
-        mut settings,
-        of_other_tools,
-        force,
-        mode,
-    } = args;
-    settings.enable.extend(of_other_tools.features(false)?);
-    if settings == Settings::default() && of_other_tools.note().is_none() && !force {
+pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
+    let features = args.of_other_tools.features(false)?;
+    args.settings.enable.extend(features);
+    let note = args.of_other_tools.note();
+    if args.settings == Settings::default() && note.is_none() && !args.force {
         let error = "`rscaffold edit` needs a setting to change: `rscaffold edit --help` lists all \
             settings";
         bail!(UsageError(error.to_owned()));
     }
     let (tree, before) = open(root)?;
-    let enabled = settings.enable.clone();
-    let after = settings.apply(before.clone())?;
+    let enabled = args.settings.enable.clone();
+    let after = args.settings.apply(before.clone())?;
 
     let mut notes = notes(&after, &enabled);
-    notes.extend(of_other_tools.note());
-    if force {
+    notes.extend(note);
+    if args.force {
         notes.push("a flag of kubebuilder that has no effect here: `--force`".to_owned());
     }
     notes.extend(renamed(&before, &after));
@@ -86,7 +82,7 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
         next,
         ..Story::default()
     };
-    carry_out(Turn::between(&tree, &before, after)?, &mode, &story)
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// Notes about clusters and files that still have the old names of the project.

@@ -236,22 +236,13 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         );
         resource.namespaced = namespaced;
     }
-    let Webhooks {
-        defaulting,
-        validation,
-    } = &mut resource.webhooks;
-    for (there, is_asked, path) in [
-        (defaulting, purposes.defaulting, args.defaulting_path),
-        (
-            validation,
-            purposes.programmatic_validation,
-            args.validation_path,
-        ),
-    ] {
-        if is_asked {
-            let webhook = there.get_or_insert_default();
-            webhook.path = path.or(webhook.path.take());
-        }
+    if purposes.defaulting {
+        let webhook = resource.webhooks.defaulting.get_or_insert_default();
+        webhook.path = args.defaulting_path.or(webhook.path.take());
+    }
+    if purposes.programmatic_validation {
+        let webhook = resource.webhooks.validation.get_or_insert_default();
+        webhook.path = args.validation_path.or(webhook.path.take());
     }
     let mut after = before.clone();
     if is_asked {
@@ -309,17 +300,13 @@ fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool)
             "lists the fields that a conversion leaves out",
         ));
     }
+    let mut edited = "the types".to_owned();
     if is_asked {
-        let file = project.webhook_file(resource);
-        let why = format!("after an edit of {file}");
-        next.push(NextStep::new("make manifests", why));
-        remarks.insert(file, "the webhooks: edit them");
-    } else {
-        next.push(NextStep::new(
-            "make manifests",
-            "after an edit of the types",
-        ));
+        edited = project.webhook_file(resource);
+        remarks.insert(edited.clone(), "the webhooks: edit them");
     }
+    let why = format!("after an edit of {edited}");
+    next.push(NextStep::new("make manifests", why));
     next.push(NextStep::new(
         "make deploy",
         "deploys the operator, which serves the webhooks",

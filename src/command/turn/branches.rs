@@ -48,12 +48,8 @@ impl<'a> Turn<'a> {
                 ))
                 .or_hint("resolve the conflict markers, and run the command again");
             };
-            let project = both(
-                parent.as_ref().map(Text::content),
-                &marked.ours,
-                &marked.theirs,
-            )
-            .or_hint(format!(
+            let parent = parent.as_ref().map(Text::content);
+            let project = both(parent, &marked.ours, &marked.theirs).or_hint(format!(
                 "resolve the conflict markers in line {line} and below of `{file}`, and run the \
                  command again"
             ))?;
@@ -164,12 +160,10 @@ fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
 
 /// The version of rscaffold that wrote the project in a commit.
 fn version(commit: &Commit) -> Result<String> {
-    let project = commit
-        .description
-        .as_deref()
-        .map(Project::parse)
-        .transpose()?;
-    Ok(project.map_or_else(String::new, |project| project.cli_version))
+    match &commit.description {
+        Some(text) => Ok(Project::parse(text)?.cli_version),
+        None => Ok(String::new()),
+    }
 }
 
 #[cfg(test)]
