@@ -23,12 +23,7 @@ const OF_TOOLS: [&str; 2] = [
 /// Reports each object, or field of an object, that the new project does not deploy. `rendered` and `texts` have the files
 /// of the new project, and those of `texts` count more.
 pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost: &mut Lost) {
-    let Operator {
-        source,
-        deployed,
-        granted,
-        ..
-    } = operator;
+    let (source, deployed) = (&operator.source, &operator.deployed);
     if !deployed.is_built {
         return;
     }
@@ -55,7 +50,7 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost:
         usual.retain(|usual| is_of_kind(object, &usual["kind"]) && has_end(object, &usual["name"]));
         let found = counterpart(object, &usual, &here);
         let is_operator = deployed.is_operator(object);
-        let is_taken = granted.has(object) || kind.ends_with("WebhookConfiguration");
+        let is_taken = operator.granted.has(object) || kind.ends_with("WebhookConfiguration");
         let is_needed = usual.is_empty()
             || is_user_role(object)
             || matches!(kind, "NetworkPolicy" | "ServiceMonitor");

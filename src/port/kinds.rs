@@ -337,10 +337,8 @@ impl Taken<'_> {
     fn report_webhooks(&mut self) {
         let mut known = BTreeSet::new();
         for resource in self.project.resources.iter() {
-            known.insert((
-                self.project.full_group(resource),
-                resource.plural.to_string(),
-            ));
+            let group = self.project.full_group(resource);
+            known.insert((group, resource.plural.to_string()));
         }
         for webhook in &self.found.webhooks {
             for (group, plural) in webhook.kinds() {
@@ -372,12 +370,12 @@ impl Taken<'_> {
                 }
             }
         }
-        let mut versions = self
-            .project
-            .resources
-            .iter()
-            .filter(|resource| resource.kind == *id.kind() && resource.group == *id.group());
-        let hub = versions.find(|resource| resource.version.as_str() == version_of_hub);
+        let mut resources = self.project.resources.iter();
+        let hub = resources.find(|resource| {
+            resource.kind == *id.kind()
+                && resource.group == *id.group()
+                && resource.version.as_str() == version_of_hub
+        });
         let Some(hub) = hub.filter(|_| has_webhook).cloned() else {
             return;
         };
