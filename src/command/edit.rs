@@ -67,12 +67,10 @@ pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
         notes.push("a flag of kubebuilder that has no effect here: `--force`".to_owned());
     }
     notes.extend(renamed(&before, &after));
-    let is_new_chart =
-        after.features.contains(&Feature::Helm) && !before.features.contains(&Feature::Helm);
     let mut next = Vec::new();
     // A new chart has the rendered CRDs and role. `make manifests` replaces them by the CRDs and
     // the role of the user's code.
-    if is_new_chart {
+    if after.has(Feature::Helm) && !before.has(Feature::Helm) {
         let why = "copies the CRDs and the role of your code into the chart";
         next.push(NextStep::new("make manifests", why));
     }

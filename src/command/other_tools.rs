@@ -248,17 +248,15 @@ pub fn command(typed: &[&str]) -> Option<(usize, Here)> {
 
 /// The command of a row, with what the user typed: the words, of which the row has the first `count`, and the flags.
 pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> String {
-    let mut places: Vec<_> = command
-        .split(' ')
-        .filter(|word| word.starts_with('<'))
-        .collect();
+    let mut places: Vec<_> = command.split(' ').collect();
+    places.retain(|word| word.starts_with('<'));
     places.dedup();
     // A kind may be one word: `webapp/v1/Guestbook`. A path is one word, too.
     let separators: &[char] = if places.len() > 1 { &['/'] } else { &[] };
-    let given: Vec<_> = (typed[count..]
-        .iter()
-        .flat_map(|word| word.split(separators)))
-    .collect();
+    let mut given = Vec::new();
+    for word in &typed[count..] {
+        given.extend(word.split(separators));
+    }
     // The last place is first, so that `Guestbook` alone is the kind.
     let values: Vec<_> = places.iter().rev().zip(given.iter().rev()).collect();
     let mut words = Vec::new();

@@ -236,11 +236,10 @@ fn refuse(
     hint: &str,
 ) -> Result<()> {
     let refused = files.iter().filter(|(path, _)| is_refused(path));
-    let places: Vec<_> = refused
-        .map(|(path, marked)| format!("\n  {path}:{}", marked.line))
-        .collect();
+    let places = refused.map(|(path, marked)| format!("\n  {path}:{}", marked.line));
+    let places: String = places.collect();
     if places.is_empty() {
         return Ok(());
     }
-    Err(anyhow!("there are conflict markers in{}", places.concat())).or_hint(hint)
+    Err(anyhow!("there are conflict markers in{places}")).or_hint(hint)
 }

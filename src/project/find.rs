@@ -11,10 +11,9 @@ impl Project {
     /// # Errors
     /// When `id` matches two resources.
     pub fn find(&self, id: &GroupVersionKind) -> Result<Option<&Resource>> {
-        let mut named = self
-            .resources
-            .of_kind(id.kind())
-            .filter(|there| there.version == *id.version() && self.is_in(there, id.group()));
+        let of_kind = self.resources.of_kind(id.kind());
+        let mut named =
+            of_kind.filter(|there| there.version == *id.version() && self.is_in(there, id.group()));
         match (named.next(), named.next()) {
             (Some(one), Some(other)) => Err(self.names_two(id, one, other)),
             (found, _) => Ok(found),

@@ -10,7 +10,7 @@ impl Project {
     /// The parts of the runtime that the code of the project uses.
     pub fn used_parts(&self) -> BTreeSet<Part> {
         let mut parts = BTreeSet::new();
-        if self.features.contains(&Feature::ApiDocs) {
+        if self.has(Feature::ApiDocs) {
             parts.insert(Part::ApiDocs);
         }
         let mut controllers = self.controllers();

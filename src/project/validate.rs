@@ -167,11 +167,8 @@ impl Project {
     /// Checks that the names of a kind (in URLs, for kubectl and in manifests) are unique in the group.
     fn validate_kubernetes_names(&self) -> Result<()> {
         let mut owners = BTreeMap::new();
-        for resource in self
-            .resources
-            .iter()
-            .filter(|resource| !resource.is_builtin())
-        {
+        let resources = self.resources.iter();
+        for resource in resources.filter(|resource| !resource.is_builtin()) {
             let (kind, group) = (&resource.kind, self.full_group(resource));
             let names = [
                 kind.to_string(),

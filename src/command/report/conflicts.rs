@@ -35,11 +35,8 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
         text += &file(path, conflict);
     }
     text.push('\n');
-    let hints: BTreeSet<&str> = plan
-        .conflicts()
-        .map(|(_, conflict)| hint(conflict.reason))
-        .collect();
-    for hint in hints {
+    let hints = plan.conflicts().map(|(_, conflict)| hint(conflict.reason));
+    for hint in BTreeSet::from_iter(hints) {
         text += &aside("hint", hint);
     }
     text

@@ -9,7 +9,7 @@ use crate::{
         reconcile::{
             OnConflict, Policy, branches::merge_texts, line_ends::is_same, markers::Marked,
         },
-        worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
+        worktree::{Commit, Commits, Record, Unmerged, WorkTree},
     },
     hint::OrHint,
     project::Project,
@@ -35,12 +35,8 @@ impl<'a> Turn<'a> {
         let file = Project::FILE;
         let (before, after) = if let Some(marked) = Marked::parse(text) {
             let line = marked.line;
-            let Some(Stages {
-                parent,
-                ours: Some(_),
-                theirs: Some(_),
-                ..
-            }) = unmerged.stages.get(file)
+            let stages = unmerged.stages.get(file);
+            let Some(stages) = stages.filter(|all| all.ours.is_some() && all.theirs.is_some())
             else {
                 return Err(anyhow!(
                     "`{file}` has conflict markers in line {line}, and git does not say which \
@@ -48,7 +44,7 @@ impl<'a> Turn<'a> {
                 ))
                 .or_hint("resolve the conflict markers, and run the command again");
             };
-            let parent = parent.as_ref().map(Text::content);
+            let parent = stages.parent.as_ref().map(Text::content);
             let project = both(parent, &marked.ours, &marked.theirs).or_hint(format!(
                 "resolve the conflict markers in line {line} and below of `{file}`, and run the \
                  command again"
