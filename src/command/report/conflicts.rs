@@ -36,7 +36,8 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
     }
     text.push('\n');
     let hints = plan.conflicts().map(|(_, conflict)| hint(conflict.reason));
-    for hint in BTreeSet::from_iter(hints) {
+    let distinct: BTreeSet<_> = hints.collect();
+    for hint in distinct {
         text += &aside("hint", hint);
     }
     text

@@ -274,8 +274,8 @@ impl<'a> Scope<'a> {
 
     /// The full path of `parts`, a path of several parts, or an imported one.
     fn absolute(&self, parts: &[String]) -> String {
-        let mut absolute = parts.iter();
-        let start = absolute.position(|part| part != "self" && part != "super");
+        let mut names = parts.iter();
+        let start = names.position(|part| part != "self" && part != "super");
         let relative = start.unwrap_or(parts.len());
         let mut path = match parts.first() {
             Some(_) if relative > 0 => self.module.clone(),
