@@ -74,11 +74,8 @@ pub fn types_for_use(crd: &Crd, version: &CrdVersion) -> TypesCode {
 /// Returns whether all served versions of `crd` have the same schema, so that the API server needs no webhook to
 /// convert between them.
 pub fn served_alike(crd: &Crd) -> bool {
-    let mut schemas = crd
-        .versions
-        .iter()
-        .filter(|version| version.served)
-        .map(|version| lower::lower(crd, version, Purpose::Define).written);
+    let served = crd.versions.iter().filter(|version| version.served);
+    let mut schemas = served.map(|version| lower::lower(crd, version, Purpose::Define).written);
     let first = schemas.next();
     first.is_none_or(|first| schemas.all(|schema| compare(&first, &schema).is_empty()))
 }

@@ -12,7 +12,7 @@ use self::groups::{group, group_of_others};
 use crate::{
     crd::{self, Crd, CrdVersion, Loss},
     engine::Texts,
-    names::{Domain, Group, GroupVersionKind, Kind, Version},
+    names::{Domain, Group, GroupVersionKind, Kind, Version, in_backticks},
     project::{
         Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
     },
@@ -47,24 +47,6 @@ pub struct FilesFromCrd {
 enum Definer {
     Project(Conversion),
     Others,
-}
-
-/// What the template of a sample takes from a CRD.
-#[derive(Serialize)]
-struct SampleFields {
-    /// YAML; empty if the sample has no fields.
-    fields: String,
-}
-
-/// What the template of a CRD's manifest takes from a CRD.
-#[derive(Serialize)]
-struct ManifestFields<'a> {
-    singular: Option<&'a str>,
-    categories: &'a [String],
-    /// YAML: the name, the labels and the annotations.
-    metadata: String,
-    /// YAML: the list of versions.
-    versions: String,
 }
 
 impl<'a> KindFromCrd<'a> {
@@ -172,8 +154,7 @@ impl<'a> KindFromCrd<'a> {
         version: &CrdVersion,
         project: &'p Project,
     ) -> Result<Option<&'p Resource>> {
-        let position = project.position(&self.resource(version, Stage::Unserved)?);
-        Ok(position.map(|position| &project.resources[position]))
+        Ok(project.there(&self.resource(version, Stage::Unserved)?))
     }
 
     /// Returns the taken versions, each with a new resource for `project`. The stored version comes first. The
@@ -237,14 +218,12 @@ impl<'a> KindFromCrd<'a> {
             }
             let generated = crd::generate(self.crd, version, &project.type_name(resource));
             files.render(templates, rendered, types_file, &generated.types)?;
-            let sample = SampleFields {
-                fields: match &generated.sample {
-                    sample if sample.as_object().is_none_or(Map::is_empty) => String::new(),
-                    sample => yaml::write_manifest(sample)?,
-                },
+            let fields = match &generated.sample {
+                sample if sample.as_object().is_none_or(Map::is_empty) => String::new(),
+                sample => yaml::write_manifest(sample)?,
             };
             let sample_file = format!("config/samples/{}", resource.sample_file());
-            files.render(templates, rendered, sample_file, &sample)?;
+            files.render(templates, rendered, sample_file, &json!({"fields": fields}))?;
             for (all, of_version) in [
                 (&mut files.losses, generated.losses),
                 (&mut files.doubts, generated.doubts),
@@ -269,12 +248,13 @@ impl<'a> KindFromCrd<'a> {
         if project.versions(resource).count() == entries.len() {
             entries.sort_by_key(|(of, _)| (!of.is_stored(), Reverse(of.version.clone())));
             let versions: Vec<_> = entries.iter().map(|(_, entry)| entry).collect();
-            let manifest = ManifestFields {
-                singular: self.crd.singular.as_deref(),
-                categories: &self.crd.categories,
-                metadata: yaml::as_in_manifest(&self.metadata(project, resource))?,
-                versions: yaml::as_in_manifest(&versions)?,
-            };
+            // The metadata and the versions are YAML.
+            let manifest = json!({
+                "singular": self.crd.singular,
+                "categories": self.crd.categories,
+                "metadata": yaml::as_in_manifest(&self.metadata(project, resource))?,
+                "versions": yaml::as_in_manifest(&versions)?,
+            });
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
             let chart = format!("charts/{}/files/crds", project.project_name);
             for folder in ["config/crd/bases", &chart] {
@@ -366,11 +346,7 @@ fn served<'a>(versions: &[&'a CrdVersion]) -> Vec<&'a CrdVersion> {
 
 /// The names of versions.
 fn names(versions: &[&CrdVersion]) -> String {
-    let names: Vec<_> = versions
-        .iter()
-        .map(|version| format!("`{}`", visible(&version.name)))
-        .collect();
-    names.join(", ")
+    in_backticks(versions.iter().map(|version| visible(&version.name)))
 }
 
 /// Finds `version` in `crd`.

@@ -30,3 +30,9 @@ pub(crate) use rust::is_keyword;
 pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};
 pub use warning::Warning;
 pub use webhook_path::WebhookPath;
+
+/// Names as a message lists them: "`v1`, `v2`".
+pub fn in_backticks(names: impl IntoIterator<Item: ToString>) -> String {
+    let names: Vec<_> = names.into_iter().map(|name| name.to_string()).collect();
+    format!("`{}`", names.join("`, `"))
+}

@@ -183,22 +183,12 @@ impl Port {
         templates: &Templates,
         rendered: &Rendered,
     ) -> Result<Ported> {
-        let Operator {
-            source,
-            deployed,
-            kinds,
-            ..
-        } = &self.operator;
+        let operator = &self.operator;
+        let (kinds, source) = (&operator.kinds, &operator.source);
         let mut texts = Texts::new();
         let mut lost = self.lost.clone();
         let differences = texts::of_crds(kinds, project, templates, rendered, &mut texts)?;
-        texts::samples(
-            &self.operator,
-            project,
-            &rendered.texts,
-            &mut texts,
-            &mut lost,
-        );
+        texts::samples(operator, project, &rendered.texts, &mut texts, &mut lost);
         for kind in kinds {
             let hooks = Hooks::new(source, &kind.webhooks, &mut lost);
             if let Some(resource) = kind.resource(project)
@@ -208,7 +198,7 @@ impl Port {
                 texts.extend(rendered.file_with(templates, path, "hooks", &hooks)?);
             }
         }
-        if let Some(deployment) = &deployed.deployment {
+        if let Some(deployment) = &operator.deployed.deployment {
             deployment.settings(project, source, &mut lost);
             let mut reader = manager::Reader {
                 source,
@@ -223,11 +213,11 @@ impl Port {
                 }
             }
         }
-        compare::report(&self.operator, &rendered.texts, &texts, &mut lost);
+        compare::report(operator, &rendered.texts, &texts, &mut lost);
         Ok(Ported {
             texts,
             notes: self.notes(project, &lost),
-            report: report::report(&self.operator, project, &lost, differences),
+            report: report::report(operator, project, &lost, differences),
         })
     }
 
@@ -235,20 +225,20 @@ impl Port {
     fn notes(&self, project: &Project, lost: &Lost) -> Vec<String> {
         let folder = visible(&self.operator.folder);
         let mut notes = vec![format!("from `{folder}`: {}", self.summary(project))];
-        notes.extend(match lost.items.len() {
-            0 => None,
-            1 => Some(format!(
+        match lost.items.len() {
+            0 => {}
+            1 => notes.push(format!(
                 "1 thing could not be taken over: `{REPORT}` lists it"
             )),
-            several => Some(format!(
+            several => notes.push(format!(
                 "{several} things could not be taken over: `{REPORT}` lists them"
             )),
-        });
-        notes.extend(match lost.warnings.len() {
-            0 => None,
-            1 => Some(format!("1 warning: `{REPORT}` has it")),
-            several => Some(format!("{several} warnings: `{REPORT}` has them")),
-        });
+        }
+        match lost.warnings.len() {
+            0 => {}
+            1 => notes.push(format!("1 warning: `{REPORT}` has it")),
+            several => notes.push(format!("{several} warnings: `{REPORT}` has them")),
+        }
         notes
     }
 

@@ -56,6 +56,6 @@ pub use self::{
     runtime::Runtime,
     settings::WebhookCertificates,
     validate::is_line,
-    webhook::{Webhook, Webhooks},
+    webhook::{Admission, Webhook, Webhooks},
     webhooks::WebhookNames,
 };

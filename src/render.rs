@@ -353,12 +353,8 @@ impl<'a> Templates<'a> {
             }
         }
         for external in &view.externals {
-            visitor.scope(
-                "external",
-                "external",
-                external,
-                &Item::of_version(external),
-            )?;
+            let item = Item::of_version(external);
+            visitor.scope("external", "external", external, &item)?;
         }
         for api in &view.apis {
             visitor.scope("api", "api", api, &Item::of_version(&api.kind))?;

@@ -12,9 +12,12 @@ pub fn is_hidden(char: char) -> bool {
         )
 }
 
+fn is_escaped(char: char) -> bool {
+    is_hidden(char) && char != '\t'
+}
+
 /// `line` with an escape such as `\u{1b}` in place of each hidden character. Tabs stay.
 pub fn visible(line: &str) -> Cow<'_, str> {
-    let is_escaped = |char| is_hidden(char) && char != '\t';
     if !line.contains(is_escaped) {
         return Cow::Borrowed(line);
     }

@@ -193,22 +193,13 @@ fn reason(error: &Error) -> Cow<'_, str> {
 /// The text of a value. A string gets quotes if YAML 1.2 would read it as another type. The quotes are single, unless
 /// the string needs an escape.
 pub fn write(value: impl Serialize) -> Result<String> {
-    write_as(value, Version::New)
+    write_as(value, true)
 }
 
 /// The same for a manifest, which kubectl reads. A string also gets quotes if YAML 1.1 would read it as another type,
 /// such as `y`.
 pub fn write_manifest(value: impl Serialize) -> Result<String> {
-    write_as(value, Version::Old)
-}
-
-/// A version of YAML.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Version {
-    /// 1.1
-    Old,
-    /// 1.2
-    New,
+    write_as(value, false)
 }
 
 /// `value` as in the manifests that the rendered operator writes with the same library. A text is quoted if YAML would
@@ -223,11 +214,11 @@ pub fn as_in_manifest<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     Ok(text)
 }
 
-fn write_as(value: impl Serialize, version: Version) -> Result<String> {
+fn write_as(value: impl Serialize, yaml_12: bool) -> Result<String> {
     let options = serde_yaml::ser_options! {
         no_lang_directive: true,
         prefer_block_scalars: false,
-        yaml_12: version == Version::New,
+        yaml_12: yaml_12,
     };
     let text = serde_yaml::to_string_with_options(&value, options)?;
     let mut quoted = String::new();

@@ -57,7 +57,7 @@ Examples:
 pub struct Update {
     /// File or folder to leave unchanged, such as `.github/workflows`; the next command that does not exclude it
     /// updates it. Repeat the flag or separate paths by commas
-    #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = plain_path)]
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
     exclude: Vec<String>,
 
     #[command(flatten)]
@@ -65,13 +65,9 @@ pub struct Update {
 }
 
 /// The path in the form that the record uses.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "clap requires a parser that returns a `Result`"
-)]
-fn plain_path(text: &str) -> Result<String> {
+fn plain_path(text: &str) -> String {
     let path = text.strip_prefix("./").unwrap_or(text);
-    Ok(path.trim_end_matches('/').to_owned())
+    path.trim_end_matches('/').to_owned()
 }
 
 const UPDATE_EXAMPLES: &str = "\
@@ -128,11 +124,10 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     } else {
         let turn = recorded(&tree, &policy)?;
         ensure_current(&turn.after)?;
-        let notes = renamed_by_hand(&turn);
         let story = Story {
             unchanged: "all files match `PROJECT`".to_owned(),
             kept: &[Kept::Removed],
-            notes,
+            notes: renamed_by_hand(&turn),
             ..Story::default()
         };
         (turn, story)
@@ -218,7 +213,7 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
         ..Story::default()
     };
     let turn = Turn {
-        excluded: args.exclude.clone(),
+        excluded: args.exclude.iter().map(|path| plain_path(path)).collect(),
         ..Turn::between(&tree, &before, before.clone())?
     };
     carry_out(turn, &args.mode, &story)

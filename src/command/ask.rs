@@ -13,22 +13,19 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     command::report::{self, UsageError},
+    names::in_backticks,
     visible::visible,
 };
 
 /// Fails if a flag is missing and there is no terminal to ask for its value.
 pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
-    let mut missing = Vec::new();
-    for (flag, is_set) in flags {
-        if !is_set {
-            missing.push(format!("`{flag}`"));
-        }
-    }
+    let missing = flags.iter().filter(|(_, is_set)| !is_set);
+    let missing: Vec<_> = missing.map(|(flag, _)| flag).collect();
     ensure!(
         missing.is_empty() || is_possible(),
         UsageError(format!(
             "{} must be given: without a terminal, rscaffold cannot ask",
-            missing.join(", ")
+            in_backticks(&missing)
         ))
     );
     Ok(())

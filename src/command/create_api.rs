@@ -44,7 +44,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
         return crd::run(&args, &file, root, folder);
     }
     let (tree, before) = open(root)?;
-    let last = before.resources.iter().rfind(|resource| resource.has_api());
+    let last = before.apis().last();
     let settings = args.settings;
     let is_there = settings.resource == Some(false) && settings.external.is_none();
     let known =
@@ -56,13 +56,8 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     let mut after = before.clone();
     or_way_out(after.add(wanted.clone(), args.force))?;
 
-    let mut story = story(
-        &id,
-        &wanted,
-        &settings.of_controller.controller_of(&id),
-        &after,
-        &tree,
-    )?;
+    let controller = settings.of_controller.controller_of(&id);
+    let mut story = story(&id, &wanted, &controller, &after, &tree)?;
     story.notes.extend(moved_storage(&before, &wanted));
     story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(settings.same_plural(&wanted, &before));
@@ -72,11 +67,10 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
 
 /// Notes in the new controllers of `resource` whether the user has replaced the example types.
 fn note_types(resource: &mut Resource, before: &Project, tree: &WorkTree) -> Result<()> {
-    let there = match before.position(resource) {
-        Some(position) => Some(&before.resources[position]),
-        None => before.hub(resource.group.as_str(), resource.kind.as_str()),
+    let hub = before.hub(resource.group.as_str(), resource.kind.as_str());
+    let Some(there) = before.there(resource).or(hub) else {
+        return Ok(());
     };
-    let Some(there) = there else { return Ok(()) };
     let mut new: Vec<_> = (resource.controllers.iter_mut())
         .filter(|controller| there.controller(&controller.name).is_none())
         .collect();

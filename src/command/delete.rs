@@ -76,8 +76,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
         .versions(&resource)
         .find(|other| resource.is_stored() && other.is_stored());
     if let Some(successor) = successor {
-        let was_served = (before.position(successor))
-            .is_some_and(|position| before.resources[position].is_served());
+        let was_served = before.there(successor).is_some_and(Resource::is_served);
         let what = if was_served { "stored" } else { "served" };
         notes.push(format!(
             "`{}` of {} is {what} now, in place of `{}`",

@@ -48,35 +48,29 @@ Examples:
   rscaffold edit --project-name library";
 
 /// Changes the settings of the project.
-pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
-    let Edit {
-        mut settings,
-        of_other_tools,
-        force,
-        mode,
-    } = args;
-    settings.enable.extend(of_other_tools.features(false)?);
-    if settings == Settings::default() && of_other_tools.note().is_none() && !force {
+pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
+    let features = args.of_other_tools.features(false)?;
+    args.settings.enable.extend(features);
+    let note = args.of_other_tools.note();
+    if args.settings == Settings::default() && note.is_none() && !args.force {
         let error = "`rscaffold edit` needs a setting to change: `rscaffold edit --help` lists all \
             settings";
         bail!(UsageError(error.to_owned()));
     }
     let (tree, before) = open(root)?;
-    let enabled = settings.enable.clone();
-    let after = settings.apply(before.clone())?;
+    let enabled = args.settings.enable.clone();
+    let after = args.settings.apply(before.clone())?;
 
     let mut notes = notes(&after, &enabled);
-    notes.extend(of_other_tools.note());
-    if force {
+    notes.extend(note);
+    if args.force {
         notes.push("a flag of kubebuilder that has no effect here: `--force`".to_owned());
     }
     notes.extend(renamed(&before, &after));
-    let is_new_chart =
-        after.features.contains(&Feature::Helm) && !before.features.contains(&Feature::Helm);
     let mut next = Vec::new();
     // A new chart has the rendered CRDs and role. `make manifests` replaces them by the CRDs and
     // the role of the user's code.
-    if is_new_chart {
+    if after.has(Feature::Helm) && !before.has(Feature::Helm) {
         let why = "copies the CRDs and the role of your code into the chart";
         next.push(NextStep::new("make manifests", why));
     }
@@ -86,7 +80,7 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
         next,
         ..Story::default()
     };
-    carry_out(Turn::between(&tree, &before, after)?, &mode, &story)
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
 }
 
 /// Notes about clusters and files that still have the old names of the project.
@@ -96,13 +90,8 @@ pub(super) fn renamed(before: &Project, after: &Project) -> Vec<String> {
     if old_name != new_name {
         moved.push((old_name.to_string(), new_name.to_string()));
     }
-    for old in before
-        .resources
-        .iter()
-        .filter(|resource| resource.has_api())
-    {
-        let mut resources = after.resources.iter();
-        let new = resources.find(|new| new.has_api() && new.group == old.group);
+    for old in before.apis() {
+        let new = after.apis().find(|new| new.group == old.group);
         let groups = (before.full_group(old), new.map(|new| after.full_group(new)));
         if let (old, Some(new)) = groups
             && old != new

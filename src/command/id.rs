@@ -12,27 +12,18 @@ pub struct Id {
     /// API group, such as `webapp`, without the domain or in full; `--group ""` is the domain alone. At a terminal,
     /// rscaffold asks for it
     #[arg(long)]
-    group: Option<Group>,
+    pub group: Option<Group>,
 
     /// API version, such as `v1` or `v1alpha1`. At a terminal, rscaffold asks for it
     #[arg(long)]
-    version: Option<Version>,
+    pub version: Option<Version>,
 
     /// Kind in upper camel case, such as `Guestbook`. At a terminal, rscaffold asks for it
     #[arg(long)]
-    kind: Option<Kind>,
+    pub kind: Option<Kind>,
 }
 
 impl Id {
-    /// The parts, as far as the command line has them.
-    pub fn parts(&self) -> (Option<&Group>, Option<&Version>, Option<&Kind>) {
-        (
-            self.group.as_ref(),
-            self.version.as_ref(),
-            self.kind.as_ref(),
-        )
-    }
-
     /// Without a version, takes the version that `usual` returns for the group and the kind.
     pub fn or_version(mut self, usual: impl FnOnce(&Group, &Kind) -> Option<Version>) -> Self {
         if let (Some(group), None, Some(kind)) = (&self.group, &self.version, &self.kind) {

@@ -107,17 +107,11 @@ mod tests {
 ///
 /// Asks for a missing domain. The default name of the project is the name of the folder, and the default name of the
 /// crate is the name of the project.
-pub fn run(args: Init, root: &Path) -> Result<Outcome> {
-    let Init {
-        from,
-        mut settings,
-        of_other_tools,
-        mode,
-    } = args;
-    settings.enable.extend(of_other_tools.features(false)?);
+pub fn run(mut args: Init, root: &Path) -> Result<Outcome> {
+    let features = args.of_other_tools.features(false)?;
+    args.settings.enable.extend(features);
     let tree = WorkTree::open(root, &CONVENTIONS)?;
-    let there = tree.description()?;
-    if let Some(text) = there {
+    if let Some(text) = tree.description()? {
         or_edit(Project::check_format(&text))?;
         return Err(anyhow!(
             "this folder already has a project, described in `{}`",
@@ -134,18 +128,20 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         );
     }
     let workspace = workspace(root, tree.read_text("Cargo.toml")?.as_deref())?;
-    let enabled = settings.enable.clone();
+    let enabled = args.settings.enable.clone();
     // The time in which the user answers does not count.
-    let (start, port, begun) = if let Some(folder) = &from {
+    let (start, port, begun) = if let Some(folder) = &args.from {
         let start = Instant::now();
         let port = read(folder, root)?;
         let begun = port.project.clone();
         (start, Some(port), begun)
     } else {
-        let begun = new(&settings, root)?;
+        let begun = new(&args.settings, root)?;
         (Instant::now(), None, begun)
     };
-    let project = project(settings, begun, workspace.as_ref())?;
+    let begun = in_workspace(begun, workspace.as_ref());
+    let mut project = args.settings.apply(begun)?;
+    project.leave_out_default_namespace();
     let mut templates = Templates::new(&project)?;
     let rendered = templates.render()?;
     let (texts, told) = match &port {
@@ -162,7 +158,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
                 .to_owned(),
         );
     }
-    notes.extend(of_other_tools.note());
+    notes.extend(args.of_other_tools.note());
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
             "the project is part of the cargo workspace in `{}`: add `{1}` to `members` in the \
@@ -170,24 +166,22 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
             workspace.root, workspace.member
         ));
     }
+    let mut next = Vec::new();
+    if port.is_some() {
+        let why = "writes the CRDs and the role from the code";
+        next.push(NextStep::new("make manifests", why));
+        let command = format!("less {}", port::REPORT);
+        next.push(NextStep::new(command, "what is left to do"));
+    } else {
+        let command = "rscaffold create api --group webapp --version v1 --kind Guestbook";
+        next.push(NextStep::new(command, ""));
+    }
     let story = Story {
         done: Some(format!("{} is ready", project.project_name)),
         folded: true,
         runtime: Some(project.runtime.clone()),
         notes,
-        next: match &port {
-            Some(_) => vec![
-                NextStep::new(
-                    "make manifests",
-                    "writes the CRDs and the role from the code",
-                ),
-                NextStep::new(format!("less {}", port::REPORT), "what is left to do"),
-            ],
-            None => vec![NextStep::new(
-                "rscaffold create api --group webapp --version v1 --kind Guestbook",
-                "",
-            )],
-        },
+        next,
         ..Story::default()
     };
     let mut record = tree.record()?;
@@ -204,7 +198,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         start,
         ..Turn::new(&tree, record, project, rendered)
     };
-    carry_out(turn, &mode, &story)
+    carry_out(turn, &args.mode, &story)
 }
 
 /// The files that have exactly the text of `cargo init`: rscaffold may replace them without loss.
@@ -219,11 +213,7 @@ fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
         ("src/main.rs", CARGO_MAIN),
     ];
     let mut ours = tree.ours(stock.map(|(path, _)| path))?;
-    ours.retain(|path, text| {
-        stock
-            .iter()
-            .any(|(stock, known)| path == stock && text == known)
-    });
+    ours.retain(|path, text| stock.contains(&(path.as_str(), text.content())));
     Ok(ours)
 }
 
@@ -271,13 +261,6 @@ pub fn ported(
     let report = document(port::REPORT, &ported.report)?;
     ported.texts.insert(port::REPORT.to_owned(), report);
     Ok((ported.texts, ported.notes))
-}
-
-/// The project `begun` with `settings`.
-fn project(settings: Settings, begun: Project, workspace: Option<&Workspace>) -> Result<Project> {
-    let mut project = settings.apply(in_workspace(begun, workspace))?;
-    project.leave_out_default_namespace();
-    Ok(project)
 }
 
 /// A new project with these settings, in the folder `root`.

@@ -8,7 +8,11 @@ use clap::{
 };
 
 use super::report::UsageError;
-use crate::{hint::OrHint, names::in_rust, project::Feature};
+use crate::{
+    hint::OrHint,
+    names::{in_backticks, in_rust},
+    project::Feature,
+};
 
 /// What does here what a command or a flag of another tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +51,17 @@ const DELETE_API: Here = Here::Run(
     "rscaffold delete api --group <GROUP> --version <VERSION> --kind <KIND>",
     "it removes a version of a kind",
 );
+
+const APPLY: Here = Here::Run(
+    "rscaffold apply",
+    "it renders `PROJECT` again and keeps your edits",
+);
+const UPDATE: Here = Here::Run(
+    "rscaffold update",
+    "it merges the new templates with your edits",
+);
+const NAMESPACE: Here = Here::Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`");
+const YES: Here = Here::Hint("leave it out; `--on-conflict` decides conflicts in advance");
 
 /// Each command or flag that users of other tools type, with what does it here. In a command, `|` separates words that
 /// mean the same. `--plugins` stands with each name of a plugin, without its domain and its version.
@@ -124,34 +139,10 @@ pub const TYPED: [(&str, Here); 73] = [
         "rename",
         Here::Run("rscaffold edit --project-name <NAME>", ""),
     ),
-    (
-        "alpha generate",
-        Here::Run(
-            "rscaffold apply",
-            "it renders `PROJECT` again and keeps your edits",
-        ),
-    ),
-    (
-        "refresh|regenerate|render|sync",
-        Here::Run(
-            "rscaffold apply",
-            "it renders `PROJECT` again and keeps your edits",
-        ),
-    ),
-    (
-        "alpha update",
-        Here::Run(
-            "rscaffold update",
-            "it merges the new templates with your edits",
-        ),
-    ),
-    (
-        "upgrade",
-        Here::Run(
-            "rscaffold update",
-            "it merges the new templates with your edits",
-        ),
-    ),
+    ("alpha generate", APPLY),
+    ("refresh|regenerate|render|sync", APPLY),
+    ("alpha update", UPDATE),
+    ("upgrade", UPDATE),
     (
         "check|plan|status|validate|verify",
         Here::Run(
@@ -194,27 +185,15 @@ pub const TYPED: [(&str, Here); 73] = [
     ("--validating", Here::Flag("programmatic-validation")),
     ("--validation", Here::Flag("programmatic-validation")),
     // Flags that need another form here
-    (
-        "-n",
-        Here::Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`"),
-    ),
-    (
-        "--namespace",
-        Here::Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`"),
-    ),
+    ("-n", NAMESPACE),
+    ("--namespace", NAMESPACE),
     ("--api-version", Here::Hint("use `--group` and `--version`")),
     ("--cluster-scoped", Here::Hint("use `--namespaced=false`")),
     ("--no-controller", Here::Hint("use `--controller=false`")),
     ("--no-resource", Here::Hint("use `--resource=false`")),
     ("--overwrite", Here::Hint("use `--on-conflict=theirs`")),
-    (
-        "--yes",
-        Here::Hint("leave it out; `--on-conflict` decides conflicts in advance"),
-    ),
-    (
-        "-y",
-        Here::Hint("leave it out; `--on-conflict` decides conflicts in advance"),
-    ),
+    ("--yes", YES),
+    ("-y", YES),
     (
         "--ssa",
         Here::Hint("leave it out, every controller uses server-side apply"),
@@ -269,17 +248,15 @@ pub fn command(typed: &[&str]) -> Option<(usize, Here)> {
 
 /// The command of a row, with what the user typed: the words, of which the row has the first `count`, and the flags.
 pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> String {
-    let mut places: Vec<_> = command
-        .split(' ')
-        .filter(|word| word.starts_with('<'))
-        .collect();
+    let mut places: Vec<_> = command.split(' ').collect();
+    places.retain(|word| word.starts_with('<'));
     places.dedup();
     // A kind may be one word: `webapp/v1/Guestbook`. A path is one word, too.
     let separators: &[char] = if places.len() > 1 { &['/'] } else { &[] };
-    let given: Vec<_> = (typed[count..]
-        .iter()
-        .flat_map(|word| word.split(separators)))
-    .collect();
+    let mut given = Vec::new();
+    for word in &typed[count..] {
+        given.extend(word.split(separators));
+    }
     // The last place is first, so that `Guestbook` alone is the kind.
     let values: Vec<_> = places.iter().rev().zip(given.iter().rev()).collect();
     let mut words = Vec::new();
@@ -371,8 +348,8 @@ impl FlagsOfOtherTools {
     pub fn note(&self) -> Option<String> {
         let rows = self.0.iter();
         let ignored = rows.filter(|(_, here)| matches!(here, Here::Always | Here::Ignored(_)));
-        let flags: Vec<_> = ignored.map(|(typed, _)| format!("`{typed}`")).collect();
-        let shown = flags.join(", ");
+        let flags: Vec<_> = ignored.map(|(typed, _)| typed).collect();
+        let shown = in_backticks(&flags);
         (!flags.is_empty())
             .then(|| format!("flags of kubebuilder that have no effect here: {shown}"))
     }

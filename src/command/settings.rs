@@ -162,14 +162,13 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
         };
         notes.push(format!("`{feature}` has no effect: {reason}"));
     }
-    let has_certmanager = project.features.contains(&Feature::Certmanager);
     let webhooks = match project.webhook_certificates() {
         None => Some("there are no webhooks"),
         Some(WebhookCertificates::Files) => Some("you provide the certificate of the webhooks"),
         Some(WebhookCertificates::Certmanager | WebhookCertificates::Operator) => None,
     };
     if let Some(webhooks) = webhooks
-        && has_certmanager
+        && project.has(Feature::Certmanager)
         && !project.has_secure_metrics()
     {
         notes.push(format!(

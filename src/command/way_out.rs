@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{hint::OrHint, names::Kind, project::Error};
+use crate::{hint::OrHint, project::Error};
 
 /// Adds a hint to the error of a refused change.
 pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
@@ -60,15 +60,14 @@ fn way_out(refusal: &Error) -> Option<String> {
         Error::SameName { one, other, .. } => {
             let names = "two kinds of a group need different names, plurals (`--plural`) and short \
                          names (`--short-name`)";
-            let pairs = [(one, other), (other, one)];
-            let is_plural =
-                |(singular, kind): &(&Kind, &Kind)| singular.plural().as_str() == kind.lower();
-            return Some(match pairs.into_iter().find(is_plural) {
-                Some((singular, _)) => {
-                    format!("a kind is named in the singular, such as `--kind {singular}`; {names}")
+            for (singular, kind) in [(one, other), (other, one)] {
+                if singular.plural().as_str() == kind.lower() {
+                    return Some(format!(
+                        "a kind is named in the singular, such as `--kind {singular}`; {names}"
+                    ));
                 }
-                None => names.to_owned(),
-            });
+            }
+            names
         }
         Error::StoredObjects { .. } => {
             "if the schemas are equal, use `--conversion=none`, else run `rscaffold create webhook \
@@ -76,11 +75,8 @@ fn way_out(refusal: &Error) -> Option<String> {
         }
         Error::ServedVersions { other, .. } => {
             return Some(format!(
-                "first `rscaffold create api --group {} --version {} --kind {} --served=false \
-                 --force`",
-                other.group().as_argument(),
-                other.version(),
-                other.kind()
+                "first `rscaffold create api {} --served=false --force`",
+                other.as_flags()
             ));
         }
         Error::Unconverted { .. } => {

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
     hint::OrHint,
-    names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath},
+    names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath, in_backticks},
     project::{Project, Resource, Webhook, Webhooks},
 };
 
@@ -198,7 +198,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         )
     );
     let (tree, before) = open(root)?;
-    let last = before.resources.iter().rfind(|resource| resource.has_api());
+    let last = before.apis().last();
     let known = (args.id)
         .or_version(|group, kind| hub(&before, group, kind).filter(|_| purposes.conversion));
     let id = known.complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
@@ -236,22 +236,13 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         );
         resource.namespaced = namespaced;
     }
-    let Webhooks {
-        defaulting,
-        validation,
-    } = &mut resource.webhooks;
-    for (there, is_asked, path) in [
-        (defaulting, purposes.defaulting, args.defaulting_path),
-        (
-            validation,
-            purposes.programmatic_validation,
-            args.validation_path,
-        ),
-    ] {
-        if is_asked {
-            let webhook = there.get_or_insert_default();
-            webhook.path = path.or(webhook.path.take());
-        }
+    if purposes.defaulting {
+        let webhook = resource.webhooks.defaulting.get_or_insert_default();
+        webhook.path = args.defaulting_path.or(webhook.path.take());
+    }
+    if purposes.programmatic_validation {
+        let webhook = resource.webhooks.validation.get_or_insert_default();
+        webhook.path = args.validation_path.or(webhook.path.take());
     }
     let mut after = before.clone();
     if is_asked {
@@ -281,20 +272,14 @@ fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
     let [first, ..] = served else {
         return Vec::new();
     };
-    let names: Vec<_> = served.iter().map(|id| format!("`{id}`")).collect();
     let verb = if served.len() == 1 { "is" } else { "are" };
-    let command = format!(
-        "rscaffold create api --group {} --version {} --kind {}",
-        first.group().as_argument(),
-        first.version(),
-        first.kind()
-    );
     vec![
-        format!("{} {verb} now served", names.join(", ")),
+        format!("{} {verb} now served", in_backticks(served)),
         format!(
             "if the kind is in use, make two releases, because replicas of the old release cannot \
-             convert: the first after `{command} --served=false --force`, and once it runs \
-             everywhere, the second with `--served`; use `--storage` last"
+             convert: the first after `rscaffold create api {} --served=false --force`, and once it \
+             runs everywhere, the second with `--served`; use `--storage` last",
+            first.as_flags()
         ),
     ]
 }
@@ -315,17 +300,13 @@ fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool)
             "lists the fields that a conversion leaves out",
         ));
     }
+    let mut edited = "the types".to_owned();
     if is_asked {
-        let file = project.webhook_file(resource);
-        let why = format!("after an edit of {file}");
-        next.push(NextStep::new("make manifests", why));
-        remarks.insert(file, "the webhooks: edit them");
-    } else {
-        next.push(NextStep::new(
-            "make manifests",
-            "after an edit of the types",
-        ));
+        edited = project.webhook_file(resource);
+        remarks.insert(edited.clone(), "the webhooks: edit them");
     }
+    let why = format!("after an edit of {edited}");
+    next.push(NextStep::new("make manifests", why));
     next.push(NextStep::new(
         "make deploy",
         "deploys the operator, which serves the webhooks",

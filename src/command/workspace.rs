@@ -217,10 +217,8 @@ fn is_listed(member: &Path, pattern: &str) -> bool {
         require_literal_leading_dot: false,
     };
     // Compared by components: `./a/` is `a`.
-    let path: PathBuf = Path::new(pattern)
-        .components()
-        .filter(|part| *part != Component::CurDir)
-        .collect();
+    let parts = Path::new(pattern).components();
+    let path: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
     let parsed = Pattern::new(&path.to_string_lossy());
     parsed.is_ok_and(|pattern| pattern.matches_path_with(member, OPTIONS))
 }

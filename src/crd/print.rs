@@ -1,8 +1,4 @@
 //! Prints types as Rust code, formatted like rustfmt.
-#![expect(
-    clippy::format_push_string,
-    reason = "`+=` is easier to read than `write!`"
-)]
 
 use std::collections::BTreeSet;
 

@@ -265,35 +265,30 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
     yaml::remove_nulls(&mut document);
     let mut track = serde_path_to_error::Track::new();
     let deserializer = serde_path_to_error::Deserializer::new(document, &mut track);
-    let Manifest {
-        mut metadata,
-        spec:
-            Spec {
-                group,
-                names,
-                scope,
-                mut versions,
-                conversion,
-            },
-    } = Manifest::deserialize(deserializer).map_err(|error| {
+    let manifest = Manifest::deserialize(deserializer).map_err(|error| {
         let (path, reason) = (track.path().to_string(), error.to_string());
         anyhow!("{shown}, `{}`: {}", visible(&path), visible(&reason))
     })?;
+    let (mut metadata, mut spec) = (manifest.metadata, manifest.spec);
     (metadata.annotations).retain(|name, _| !OF_TOOLS.contains(&name.as_str()));
     let mut left_out: Vec<_> = metadata.annotations.keys().cloned().collect();
     left_out.retain(|name| name.starts_with("cert-manager.io/inject-"));
     (metadata.annotations).retain(|name, _| !left_out.contains(name));
     ensure!(
-        matches!(scope.as_str(), "Namespaced" | "Cluster"),
+        matches!(spec.scope.as_str(), "Namespaced" | "Cluster"),
         "{shown} has the scope `{}`, which must be `Namespaced` or `Cluster`",
-        visible(&scope)
+        visible(&spec.scope)
     );
-    let stored = versions.iter().filter(|version| version.storage).count();
+    let stored = spec
+        .versions
+        .iter()
+        .filter(|version| version.storage)
+        .count();
     ensure!(
         stored == 1,
         "{shown} stores {stored} versions: exactly one must be stored"
     );
-    for (version, schema) in versions.iter_mut().zip(schemas) {
+    for (version, schema) in spec.versions.iter_mut().zip(schemas) {
         version.schema = schema.filter(Value::is_object).with_context(|| {
             let name = visible(&version.name);
             format!("{shown} has no schema for its version `{name}`")
@@ -302,12 +297,13 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         (version.deprecation_warning).take_if(|text| text.is_empty() || !is_used);
     }
     ensure!(
-        are_small(&versions),
+        are_small(&spec.versions),
         "{shown} has schemas of more than {MAX_OBJECTS} objects or {MAX_VALUES} values, the most \
          that rscaffold takes"
     );
+    let names = spec.names;
     Ok(Crd {
-        group,
+        group: spec.group,
         plural: names.plural,
         singular: unusual(names.singular, &names.kind.to_ascii_lowercase()),
         list_kind: unusual(names.list_kind, &format!("{}List", names.kind)),
@@ -316,9 +312,9 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         left_out,
         labels: metadata.labels,
         annotations: metadata.annotations,
-        namespaced: scope == "Namespaced",
-        converts: conversion["strategy"] == "Webhook",
-        versions,
+        namespaced: spec.scope == "Namespaced",
+        converts: spec.conversion["strategy"] == "Webhook",
+        versions: spec.versions,
         kind: names.kind,
     })
 }

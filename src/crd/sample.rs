@@ -214,10 +214,9 @@ fn with(schema: &Value, branch: &Value) -> Value {
 fn nth(values: &[Value], schema: &Value, number: usize) -> Value {
     let fitting = values
         .iter()
-        .filter(|value| misfits(value, schema).is_empty())
-        .take(number + 1)
-        .last();
-    fitting.or(values.first()).cloned().unwrap_or(Value::Null)
+        .filter(|value| misfits(value, schema).is_empty());
+    let found = fitting.take(number + 1).last();
+    found.or(values.first()).cloned().unwrap_or(Value::Null)
 }
 
 /// Numbers that may fit: upwards from 1 or a greater minimum, then upwards from the minimum, then

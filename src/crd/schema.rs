@@ -202,19 +202,19 @@ fn are_left_alone(schemas: &Value) -> bool {
 
 /// Returns whether kube keeps a schema in `not`, `allOf`, `anyOf` or `oneOf`.
 fn is_left_alone(schema: &Value) -> bool {
-    schema.as_object().is_some_and(|fields| {
-        fields
-            .iter()
-            .all(|(keyword, value)| match keyword.as_str() {
-                "anyOf" | "oneOf" => are_branches_supported(keyword, value),
-                "allOf" => are_left_alone(value),
-                "not" | "items" => is_left_alone(value),
-                "properties" => {
-                    let properties = value.as_object().into_iter().flat_map(Map::values);
-                    properties.into_iter().all(is_left_alone)
-                }
-                "additionalProperties" => !value.is_boolean() && is_left_alone(value),
-                keyword => KEYWORDS.contains(&keyword),
-            })
-    })
+    let Some(fields) = schema.as_object() else {
+        return false;
+    };
+    fields
+        .iter()
+        .all(|(keyword, value)| match keyword.as_str() {
+            "anyOf" | "oneOf" => are_branches_supported(keyword, value),
+            "allOf" => are_left_alone(value),
+            "not" | "items" => is_left_alone(value),
+            "properties" => {
+                (value.as_object().into_iter().flat_map(Map::values)).all(is_left_alone)
+            }
+            "additionalProperties" => !value.is_boolean() && is_left_alone(value),
+            keyword => KEYWORDS.contains(&keyword),
+        })
 }

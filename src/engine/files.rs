@@ -131,23 +131,13 @@ impl Files {
         sources: &Sources,
     ) -> Result<()> {
         let (mut own, mut others) = (BTreeMap::new(), BTreeMap::new());
-        for (path, file) in self
-            .sides
-            .files()
-            .filter(|(_, file)| file.disk != file.base)
-        {
-            let Some(marked) = file
-                .disk
-                .as_ref()
-                .map(Text::content)
-                .and_then(Marked::parse)
-            else {
-                continue;
-            };
-            if marked.own && self.record.marked.contains(path) {
-                own.insert(path.to_owned(), marked);
-            } else {
-                others.insert(path.to_owned(), marked);
+        for (path, file) in self.sides.files() {
+            if file.disk != file.base
+                && let Some(marked) = file.marked()
+            {
+                let is_own = marked.own && self.record.marked.contains(path);
+                let found = if is_own { &mut own } else { &mut others };
+                found.insert(path.to_owned(), marked);
             }
         }
         refuse(&own, |path| policy.of(path) != OnConflict::Markers, DECIDE)?;
@@ -182,11 +172,7 @@ impl Files {
             }
             if source.theirs.is_some()
                 && source.is_marked
-                && let Some(marked) = source
-                    .disk
-                    .as_ref()
-                    .map(Text::content)
-                    .and_then(Marked::parse)
+                && let Some(marked) = source.marked()
             {
                 refuse(&[(old.clone(), marked)].into(), |_| true, DECIDE)?;
             }
@@ -250,11 +236,10 @@ fn refuse(
     hint: &str,
 ) -> Result<()> {
     let refused = files.iter().filter(|(path, _)| is_refused(path));
-    let places: Vec<_> = refused
-        .map(|(path, marked)| format!("\n  {path}:{}", marked.line))
-        .collect();
+    let places = refused.map(|(path, marked)| format!("\n  {path}:{}", marked.line));
+    let places: String = places.collect();
     if places.is_empty() {
         return Ok(());
     }
-    Err(anyhow!("there are conflict markers in{}", places.concat())).or_hint(hint)
+    Err(anyhow!("there are conflict markers in{places}")).or_hint(hint)
 }

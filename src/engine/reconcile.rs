@@ -53,11 +53,9 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
         // Even if the file on disk has this text already, `make manifests` will write another one.
         let is_stale = change == Change::Keep(Kept::Stale);
         let mut change = case.on_disk(change);
-        let is_settled = !matches!(change, Change::Conflict(_));
-        if is_settled
-            && change
-                .after(disk)
-                .is_some_and(|text| case.contradicts(text))
+        if !matches!(change, Change::Conflict(_))
+            && let Some(text) = change.after(disk)
+            && case.contradicts(text)
         {
             change = case.insist(on_conflict);
         }
@@ -89,7 +87,7 @@ pub fn adapted(base: &str, ours: &str, theirs: &str, start: Start) -> Option<Str
 /// of the user. Where both changed a line, the line of the user stays, because nobody can have seen another one.
 pub fn copied(base: &str, ours: &str, theirs: &str) -> String {
     let (ours, ends) = LineEnds::strip(ours);
-    ends.restore(merge::copied(base, &ours, theirs))
+    ends.restore(&merge::copied(base, &ours, theirs))
 }
 
 /// A file, with the user's version that is to be merged.
@@ -118,20 +116,23 @@ impl Case<'_> {
             (Some(ours), Some(theirs)) => self.present(ours, theirs.content(), on_conflict),
         };
         // A killed command may have written the markers already.
-        let is_touched = |ours: &&str| self.base() != Some(&*LineEnds::strip(ours).0);
-        let marked = self.ours.filter(is_touched).and_then(Marked::parse);
-        let Some(marked) = marked.filter(|marked| marked.own && on_conflict == OnConflict::Markers)
-        else {
-            return change;
-        };
-        let resolved = Case {
-            ours: Some(&marked.ours),
-            ..self
-        };
-        match resolved.change(on_conflict) {
-            Change::Mark(text) if Some(text.content()) == self.ours => Change::Keep(Kept::Marked),
-            _ => change,
+        if on_conflict == OnConflict::Markers
+            && let Some(ours) = self.ours
+            && self.base() != Some(&*LineEnds::strip(ours).0)
+            && let Some(marked) = Marked::parse(ours)
+            && marked.own
+        {
+            let resolved = Case {
+                ours: Some(&marked.ours),
+                ..self
+            };
+            if let Change::Mark(text) = resolved.change(on_conflict)
+                && text.content() == ours
+            {
+                return Change::Keep(Kept::Marked);
+            }
         }
+        change
     }
 
     /// Converts `change`, a change of the user's version, to a change of the file on disk. The two differ for a file
@@ -180,12 +181,8 @@ impl Case<'_> {
         if on_conflict == OnConflict::Theirs {
             return Change::Update(theirs);
         }
-        let ours = self.ours.unwrap_or_default();
-        Change::Conflict(merge::differences(
-            Reason::Contradicts,
-            ours,
-            theirs.content(),
-        ))
+        let (ours, theirs) = (self.ours.unwrap_or_default(), theirs.content());
+        Change::Conflict(merge::differences(Reason::Contradicts, ours, theirs))
     }
 
     /// A file that is not on disk. If the user deleted it, it stays deleted even if the render has changed.
@@ -207,28 +204,25 @@ impl Case<'_> {
         if base == ours || self.has(Attribute::Derived) {
             return Change::Delete;
         }
-        let base = Some(base)
-            .filter(|base| !is_digest(base))
-            .unwrap_or_default();
+        let base = if is_digest(base) { "" } else { base };
         match on_conflict {
             OnConflict::Abort => Change::Conflict(merge::dropped(Reason::Dropped, base, &ours)),
             OnConflict::Ours => Change::Keep(Kept::Ours),
             OnConflict::Theirs => Change::Delete,
-            OnConflict::Markers => Change::Mark(
-                ends.restore(Merge::nothing(base, &ours, "").marked())
-                    .into(),
-            ),
+            OnConflict::Markers => {
+                let marked = Merge::nothing(base, &ours, "").marked();
+                Change::Mark(ends.restore(&marked).into())
+            }
         }
     }
 
     /// A file that is on disk and rendered.
     fn present(self, ours: &str, theirs: &str, on_conflict: OnConflict) -> Change {
         let (ours, ends) = LineEnds::strip(ours);
-        let restored = |text: &str| Text::from(ends.restore(text.to_owned()));
         if ours == theirs {
             return Change::Unchanged;
         } else if self.base() == Some(&*ours) {
-            return Change::Update(restored(theirs));
+            return Change::Update(ends.restore(theirs).into());
         } else if self.base() == Some(theirs) {
             return Change::Keep(Kept::Edited);
         } else if self.has(Attribute::Derived) {
@@ -236,10 +230,10 @@ impl Case<'_> {
         } else if self.file.start == Start::Copied
             && let Some(base) = self.base()
         {
-            return Change::Merge(restored(&merge::copied(base, &ours, theirs)));
+            return Change::Merge(ends.restore(&merge::copied(base, &ours, theirs)).into());
         }
-        let is_new_and = |attribute| self.base().is_none() && self.has(attribute);
-        let merge = if is_new_and(Attribute::Code) {
+        let is_new = self.base().is_none();
+        let merge = if is_new && self.has(Attribute::Code) {
             // Do not mix two unrelated pieces of code that have only some lines in common.
             Merge::nothing("", &ours, theirs)
         } else if self.base().is_some_and(is_digest) {
@@ -254,21 +248,21 @@ impl Case<'_> {
             OnConflict::Ours => merge.ours(),
             _ if is_clean => merge.ours(),
             // The lines are independent, so the result has all lines of both.
-            _ if is_new_and(Attribute::Patterns) => merge.both(),
-            OnConflict::Abort => {
-                let reason = self
-                    .base()
-                    .map_or(Reason::Untracked, |_| Reason::BothChanged);
-                return Change::Conflict(merge.conflict(reason));
+            _ if is_new && self.has(Attribute::Patterns) => merge.both(),
+            OnConflict::Abort if is_new => {
+                return Change::Conflict(merge.conflict(Reason::Untracked));
             }
+            OnConflict::Abort => return Change::Conflict(merge.conflict(Reason::BothChanged)),
             OnConflict::Theirs => merge.theirs(),
-            OnConflict::Markers => return Change::Mark(restored(&merge.marked())),
+            OnConflict::Markers => return Change::Mark(ends.restore(&merge.marked()).into()),
         };
-        match &*text {
-            text if text == ours && is_clean => Change::Keep(Kept::Edited),
-            text if text == ours => Change::Keep(Kept::Ours),
-            text if text == theirs => Change::Update(restored(text)),
-            text => Change::Merge(restored(text)),
+        let restored = ends.restore(&text).into();
+        if text == ours {
+            Change::Keep(if is_clean { Kept::Edited } else { Kept::Ours })
+        } else if text == theirs {
+            Change::Update(restored)
+        } else {
+            Change::Merge(restored)
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::{
     io::{self, ErrorKind},
     path::{Path, PathBuf},
-    string::FromUtf8Error,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -65,19 +64,18 @@ pub fn top<'a>(folder: &'a Path, conventions: &Conventions) -> Option<&'a Path> 
 
 /// Adds the folder `root` and the permission that is missing there to the error of a write.
 fn or_permission(written: Result<()>, root: &Path) -> Result<()> {
-    let Some(error) = written.as_ref().err() else {
-        return Ok(());
-    };
-    let cause = error.root_cause().downcast_ref::<io::Error>();
-    let is_denied = cause.is_some_and(|cause| cause.kind() == ErrorKind::PermissionDenied);
-    if !is_denied || hint(error).is_some() {
-        return written;
+    if let Err(error) = &written
+        && hint(error).is_none()
+        && let Some(cause) = error.root_cause().downcast_ref::<io::Error>()
+        && cause.kind() == ErrorKind::PermissionDenied
+    {
+        return written.or_hint(format!(
+            "you need the permission to write in the folder `{}` and in those below: `ls -ld` \
+             shows who has it",
+            root.display()
+        ));
     }
-    written.or_hint(format!(
-        "you need the permission to write in the folder `{}` and in those below: `ls -ld` shows \
-         who has it",
-        root.display()
-    ))
+    written
 }
 
 impl WorkTree {
@@ -127,11 +125,8 @@ impl WorkTree {
     /// When git cannot be run, or the record of a commit is damaged.
     pub fn unmerged<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<Unmerged> {
         let description = self.conventions.description;
-        git::unmerged(
-            &self.root,
-            description,
-            &paths.chain([description]).collect(),
-        )
+        let paths = paths.chain([description]).collect();
+        git::unmerged(&self.root, description, &paths)
     }
 
     /// The files among `paths` that exist, as they are on disk.
@@ -193,9 +188,10 @@ impl WorkTree {
             bail!("`{path}` conflicts with the new text; nothing was written");
         }
         let files = plan.changes.iter();
-        let is_change = |change: &Change| *change == Change::Delete || change.text().is_some();
-        let changed = files.clone().filter(|(_, change)| is_change(change));
-        let changed = changed.map(|(path, _)| path.as_str());
+        let changed = files.clone().filter_map(|(path, change)| {
+            let is_change = *change == Change::Delete || change.text().is_some();
+            is_change.then_some(path.as_str())
+        });
         let mut stage = Stage::new(&self.jail, changed.chain([LAST_APPLIED]))?;
         let description = self.conventions.description;
         let mut files: Vec<_> = files.filter(|(path, _)| *path != description).collect();
@@ -253,14 +249,15 @@ impl WorkTree {
 
     /// The file at `path`, if it exists. Invalid UTF-8 is replaced.
     fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<String>> {
-        let file = walk.read(ProjectPath::new(path)?)?;
-        let (metadata, text) = file
-            .map(|(metadata, bytes)| (metadata, String::from_utf8(bytes)))
-            .unzip();
-        let is_text = !matches!(text, Some(Err(_)));
-        self.seen.note(path, metadata.as_ref(), is_text);
-        let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
-        Ok(text.map(|text| text.unwrap_or_else(lossy)))
+        let Some((metadata, bytes)) = walk.read(ProjectPath::new(path)?)? else {
+            self.seen.note(path, None, true);
+            return Ok(None);
+        };
+        let text = String::from_utf8(bytes);
+        self.seen.note(path, Some(&metadata), text.is_ok());
+        Ok(Some(text.unwrap_or_else(|error| {
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        })))
     }
 }
 

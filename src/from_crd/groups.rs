@@ -46,11 +46,10 @@ pub fn resource_of_others(
 
 /// Like [`group`], for a kind that another project defines. If the domain is `None`, the group is the full group.
 pub(super) fn group_of_others(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
-    let mut known = project
-        .resources
-        .iter()
-        .filter(|resource| !resource.is_builtin());
-    if let Some(resource) = known.find(|resource| project.full_group(resource) == full.as_str()) {
+    let mut resources = project.resources.iter();
+    let known = resources
+        .find(|resource| !resource.is_builtin() && project.full_group(resource) == full.as_str());
+    if let Some(resource) = known {
         if resource.group.is_empty() {
             return Ok((full.clone(), None));
         }

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use super::{
-    check::{allow_only, limit, names},
+    check::{allow_only, ensure_ends, limit, names},
     kubernetes::Domain,
 };
 
@@ -48,11 +48,7 @@ fn check_part(text: &str) -> Result<()> {
     let hint = ", only letters, digits, `-`, `_` and `.`";
     allow_only(text, is_inner, hint)?;
     limit(text, MAX)?;
-    ensure!(
-        text.starts_with(char::is_alphanumeric) && text.ends_with(char::is_alphanumeric),
-        "it must begin and end with a letter or a digit"
-    );
-    Ok(())
+    ensure_ends(text, "it")
 }
 
 /// Whether a name can have this character between its first and its last one.

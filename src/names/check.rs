@@ -35,6 +35,15 @@ pub(super) fn limit(text: &str, max: usize) -> Result<()> {
     Ok(())
 }
 
+/// Refuses `text`, which the error calls `what`, unless it begins and ends with a letter or a digit.
+pub(super) fn ensure_ends(text: &str, what: &str) -> Result<()> {
+    ensure!(
+        text.starts_with(char::is_alphanumeric) && text.ends_with(char::is_alphanumeric),
+        "{what} must begin and end with a letter or a digit"
+    );
+    Ok(())
+}
+
 /// A character as an error shows it: invisible characters by name or number.
 fn quoted(c: char) -> String {
     match c {

@@ -49,6 +49,15 @@ impl GroupVersionKind {
         &self.kind
     }
 
+    /// The flags of a command that name the kind: `--group apps --version v1 --kind Deployment`.
+    pub fn as_flags(&self) -> String {
+        let group = self.group.as_argument();
+        format!(
+            "--group {group} --version {} --kind {}",
+            self.version, self.kind
+        )
+    }
+
     fn read(text: &str) -> Result<Self> {
         let parts: Vec<_> = text.split('/').collect();
         let (group, version, kind) = match parts[..] {

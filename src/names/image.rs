@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::check::{allow_only, limit, names};
+use super::check::{allow_only, ensure_ends, limit, names};
 use crate::visible::is_hidden;
 
 names! {
@@ -26,11 +26,7 @@ fn check_image(text: &str) -> Result<()> {
         hint,
     )?;
     limit(text, MAX)?;
-    ensure!(
-        text.starts_with(char::is_alphanumeric) && text.ends_with(char::is_alphanumeric),
-        "it must begin and end with a letter or a digit"
-    );
-    Ok(())
+    ensure_ends(text, "it")
 }
 
 fn check_word(text: &str) -> Result<()> {

@@ -144,11 +144,9 @@ impl ProjectName {
             return Ok(name);
         }
         let lower = folder.to_lowercase();
-        let words = lower.split(['_', '.', ' ', '-']);
-        let name = words
-            .filter(|word| !word.is_empty())
-            .collect::<Vec<_>>()
-            .join("-");
+        let mut words: Vec<_> = lower.split(['_', '.', ' ', '-']).collect();
+        words.retain(|word| !word.is_empty());
+        let name = words.join("-");
         if let Err(reason) = check_project(&name) {
             bail!("the folder's name `{folder}` cannot be the name of the project: {reason}");
         }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::check::{allow_only, names};
+use super::check::{allow_only, ensure_ends, names};
 
 names! {
     /// The URL path of a webhook, such as `/mutate-webapp-example-com-v1-guestbook`.
@@ -22,13 +22,8 @@ fn check(text: &str) -> Result<()> {
         hint,
     )?;
     // The API server checks each part of the path.
-    for part in text[1..].split('/') {
-        ensure!(
-            part.starts_with(char::is_alphanumeric) && part.ends_with(char::is_alphanumeric),
-            "each of its parts must begin and end with a letter or a digit"
-        );
-    }
-    Ok(())
+    let mut parts = text[1..].split('/');
+    parts.try_for_each(|part| ensure_ends(part, "each of its parts"))
 }
 
 #[cfg(test)]

@@ -23,12 +23,7 @@ const OF_TOOLS: [&str; 2] = [
 /// Reports each object, or field of an object, that the new project does not deploy. `rendered` and `texts` have the files
 /// of the new project, and those of `texts` count more.
 pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost: &mut Lost) {
-    let Operator {
-        source,
-        deployed,
-        granted,
-        ..
-    } = operator;
+    let (source, deployed) = (&operator.source, &operator.deployed);
     if !deployed.is_built {
         return;
     }
@@ -55,7 +50,7 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost:
         usual.retain(|usual| is_of_kind(object, &usual["kind"]) && has_end(object, &usual["name"]));
         let found = counterpart(object, &usual, &here);
         let is_operator = deployed.is_operator(object);
-        let is_taken = granted.has(object) || kind.ends_with("WebhookConfiguration");
+        let is_taken = operator.granted.has(object) || kind.ends_with("WebhookConfiguration");
         let is_needed = usual.is_empty()
             || is_user_role(object)
             || matches!(kind, "NetworkPolicy" | "ServiceMonitor");
@@ -110,9 +105,9 @@ fn of_all<'a>(objects: &[&'a Object]) -> Vec<([&'a str; 3], &'a Value)> {
             .into_iter()
             .flatten()
         {
-            let has = |object: &&Object| object.value["metadata"][field][key] == *value;
-            if objects.iter().all(has) {
-                found.push((["metadata", field, key], value));
+            let path = ["metadata", field, key];
+            if (objects.iter()).all(|object| object.value["metadata"][field][key] == *value) {
+                found.push((path, value));
             }
         }
     }
@@ -155,9 +150,9 @@ fn counterpart<'a>(object: &Object, usual: &[&Value], here: &'a [Object]) -> Opt
         if other.name() == object.name() {
             return Some(other);
         }
-        let resources = |role: &Object| role.value["rules"][0]["resources"].clone();
+        let [rule, other_rule] = [object, other].map(|role| &role.value["rules"][0]);
         if usual.iter().any(|usual| has_end(other, &usual["here"]))
-            && (!is_user_role(object) || resources(object) == resources(other))
+            && (!is_user_role(object) || rule["resources"] == other_rule["resources"])
         {
             found = found.or(Some(other));
         }
@@ -179,14 +174,13 @@ pub(super) struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// Compares a value with the values in the same place of others.
     pub fn compare(&mut self, name: &str, value: &'a Value, others: &[&Value]) {
-        let is_same = |other: &&Value| {
-            let text = value
-                .as_str()
-                .and_then(|text| text.strip_prefix(self.prefix));
-            *other == value || text.is_some_and(|text| *other == text)
-        };
-        if others.iter().any(is_same) {
-            return;
+        let name_here = value
+            .as_str()
+            .and_then(|text| text.strip_prefix(self.prefix));
+        for other in others {
+            if *other == value || name_here.is_some_and(|name| *other == name) {
+                return;
+            }
         }
         self.path.push(name.to_owned());
         match value {
@@ -227,13 +221,15 @@ impl<'a> Comparison<'a> {
 
 /// Whether a rule allows what `rule` allows. Subjects have the fields of a rule only if they are equal.
 fn includes(other: &Value, rule: &Value) -> bool {
-    let has_all = |field: &str| {
+    if other == rule {
+        return true;
+    }
+    for field in ["apiGroups", "nonResourceURLs", "resources", "verbs"] {
         let of_other: Vec<_> = list(&other[field]).collect();
-        list(&rule[field]).all(|item| of_other.contains(&item))
-    };
-    let lists = ["apiGroups", "nonResourceURLs", "resources", "verbs"];
-    other == rule
-        || !rule["verbs"].is_null()
-            && lists.into_iter().all(has_all)
-            && (other["resourceNames"].is_null() || other["resourceNames"] == rule["resourceNames"])
+        if !list(&rule[field]).all(|item| of_other.contains(&item)) {
+            return false;
+        }
+    }
+    !rule["verbs"].is_null()
+        && (other["resourceNames"].is_null() || other["resourceNames"] == rule["resourceNames"])
 }

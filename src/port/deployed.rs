@@ -69,17 +69,13 @@ impl Deployed {
 
     /// The objects of these kinds that are deployed. If there is none, those of the manifests in `config/`.
     pub fn of_kinds(&self, source: &Source, kinds: &[&str]) -> Vec<Object> {
-        let mut all = self.objects.iter();
-        if self.is_built && !all.any(|object| kinds.contains(&object.kind())) {
-            let mut objects = source.objects("config/");
-            objects.retain(|object| kinds.contains(&object.kind()));
-            return objects;
+        let mut found = self.objects.clone();
+        found.retain(|object| kinds.contains(&object.kind()));
+        if self.is_built && found.is_empty() {
+            found = source.objects("config/");
+            found.retain(|object| kinds.contains(&object.kind()));
         }
-        let deployed = self.objects.iter();
-        deployed
-            .filter(|object| kinds.contains(&object.kind()))
-            .cloned()
-            .collect()
+        found
     }
 
     /// Whether an object is the Deployment of the operator.

@@ -305,10 +305,8 @@ const FLAGS: [(&str, &str); 4] = [
 /// Adds what the file says about leader election and Leases, and what was not taken over.
 fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>) {
     let mut seen = BTreeSet::new();
-    let is_about = file
-        .tokens
-        .iter()
-        .any(|token| matches!(token, Token::Name(name) if beside(name).is_some()));
+    let mut tokens = file.tokens.iter();
+    let is_about = tokens.any(|token| matches!(token, Token::Name(name) if beside(name).is_some()));
     for (at, token) in file.tokens.iter().enumerate() {
         let Token::Name(name) = token else { continue };
         let place = file.place(at);

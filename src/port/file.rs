@@ -7,7 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::source::list;
-use crate::yaml::{Lines, documents, remove_nulls};
+use crate::{
+    project::Admission,
+    yaml::{Lines, documents, remove_nulls},
+};
 
 /// The contents of the file.
 #[derive(Debug, Default, Deserialize)]
@@ -63,19 +66,12 @@ pub(super) struct GoWebhooks {
     validation_path: Option<String>,
 }
 
-/// What an admission webhook does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Admission {
-    Defaulting,
-    Validating,
-}
-
 impl GoWebhooks {
     /// If there is such a webhook: its path, empty for the usual one.
     pub fn path(&self, admission: Admission) -> Option<&str> {
         let (is_there, path) = match admission {
             Admission::Defaulting => (self.defaulting, &self.defaulting_path),
-            Admission::Validating => (self.validation, &self.validation_path),
+            Admission::Validation => (self.validation, &self.validation_path),
         };
         is_there.then_some(path.as_deref().unwrap_or(""))
     }

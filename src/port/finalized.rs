@@ -76,11 +76,10 @@ impl Finalized {
         // What is only removed was added by an earlier version, or by other code.
         let mut removed: BTreeMap<&Value, &Place> = BTreeMap::new();
         for setting in &self.found.settings {
-            let is_added = self
-                .added
-                .iter()
-                .any(|(other, _)| other.value == setting.value);
-            if setting.action == Action::Remove && !is_added {
+            let mut added = self.added.iter();
+            if setting.action == Action::Remove
+                && !added.any(|(other, _)| other.value == setting.value)
+            {
                 removed.entry(&setting.value).or_insert(&setting.place);
             }
         }

@@ -282,11 +282,8 @@ impl File {
 
     /// What the file sets names to: the index of each name that is equal to `name`, and its value.
     pub fn set_to(&self, name: &str) -> impl Iterator<Item = (usize, Range<usize>)> {
-        let names = self
-            .tokens
-            .iter()
-            .enumerate()
-            .filter(move |(_, token)| token.is_name(name));
+        let tokens = self.tokens.iter().enumerate();
+        let names = tokens.filter(move |(_, token)| token.is_name(name));
         names.filter_map(|(at, _)| Some((at, self.value(at)?)))
     }
 

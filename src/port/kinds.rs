@@ -8,7 +8,7 @@ use super::{
     controllers,
     crds::Crds,
     deployed::Deployed,
-    file::{Admission, GoProject, GoResource},
+    file::{GoProject, GoResource},
     finalized::Finalized,
     go::Value,
     go_files::GoFiles,
@@ -26,7 +26,7 @@ use crate::{
     },
     names::{GroupVersionKind, Kind, Version},
     project::builtin,
-    project::{Controller, Definition, Own, Project, Resource, Stage, Webhook},
+    project::{Admission, Controller, Definition, Own, Project, Resource, Stage, Webhook},
     visible::visible,
 };
 
@@ -300,7 +300,7 @@ impl Taken<'_> {
     ) -> Vec<GoWebhook> {
         let (group, plural) = (self.project.full_group(resource), resource.plural.clone());
         let mut taken = Vec::new();
-        for admission in [Admission::Defaulting, Admission::Validating] {
+        for admission in [Admission::Defaulting, Admission::Validation] {
             let mut in_manifests = self.found.webhooks.iter().filter(|webhook| {
                 webhook.admission() == admission && webhook.is_of(&group, plural.as_str())
             });
@@ -319,11 +319,7 @@ impl Taken<'_> {
             }
             taken.extend(in_manifest.cloned());
             let mut webhook = Webhook::default();
-            let (letter, verb) = match admission {
-                Admission::Defaulting => ('m', "mutate"),
-                Admission::Validating => ('v', "validate"),
-            };
-            let usual = self.project.webhook_names(resource, &webhook, letter, verb);
+            let usual = self.project.webhook_names(resource, admission);
             let path = in_manifest.and_then(GoWebhook::path).or(in_project);
             if let Some(path) = path.filter(|path| !path.is_empty() && *path != usual.path) {
                 let what = format!("the path of a webhook of `{}`", resource.kind);
@@ -331,7 +327,7 @@ impl Taken<'_> {
             }
             match admission {
                 Admission::Defaulting => resource.webhooks.defaulting = Some(webhook),
-                Admission::Validating => resource.webhooks.validation = Some(webhook),
+                Admission::Validation => resource.webhooks.validation = Some(webhook),
             }
         }
         taken
@@ -341,10 +337,8 @@ impl Taken<'_> {
     fn report_webhooks(&mut self) {
         let mut known = BTreeSet::new();
         for resource in self.project.resources.iter() {
-            known.insert((
-                self.project.full_group(resource),
-                resource.plural.to_string(),
-            ));
+            let group = self.project.full_group(resource);
+            known.insert((group, resource.plural.to_string()));
         }
         for webhook in &self.found.webhooks {
             for (group, plural) in webhook.kinds() {
@@ -376,12 +370,12 @@ impl Taken<'_> {
                 }
             }
         }
-        let mut versions = self
-            .project
-            .resources
-            .iter()
-            .filter(|resource| resource.kind == *id.kind() && resource.group == *id.group());
-        let hub = versions.find(|resource| resource.version.as_str() == version_of_hub);
+        let mut resources = self.project.resources.iter();
+        let hub = resources.find(|resource| {
+            resource.kind == *id.kind()
+                && resource.group == *id.group()
+                && resource.version.as_str() == version_of_hub
+        });
         let Some(hub) = hub.filter(|_| has_webhook).cloned() else {
             return;
         };

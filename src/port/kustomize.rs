@@ -317,11 +317,8 @@ impl Builder<'_> {
         if !kustomization.namespace.is_empty() {
             transform::namespace(resources, &kustomization.namespace, &self.configuration);
         }
-        transform::rename(
-            resources,
-            &kustomization.name_prefix,
-            &kustomization.name_suffix,
-        );
+        let (prefix, suffix) = (&kustomization.name_prefix, &kustomization.name_suffix);
+        transform::rename(resources, prefix, suffix);
         for labels in &kustomization.labels {
             transform::label(resources, labels);
         }

@@ -135,7 +135,7 @@ impl Reader<'_> {
 
     /// Whether the new Deployment has the strategy of the Go operator.
     fn has_strategy(&self) -> bool {
-        self.project.features.contains(&Feature::LeaderElection)
+        self.project.has(Feature::LeaderElection)
     }
 
     /// The name of the operator's image, unless it is the one that kubebuilder writes.
@@ -256,7 +256,7 @@ impl Reader<'_> {
                 )
             });
         }
-        let is_secure = self.project.features.contains(&Feature::MetricsSecure);
+        let is_secure = self.project.has(Feature::MetricsSecure);
         let here = match flag.trim_start_matches('-') {
             "metrics-bind-address" if is_secure => ":8443",
             "metrics-bind-address" => ":8080",

@@ -125,12 +125,7 @@ impl Remaining<'_> {
         }
         if text.contains("+kubebuilder:object:root=true") {
             let mut targets = Vec::new();
-            for resource in self
-                .project
-                .resources
-                .iter()
-                .filter(|resource| resource.has_api())
-            {
+            for resource in self.project.apis() {
                 if text.contains(&format!("type {} struct", resource.kind)) {
                     targets.push(self.project.types_file(resource));
                 }

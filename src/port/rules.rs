@@ -171,8 +171,8 @@ fn verbs(rule: &Value, notes: &mut Notes) -> BTreeSet<Verb> {
                  need"
             );
             notes.push(("verbs", what));
-        } else if let Some(verb) = Verb::ALL.iter().find(|verb| verb.to_string() == name) {
-            verbs.insert(*verb);
+        } else if let Ok(verb) = serde_json::from_value(name.into()) {
+            verbs.insert(verb);
         } else {
             let what = format!("the verb `{name}`, which `Verb` does not have");
             notes.push(("verbs", what));

@@ -74,46 +74,46 @@ pub(super) fn samples(
                 continue;
             }
         };
-        let mut leave = |document: usize, path: &[&str], why: &str| {
-            let place = Lines::of(text).line(document, path);
-            let line = place.map_or(1, |(line, _)| line);
-            lost.add(format!("`{file}:{line}`: the sample {why}"));
-        };
         let mut own = Vec::new();
         for (number, object) in documents.iter().enumerate() {
             own.extend(resource_of(object, project).map(|resource| (number, object, resource)));
         }
-        let [(number, sample, resource)] = own.as_slice() else {
+        let mut field = "kind".to_owned();
+        let (number, why) = if let [(number, sample, resource)] = own.as_slice() {
+            let path = format!("config/samples/{}", resource.sample_file());
+            let why = if !rendered.contains_key(&path) {
+                continue;
+            } else if let Some(before) = taken.get(&path) {
+                format!(
+                    "is not in `{path}`, which has the text of `{before}`: copy the file, and add a line for it to \
+                     `config/samples/kustomization.yaml`"
+                )
+            } else if text.contains(|c| is_hidden(c) && c != '\n' && c != '\t') {
+                "has invisible characters".to_owned()
+            } else if let Some((place, why)) = misfit(sample, resource, &operator.kinds, project) {
+                field = place;
+                why
+            } else {
+                texts.insert(path.clone(), text.to_owned().into());
+                taken.insert(path, file);
+                continue;
+            };
+            (*number, why)
+        } else if let [_, (second, ..), ..] = own.as_slice() {
+            let why =
+                "has several objects of this project: copy each to its file in `config/samples`";
+            (*second, why.to_owned())
+        } else {
             let mut objects = documents.iter();
             let first = objects.position(|object| object["metadata"]["name"].is_string());
-            if let [_, (second, ..), ..] = own.as_slice() {
-                let why = "has several objects of this project: copy each to its file in `config/samples`";
-                leave(*second, &["kind"], why);
-            } else if let Some(first) = first {
-                let why = "has no object of a kind of this project: copy it to `config/samples`";
-                leave(first, &["kind"], why);
-            }
-            continue;
+            let Some(first) = first else { continue };
+            let why = "has no object of a kind of this project: copy it to `config/samples`";
+            (first, why.to_owned())
         };
-        let path = format!("config/samples/{}", resource.sample_file());
-        if !rendered.contains_key(&path) {
-            continue;
-        }
-        if let Some(before) = taken.get(&path) {
-            let why = format!(
-                "is not in `{path}`, which has the text of `{before}`: copy the file, and add a line for it to \
-                 `config/samples/kustomization.yaml`"
-            );
-            leave(*number, &["kind"], &why);
-        } else if text.contains(|c| is_hidden(c) && c != '\n' && c != '\t') {
-            leave(*number, &["kind"], "has invisible characters");
-        } else if let Some((place, why)) = misfit(sample, resource, &operator.kinds, project) {
-            let fields: Vec<_> = place.split('.').collect();
-            leave(*number, &fields, &why);
-        } else {
-            texts.insert(path.clone(), text.to_owned().into());
-            taken.insert(path, file);
-        }
+        let fields: Vec<_> = field.split('.').collect();
+        let place = Lines::of(text).line(number, &fields);
+        let line = place.map_or(1, |(line, _)| line);
+        lost.add(format!("`{file}:{line}`: the sample {why}"));
     }
 }
 

@@ -8,11 +8,13 @@ use serde_json::Value;
 
 use super::{
     deployed::Deployed,
-    file::Admission,
     lost::Lost,
     source::{Object, Source, list, texts},
 };
-use crate::rust::{Code, literal};
+use crate::{
+    project::Admission,
+    rust::{Code, literal},
+};
 
 /// A rule of a webhook of the Go operator.
 #[derive(Debug, Clone)]
@@ -50,7 +52,7 @@ impl GoWebhook {
     pub fn admission(&self) -> Admission {
         match self.configuration.kind() {
             "MutatingWebhookConfiguration" => Admission::Defaulting,
-            _ => Admission::Validating,
+            _ => Admission::Validation,
         }
     }
 
@@ -106,7 +108,7 @@ impl Hooks {
             let settings = settings(source, webhook, lost);
             match webhook.admission() {
                 Admission::Defaulting => hooks.defaulting = settings,
-                Admission::Validating => hooks.validation = settings,
+                Admission::Validation => hooks.validation = settings,
             }
         }
         hooks
@@ -172,7 +174,7 @@ const INDENT: usize = 8;
 
 /// The call of a method with a list.
 fn with_list(method: &str, items: Vec<Code>) -> String {
-    Code::call(method, vec![Code::List(items)]).laid_out(INDENT)
+    Code::call(method, vec![Code::List(items)]).laid_out(INDENT, INDENT)
 }
 
 /// The call with the operations of a rule; empty for the operations that `Hook` has by default.
@@ -235,7 +237,7 @@ fn calls<'a>(webhook: &'a Value, rule: &Value, left: &mut Vec<Left<'a>>) -> Vec<
         let (name, expression) = (&condition["name"], &condition["expression"]);
         if let (Some(name), Some(expression)) = (name.as_str(), expression.as_str()) {
             let arguments = vec![Code::text(name), Code::text(expression)];
-            calls.push(Code::call(".condition", arguments).laid_out(INDENT));
+            calls.push(Code::call(".condition", arguments).laid_out(INDENT, INDENT));
         }
     }
     calls

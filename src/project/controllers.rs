@@ -37,10 +37,8 @@ impl Project {
     pub fn controllers(&self) -> impl Iterator<Item = (&Resource, &Controller)> {
         let resources = self.resources.iter();
         resources.flat_map(|resource| {
-            resource
-                .controllers
-                .iter()
-                .map(move |controller| (resource, controller))
+            let controllers = resource.controllers.iter();
+            controllers.map(move |controller| (resource, controller))
         })
     }
 

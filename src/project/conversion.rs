@@ -10,7 +10,7 @@ use super::{
     model::Project,
     resource::Resource,
 };
-use crate::names::{GroupVersionKind, Version};
+use crate::names::{GroupVersionKind, Version, in_backticks};
 
 impl Project {
     /// The hub of each kind that a webhook converts.
@@ -65,13 +65,9 @@ impl Project {
             "{hub} is a kind of {}, but only versions of this project's kinds can be converted",
             hub.definition.definer()
         );
-        let mut others = BTreeSet::new();
-        for other in self
-            .versions(hub)
-            .filter(|other| other.version != hub.version)
-        {
-            others.insert(other.version.clone());
-        }
+        let versions = self.versions(hub).map(|version| version.version.clone());
+        let mut others: BTreeSet<_> = versions.collect();
+        others.remove(&hub.version);
         if others.is_empty() {
             bail!(Error::OnlyVersion { id: hub.id() });
         }
@@ -92,7 +88,7 @@ impl Project {
             ensure!(
                 others.contains(spoke),
                 "`{spoke}` is not a version of {hub}, which has {}",
-                names(&others)
+                in_backticks(&others)
             );
         }
         let added = if spokes.is_empty() { &others } else { spokes };
@@ -125,30 +121,28 @@ impl Project {
     /// # Errors
     /// If the version is not the hub, or several versions are served.
     pub fn remove_conversion(&mut self, id: &GroupVersionKind) -> Result<Resource> {
-        let mut project = self.clone();
-        let index = project.index(id)?;
-        let before = project.resources[index].clone();
+        let before = &self.resources[self.index(id)?];
         if before.spokes().is_none() {
-            let other = match self.hub_of(&before) {
+            let other = match self.hub_of(before) {
                 Some(hub) => format!(": {hub} is the hub, which has it"),
                 None => String::new(),
             };
             bail!("{before} has no webhook that converts{other}");
         }
         let (stored, served): (Vec<_>, Vec<_>) =
-            (self.served_versions(&before)).partition(|version| version.is_stored());
+            (self.served_versions(before)).partition(|version| version.is_stored());
         if let (Some(stored), Some(other)) = (stored.first(), served.first()) {
             bail!(Error::ServedVersions {
                 other: other.id(),
                 stored: stored.id(),
             });
         }
-        if let Some(own) = project.resources[index].own_mut() {
-            own.spokes = None;
-        }
-        project.validate()?;
-        *self = project;
-        Ok(before)
+        self.reduce(id, |resource| {
+            if let Some(own) = resource.own_mut() {
+                own.spokes = None;
+            }
+            Ok(())
+        })
     }
 
     /// Removes a version from the conversion of its kind. Without any spokes left, the kind has no conversion webhook.
@@ -159,7 +153,7 @@ impl Project {
         if let Some(spokes) = removed.spokes() {
             bail!(Error::Hub {
                 id: removed.id(),
-                spokes: names(spokes),
+                spokes: in_backticks(spokes),
             });
         }
         for version in self.versions_mut(removed) {
@@ -187,10 +181,8 @@ impl Project {
                 );
             }
             let is_given = hub.has_given_types();
-            if let Some(other) = self
-                .versions(hub)
-                .find(|version| version.has_given_types() != is_given)
-            {
+            let mut versions = self.versions(hub);
+            if let Some(other) = versions.find(|version| version.has_given_types() != is_given) {
                 let (given, example) = if is_given { (hub, other) } else { (other, hub) };
                 bail!(
                     "the types of {given} come from a CRD, but those of {example} do not: a \
@@ -227,15 +219,6 @@ impl Project {
         }
         Ok(())
     }
-}
-
-/// A list of versions for a message.
-fn names(versions: &BTreeSet<Version>) -> String {
-    let names: Vec<_> = versions
-        .iter()
-        .map(|version| format!("`{version}`"))
-        .collect();
-    names.join(", ")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::{
     image::Image,
     model::Project,
     resource::Resource,
-    webhook::{Webhook, Webhooks},
+    webhook::{Admission, Webhook, Webhooks},
 };
 use crate::{
     names::{
@@ -367,19 +367,13 @@ struct WebhooksEntry {
 impl WebhooksEntry {
     /// The `webhooks` of the file, from webhooks and spokes; `None` if there are neither.
     fn new(webhooks: &Webhooks, spokes: Option<&BTreeSet<Version>>) -> Option<Self> {
-        let Webhooks {
-            defaulting,
-            validation,
-        } = webhooks;
-        let path =
-            |webhook: &Option<Webhook>| webhook.as_ref().and_then(|webhook| webhook.path.clone());
         (!webhooks.is_empty() || spokes.is_some()).then(|| Self {
             conversion: spokes.is_some(),
-            defaulting: defaulting.is_some(),
-            defaulting_path: path(defaulting),
+            defaulting: webhooks.defaulting.is_some(),
+            defaulting_path: webhooks.path(Admission::Defaulting).cloned(),
             spoke: spokes.cloned().unwrap_or_default(),
-            validation: validation.is_some(),
-            validation_path: path(validation),
+            validation: webhooks.validation.is_some(),
+            validation_path: webhooks.path(Admission::Validation).cloned(),
             webhook_version: FormatVersion::V1,
         })
     }

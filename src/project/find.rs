@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 
 use super::{builtin, definition::Definition, model::Project, resource::Resource};
-use crate::names::{Domain, Group, GroupVersionKind, Kind, Version};
+use crate::names::{Domain, Group, GroupVersionKind, Kind, Version, in_backticks};
 
 impl Project {
     /// The resource that `id` names. Its group may be short, as in `PROJECT`, or in full.
@@ -11,10 +11,9 @@ impl Project {
     /// # Errors
     /// When `id` matches two resources.
     pub fn find(&self, id: &GroupVersionKind) -> Result<Option<&Resource>> {
-        let mut named = self
-            .resources
-            .of_kind(id.kind())
-            .filter(|there| there.version == *id.version() && self.is_in(there, id.group()));
+        let of_kind = self.resources.of_kind(id.kind());
+        let mut named =
+            of_kind.filter(|there| there.version == *id.version() && self.is_in(there, id.group()));
         match (named.next(), named.next()) {
             (Some(one), Some(other)) => Err(self.names_two(id, one, other)),
             (found, _) => Ok(found),
@@ -73,11 +72,9 @@ impl Project {
 
     /// The end of an error about `id`, which does not exist: the kinds of that name.
     pub(super) fn others(&self, id: &GroupVersionKind) -> String {
-        let ids = self.called(id.kind().as_str());
-        let names: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
-        match names.len() {
-            0 => String::new(),
-            _ => format!(", but {}", names.join(", ")),
+        match self.called(id.kind().as_str()).as_slice() {
+            [] => String::new(),
+            ids => format!(", but {}", in_backticks(ids)),
         }
     }
 
@@ -95,17 +92,20 @@ impl Project {
     /// # Errors
     /// When `group` matches two groups.
     pub fn group(&self, group: &Group) -> Result<(Group, Option<Domain>)> {
-        let defined = self.resources.iter().filter(|resource| resource.has_api());
-        let mut groups = defined
-            .filter(|resource| self.is_in(resource, group))
-            .map(|resource| (self.full_group(resource), resource));
-        let Some((full, there)) = groups.next() else {
+        let mut named = self.apis().filter(|resource| self.is_in(resource, group));
+        let Some(there) = named.next() else {
             return Ok((group.without(&self.domain), None));
         };
-        if let Some((other, _)) = groups.find(|(other, _)| *other != full) {
+        if let Some(other) = named.find(|other| !self.is_same_group(other, there)) {
+            let (full, other) = (self.full_group(there), self.full_group(other));
             bail!("`{group}` names two groups, `{full}` and `{other}`");
         }
         Ok((there.group.clone(), there.domain.clone()))
+    }
+
+    /// The resources whose kinds the project defines.
+    pub fn apis(&self) -> impl Iterator<Item = &Resource> {
+        self.resources.iter().filter(|resource| resource.has_api())
     }
 
     /// The versions that the project defines of the kind of `resource`, including `resource`.
@@ -146,6 +146,11 @@ impl Project {
             let other = &self.resources[*at];
             other.version == resource.version && self.is_same_kind(other, resource)
         })
+    }
+
+    /// The resource with the group, version and kind of this resource.
+    pub fn there(&self, resource: &Resource) -> Option<&Resource> {
+        self.position(resource).map(|at| &self.resources[at])
     }
 
     fn is_in(&self, resource: &Resource, group: &Group) -> bool {

@@ -23,10 +23,8 @@ impl Resource {
     pub(super) fn is_in_group_of(&self, other: &Self, domain: &Domain) -> bool {
         // Compared without the whole names, because a large project compares many.
         let [one, other] = [self, other].map(|resource| {
-            resource
-                .group_parts(domain)
-                .into_iter()
-                .flat_map(str::bytes)
+            let parts = resource.group_parts(domain).into_iter();
+            parts.flat_map(str::bytes)
         });
         one.eq(other)
     }

@@ -34,18 +34,15 @@ impl Project {
                 "{resource} cannot have the image `{name}`: this project does not define its \
                  types, so they have no field for the number of Pods"
             );
-            let is_deployment =
-                |id| builtin::named(id).is_some_and(|builtin| builtin.id() == Image::KIND);
+            let mut owned = controller.owns.iter().filter_map(builtin::named);
             ensure!(
-                controller.owns.iter().any(is_deployment),
+                owned.any(|builtin| builtin.id() == Image::KIND),
                 "{resource} has the image `{name}`, so its controller must own `{}`",
                 Image::KIND
             );
-            let mut images = resource
-                .controllers
-                .iter()
-                .filter(|controller| controller.image.is_some());
-            if let Some(other) = images.find(|other| other.name != controller.name) {
+            let mut others = resource.controllers.iter();
+            let other = others.find(|other| other.image.is_some() && other.name != controller.name);
+            if let Some(other) = other {
                 bail!(
                     "the controllers `{}` and `{}` of {resource} have an image each, but its types \
                      have fields for only one image",

@@ -29,11 +29,6 @@ impl Project {
     pub fn parent(ours: &Self, theirs: &Self, merged: &Self) -> Result<Self> {
         differing_from(Some(merged), ours, theirs)
     }
-
-    /// The resource with the group, version and kind of `resource`.
-    fn same(&self, resource: &Resource) -> Option<Resource> {
-        Some(self.resources[self.position(resource)?].clone())
-    }
 }
 
 /// Sets each field of `$ours` to the result of `pick`. An error names the field and `$of`.
@@ -74,14 +69,16 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
         }
     }
     let resources = theirs.resources.iter();
-    let others = resources.filter(|resource| ours.position(resource).is_none());
+    let others = resources.filter(|resource| ours.there(resource).is_none());
     for resource in ours.resources.iter().chain(others) {
-        let in_third = third.map(|third| third.same(resource));
-        let picked = match (in_third, ours.same(resource), theirs.same(resource)) {
+        let in_third = third.map(|third| third.there(resource));
+        let picked = match (in_third, ours.there(resource), theirs.there(resource)) {
             (Some(Some(third)), Some(ours), Some(theirs)) => {
-                Some(pick_resource(&third, ours, &theirs)?)
+                Some(pick_resource(third, ours.clone(), theirs)?)
             }
-            (third, ours, theirs) => pick(third.as_ref(), ours, theirs, &resource.to_string())?,
+            (third, ours, theirs) => {
+                pick(third.as_ref(), ours, theirs, &resource.to_string())?.cloned()
+            }
         };
         result.resources.extend(picked);
     }

@@ -10,7 +10,7 @@ impl Project {
     /// The parts of the runtime that the code of the project uses.
     pub fn used_parts(&self) -> BTreeSet<Part> {
         let mut parts = BTreeSet::new();
-        if self.features.contains(&Feature::ApiDocs) {
+        if self.has(Feature::ApiDocs) {
             parts.insert(Part::ApiDocs);
         }
         let mut controllers = self.controllers();
@@ -19,8 +19,7 @@ impl Project {
         if has_controller || self.hubs().next().is_some() {
             parts.insert(Part::Testing);
         }
-        let mut kinds = self.resources.iter().filter(|resource| resource.has_api());
-        if kinds.any(|kind| self.versions(kind).count() > 1) {
+        if self.apis().any(|kind| self.versions(kind).count() > 1) {
             parts.insert(Part::Versions);
         }
         if self.webhook_certificates().is_some() {

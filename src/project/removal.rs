@@ -62,22 +62,15 @@ impl Project {
         id: &GroupVersionKind,
         name: &ControllerName,
     ) -> Result<Resource> {
-        let mut project = self.clone();
-        let index = project.index(id)?;
-        let resource = &mut project.resources[index];
-        let before = resource.clone();
-        ensure!(
-            before.controller(name).is_some(),
-            "{before} has no controller `{name}`{}",
-            one_of((before.controllers.iter()).map(|there| format!("`{}`", there.name)))
-        );
-        resource.remove_controller(name);
-        if resource.is_needless() {
-            project.resources.remove(index);
-        }
-        project.validate()?;
-        *self = project;
-        Ok(before)
+        self.reduce(id, |resource| {
+            ensure!(
+                resource.controller(name).is_some(),
+                "{resource} has no controller `{name}`{}",
+                one_of((resource.controllers.iter()).map(|there| format!("`{}`", there.name)))
+            );
+            resource.remove_controller(name);
+            Ok(())
+        })
     }
 
     /// Removes the webhooks of the resource `id` that are in `which`. A built-in kind without any controllers and
@@ -86,20 +79,33 @@ impl Project {
     /// # Errors
     /// If there is no such webhook, or the remaining resources contradict each other.
     pub fn remove_webhooks(&mut self, id: &GroupVersionKind, which: &Webhooks) -> Result<Resource> {
+        self.reduce(id, |resource| {
+            let (shown, webhooks) = (resource.to_string(), &mut resource.webhooks);
+            for (there, asked, name) in [
+                (&mut webhooks.defaulting, &which.defaulting, "defaulting"),
+                (&mut webhooks.validation, &which.validation, "validating"),
+            ] {
+                ensure!(
+                    asked.is_none() || there.take().is_some(),
+                    "{shown} has no {name} webhook"
+                );
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes the resource `id`, and removes it if the project has no use for it any more. Returns the resource as it
+    /// was.
+    pub(super) fn reduce(
+        &mut self,
+        id: &GroupVersionKind,
+        change: impl FnOnce(&mut Resource) -> Result<()>,
+    ) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
         let resource = &mut project.resources[index];
         let before = resource.clone();
-        let webhooks = &mut resource.webhooks;
-        for (there, asked, name) in [
-            (&mut webhooks.defaulting, &which.defaulting, "defaulting"),
-            (&mut webhooks.validation, &which.validation, "validating"),
-        ] {
-            ensure!(
-                asked.is_none() || there.take().is_some(),
-                "{before} has no {name} webhook"
-            );
-        }
+        change(resource)?;
         if resource.is_needless() {
             project.resources.remove(index);
         }

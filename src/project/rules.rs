@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     controller::Controller,
@@ -12,7 +12,7 @@ use super::{
 };
 
 /// A verb of RBAC, named as in the runtime. A role lists verbs in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "they are the verbs of Kubernetes")]
 pub enum Verb {
@@ -31,22 +31,6 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// All verbs.
-    pub const ALL: [Self; 12] = [
-        Self::Bind,
-        Self::Create,
-        Self::Delete,
-        Self::DeleteCollection,
-        Self::Escalate,
-        Self::Get,
-        Self::Impersonate,
-        Self::List,
-        Self::Patch,
-        Self::Update,
-        Self::Use,
-        Self::Watch,
-    ];
-
     /// The verbs on a kind whose objects a controller owns.
     pub const OF_OWNER: [Self; 6] = [
         Self::Create,

@@ -132,7 +132,7 @@ impl Project {
                 );
             }
         }
-        for resource in self.resources.iter().filter(|resource| resource.has_api()) {
+        for resource in self.apis() {
             let (kind, group) = (&resource.kind, self.full_group(resource));
             let served = self.served_versions(resource).count();
             let versions = self.versions(resource);
@@ -167,11 +167,8 @@ impl Project {
     /// Checks that the names of a kind (in URLs, for kubectl and in manifests) are unique in the group.
     fn validate_kubernetes_names(&self) -> Result<()> {
         let mut owners = BTreeMap::new();
-        for resource in self
-            .resources
-            .iter()
-            .filter(|resource| !resource.is_builtin())
-        {
+        let resources = self.resources.iter();
+        for resource in resources.filter(|resource| !resource.is_builtin()) {
             let (kind, group) = (&resource.kind, self.full_group(resource));
             let names = [
                 kind.to_string(),
@@ -214,7 +211,7 @@ impl Project {
             let module = (&resource.group, resource.kind.module());
             modules.entry(module).or_insert(resource);
         }
-        for resource in self.resources.iter().filter(|resource| resource.has_api()) {
+        for resource in self.apis() {
             let module = (&resource.group, resource.conversion_module());
             if let Some(other) = modules.get(&module)
                 && self.hub_of_spoke(resource).is_some()

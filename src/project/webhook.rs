@@ -18,7 +18,29 @@ pub struct Webhook {
     pub path: Option<WebhookPath>,
 }
 
+/// What an admission webhook does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It sets the default values of an object.
+    Defaulting,
+    /// It accepts or rejects an object.
+    Validation,
+}
+
 impl Webhooks {
+    /// The webhook that does this.
+    pub fn get(&self, admission: Admission) -> Option<&Webhook> {
+        match admission {
+            Admission::Defaulting => self.defaulting.as_ref(),
+            Admission::Validation => self.validation.as_ref(),
+        }
+    }
+
+    /// The path of the webhook that does this, if there is one with its own path.
+    pub fn path(&self, admission: Admission) -> Option<&WebhookPath> {
+        self.get(admission)?.path.as_ref()
+    }
+
     /// Whether the version has no webhooks.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail, ensure};
 
-use super::{error::Error, model::Project, resource::Resource, webhook::Webhook};
+use super::{error::Error, model::Project, resource::Resource, webhook::Admission};
 
 /// The API server calls no webhooks for the objects of this group, because they configure the webhooks.
 const NEVER_ASKED: &str = "admissionregistration.k8s.io";
@@ -29,28 +29,27 @@ impl Project {
             .filter(|resource| !resource.webhooks.is_empty())
     }
 
-    /// The name and path of a webhook of `resource`. `letter` and `verb` are `m` and `mutate`, or `v` and `validate`.
-    pub fn webhook_names(
-        &self,
-        resource: &Resource,
-        webhook: &Webhook,
-        letter: char,
-        verb: &str,
-    ) -> WebhookNames {
+    /// The name and path of a webhook of `resource`; the usual ones if `resource` does not have this webhook.
+    pub fn webhook_names(&self, resource: &Resource, admission: Admission) -> WebhookNames {
+        let (letter, verb) = match admission {
+            Admission::Defaulting => ('m', "mutate"),
+            Admission::Validation => ('v', "validate"),
+        };
         let (lower, version) = (resource.kind.lower(), &resource.version);
         let group = self.full_group(resource);
-        let alike =
-            |resource: &&Resource| !resource.webhooks.is_empty() && resource.version == *version;
+        let mut called = self.resources.called(&lower);
         // If several kinds would have the default name, only the first one gets it.
-        let usual = self.resources.called(&lower).find(alike) == Some(resource);
+        let first = called.find(|other| !other.webhooks.is_empty() && other.version == *version);
+        let usual = first == Some(resource);
         let name = if usual {
             format!("{letter}{lower}-{version}.kb.io")
         } else {
             format!("{letter}{lower}-{version}.{group}.kb.io")
         };
-        let dashed = group.replace('.', "-");
-        let path = format!("/{verb}-{dashed}-{version}-{lower}");
-        let path = webhook.path.as_ref().map_or(path, ToString::to_string);
+        let path = match resource.webhooks.path(admission) {
+            Some(path) => path.to_string(),
+            None => format!("/{verb}-{}-{version}-{lower}", group.replace('.', "-")),
+        };
         WebhookNames { name, usual, path }
     }
 
@@ -70,14 +69,11 @@ impl Project {
                 "{resource} cannot have webhooks: the API server calls no webhooks for the group \
                  `{NEVER_ASKED}`"
             );
-            let webhooks = [
-                (&resource.webhooks.defaulting, 'm', "mutate"),
-                (&resource.webhooks.validation, 'v', "validate"),
-            ];
-            for (webhook, letter, verb) in webhooks {
-                let Some(webhook) = webhook else { continue };
-                let path = self.webhook_names(resource, webhook, letter, verb).path;
-                if let Some(other) = paths.insert(path.clone(), resource) {
+            for admission in [Admission::Defaulting, Admission::Validation] {
+                let path = self.webhook_names(resource, admission).path;
+                if resource.webhooks.get(admission).is_some()
+                    && let Some(other) = paths.insert(path.clone(), resource)
+                {
                     let whose = if other == resource {
                         format!("both webhooks of {resource}")
                     } else {
@@ -96,7 +92,7 @@ mod tests {
     use super::{
         super::{
             for_tests::{api, core, empty, error, in_domain, unserved, without_controller},
-            webhook::Webhooks,
+            webhook::{Webhook, Webhooks},
         },
         *,
     };
@@ -142,8 +138,7 @@ mod tests {
 
     fn names(project: &Project) -> Vec<String> {
         let names = project.webhooks().map(|resource| {
-            let webhook = resource.webhooks.validation.as_ref().unwrap();
-            let names = project.webhook_names(resource, webhook, 'v', "validate");
+            let names = project.webhook_names(resource, Admission::Validation);
             format!("{} {}", names.name, names.path)
         });
         names.collect()

@@ -92,14 +92,13 @@ pub fn has_example_status(kind: &str, file: File) -> bool {
     else {
         return false;
     };
-    let known = fields
-        .iter()
-        .filter(|field| match field.ident.as_str() {
-            "conditions" => matches!(field.part.rust, RustType::List(_)),
-            "observed_generation" => matches!(field.part.rust, RustType::Option(_)),
-            _ => false,
-        })
-        .count();
+    let mut known = 0;
+    for field in fields {
+        known += usize::from(matches!(
+            (field.ident.as_str(), &field.part.rust),
+            ("conditions", RustType::List(_)) | ("observed_generation", RustType::Option(_))
+        ));
+    }
     known == 2 && types.status == Some(RustType::Named(name))
 }
 
@@ -279,11 +278,8 @@ impl<'a> Converter<'a> {
             next += 1;
         }
         loop {
-            let found: Vec<_> = pairs
-                .iter()
-                .copied()
-                .filter(|pair| !self.opaque.contains(pair) && self.must_be_opaque(*pair))
-                .collect();
+            let mut found = pairs.clone();
+            found.retain(|pair| !self.opaque.contains(pair) && self.must_be_opaque(*pair));
             if found.is_empty() {
                 return;
             }

@@ -25,11 +25,10 @@ pub(super) struct Item {
 
 impl Item {
     pub fn new(group: &str, version: &str, name: &str) -> Self {
-        let [group, version, name] = [group, version, name].map(str::to_owned);
         Self {
-            group,
-            version,
-            name,
+            group: group.to_owned(),
+            version: version.to_owned(),
+            name: name.to_owned(),
         }
     }
 
@@ -73,12 +72,8 @@ impl Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Item {
-            group,
-            version,
-            name,
-        } = &self.item;
-        let mut parts = vec![group.as_str(), version, name];
+        let item = &self.item;
+        let mut parts = vec![item.group.as_str(), &item.version, &item.name];
         parts.retain(|part| !part.is_empty());
         write!(f, "`{}`", self.template)?;
         if !parts.is_empty() {

@@ -11,6 +11,7 @@ use crate::{
     names::Version,
     project::builtin,
     project::{NeededRules, Project, Purpose, RelatedKind, Resource, Rule, Target, Verb},
+    rust::{Code, LINE},
 };
 
 /// Rules of a controller, as code.
@@ -139,10 +140,11 @@ pub fn of_code(needed: &NeededRules, types: &[&Types]) -> CodeRules {
     let mut rules = Vec::new();
     for rule in &needed.rules {
         let verbs = if needed.purpose == Purpose::Owned {
-            Argument::Text("children::VERBS".to_owned())
+            Code::Text("children::VERBS".to_owned())
         } else {
             let verbs = rule.verbs.iter();
-            Argument::List(verbs.map(|verb| format!("Verb::{verb:?}")).collect())
+            let verbs = verbs.map(|verb| Code::Text(format!("Verb::{verb:?}")));
+            Code::List(verbs.collect())
         };
         rules.push(code(rule, verbs, types));
     }
@@ -159,44 +161,11 @@ fn with_subresource(plural: &str, subresource: Option<&str>) -> String {
     }
 }
 
-/// An argument of a function.
-enum Argument {
-    Text(String),
-    /// A reference to an array of these items.
-    List(Vec<String>),
-}
-
-impl Argument {
-    fn literal(text: &str) -> Self {
-        Self::Text(format!("\"{}\"", text.escape_default()))
-    }
-
-    /// The argument on one line.
-    fn line(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::List(items) => format!("&[{}]", items.join(", ")),
-        }
-    }
-
-    /// Whether rustfmt leaves an array on one line that begins at the column `indent`.
-    fn fits(&self, indent: usize) -> bool {
-        match self {
-            Self::Text(_) => true,
-            Self::List(items) => {
-                let line = items.join(", ");
-                // The limit applies only to two or more items.
-                (items.len() == 1 || line.len() <= ARRAY) && indent + line.len() + 4 <= LINE
-            }
-        }
-    }
-}
-
 /// A rule of `RULES`, as rustfmt formats it.
-fn code(rule: &Rule, verbs: Argument, types: &[&Types]) -> String {
+fn code(rule: &Rule, verbs: Code, types: &[&Types]) -> String {
     // A URL is in no namespace.
     let (function, mut arguments, namespace) = match &rule.target {
-        Target::Url(url) => ("url".to_owned(), vec![Argument::literal(url)], None),
+        Target::Url(url) => ("url".to_owned(), vec![literal(url)], None),
         Target::Resource {
             group,
             plural,
@@ -206,13 +175,14 @@ fn code(rule: &Rule, verbs: Argument, types: &[&Types]) -> String {
             let (function, arguments) = match (name, subresource) {
                 (Some(name), None) => (format!("of::<{name}>"), Vec::new()),
                 (Some(name), Some(subresource)) => {
-                    let arguments = vec![Argument::literal(subresource)];
-                    (format!("sub::<{name}>"), arguments)
+                    (format!("sub::<{name}>"), vec![literal(subresource)])
                 }
                 (None, subresource) => {
                     let resource = with_subresource(plural, subresource.as_deref());
-                    let arguments = vec![Argument::literal(group), Argument::literal(&resource)];
-                    ("resource".to_owned(), arguments)
+                    (
+                        "resource".to_owned(),
+                        vec![literal(group), literal(&resource)],
+                    )
                 }
             };
             (function, arguments, rule.namespace.as_deref())
@@ -221,56 +191,27 @@ fn code(rule: &Rule, verbs: Argument, types: &[&Types]) -> String {
     arguments.push(verbs);
     let is_alone = namespace.is_none() && rule.names.is_empty();
     let around = INDENT + "Rule::".len() + usize::from(is_alone);
-    let mut calls = vec![call(&function, &arguments, around)];
+    let mut calls = vec![Code::call(&function, arguments).laid_out(INDENT, around)];
     if !rule.names.is_empty() {
-        let names = rule.names.iter().map(|name| Argument::literal(name).line());
+        let names = rule.names.iter().map(|name| literal(name)).collect();
         let around = INDENT + "    .".len() + usize::from(namespace.is_none());
-        calls.push(call("named", &[Argument::List(names.collect())], around));
+        calls.push(Code::call("named", vec![Code::List(names)]).laid_out(INDENT, around));
     }
     if let Some(namespace) = namespace {
-        let argument = Argument::literal(namespace);
-        calls.push(call("in_namespace", &[argument], INDENT + "    .,".len()));
+        let call = Code::call("in_namespace", vec![literal(namespace)]);
+        calls.push(call.laid_out(INDENT, INDENT + "    .,".len()));
     }
     chain(&calls)
 }
 
-/// The limits of rustfmt: the widths of arguments, of an array and of a chain on one line, and the width of a line.
-const ARGUMENTS: usize = 60;
-const ARRAY: usize = 60;
+/// rustfmt leaves a chain on one line up to this width.
 const CHAIN: usize = 60;
-const LINE: usize = 100;
 /// The indentation of `RULES`.
 const INDENT: usize = 8;
 
-/// Formats a call like rustfmt, at the indentation of `RULES`. `around` is the number of columns that the line needs
-/// besides the call.
-fn call(function: &str, arguments: &[Argument], around: usize) -> String {
-    let lines: Vec<_> = arguments.iter().map(Argument::line).collect();
-    let line = lines.join(", ");
-    let whole = format!("{function}({line})");
-    // The limit applies only to two or more arguments.
-    let is_short = (arguments.len() == 1 || line.len() <= ARGUMENTS)
-        && arguments.iter().all(|argument| argument.fits(0));
-    if is_short && around + whole.len() <= LINE {
-        return whole;
-    }
-    let outer = " ".repeat(INDENT);
-    let pad = " ".repeat(INDENT + 4);
-    if let [Argument::List(items)] = arguments {
-        let lines = items.join(&format!(",\n{pad}"));
-        return format!("{function}(&[\n{pad}{lines},\n{outer}])");
-    }
-    let mut text = format!("{function}(\n");
-    for (argument, line) in arguments.iter().zip(lines) {
-        match argument {
-            Argument::List(items) if !argument.fits(INDENT + 4) => {
-                let lines = items.join(&format!(",\n{pad}    "));
-                let _ = writeln!(text, "{pad}&[\n{pad}    {lines},\n{pad}],");
-            }
-            Argument::List(_) | Argument::Text(_) => _ = writeln!(text, "{pad}{line},"),
-        }
-    }
-    text + &outer + ")"
+/// A string literal.
+fn literal(text: &str) -> Code {
+    Code::Text(format!("\"{}\"", text.escape_default()))
 }
 
 /// Formats a rule with its limits like rustfmt, at the indentation of `RULES`.

@@ -1,13 +1,9 @@
 //! Lays out code like rustfmt.
-#![expect(
-    clippy::format_push_string,
-    reason = "`+=` is easier to read than `write!`"
-)]
 
 use super::literal::{self, width};
 
 /// The longest line of code.
-const LINE: usize = 100;
+pub(crate) const LINE: usize = 100;
 /// rustfmt leaves the fields of a struct on one line up to this width.
 const FIELDS: usize = 18;
 /// rustfmt leaves several arguments of an attribute on one line up to this width.
@@ -58,21 +54,39 @@ impl Code {
         Self::Call(name.to_owned(), arguments)
     }
 
-    /// Formats the expression in a line with the indentation `indent`.
-    pub fn laid_out(&self, indent: usize) -> String {
+    /// Formats the expression at the indentation `indent`. Its line has `around` columns besides the expression.
+    pub fn laid_out(&self, indent: usize, around: usize) -> String {
+        let line = self.line();
+        if self.is_short() && around + width(&line) <= LINE {
+            return line;
+        }
         let (start, items, end) = self.parts();
-        let inner: Vec<_> = items.iter().map(|item| item.laid_out(indent + 4)).collect();
-        let line = inner.join(", ");
         match (self, items) {
+            (Self::Text(_), _) => line,
             (Self::Call(..), [list @ Self::List(_)]) => {
-                format!("{start}{}{end}", list.laid_out(indent))
+                let list = list.laid_out(indent, around + width(&start) + width(end));
+                format!("{start}{list}{end}")
             }
-            _ if width(&line) <= ITEMS && !line.contains('\n') => format!("{start}{line}{end}"),
             (Self::List(_), [call @ Self::Call(..)]) => {
                 format!("{start}{}{end}", call.on_lines(indent))
             }
             _ => self.on_lines(indent),
         }
+    }
+
+    fn line(&self) -> String {
+        let (start, items, end) = self.parts();
+        let items: Vec<_> = items.iter().map(Self::line).collect();
+        format!("{start}{}{end}", items.join(", "))
+    }
+
+    /// Whether rustfmt leaves the expression on one line, if the line is long enough.
+    fn is_short(&self) -> bool {
+        let (start, items, end) = self.parts();
+        // The limit does not apply to a single item that rustfmt cannot break.
+        let is_within = matches!(items, [Self::Text(_) | Self::List(_)])
+            || width(&self.line()) <= ITEMS + width(&start) + width(end);
+        is_within && items.iter().all(Self::is_short)
     }
 
     /// What is before the items or arguments, these, and what is after them.
@@ -89,7 +103,8 @@ impl Code {
         let (start, items, end) = self.parts();
         let mut lines = String::new();
         for item in items {
-            lines += &format!("{pad}    {},\n", item.laid_out(indent + 4));
+            let text = item.laid_out(indent + 4, indent + 4 + ",".len());
+            lines += &format!("{pad}    {text},\n");
         }
         format!("{start}\n{lines}{pad}{end}")
     }

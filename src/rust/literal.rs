@@ -1,8 +1,4 @@
 //! Values as Rust literals.
-#![expect(
-    clippy::format_push_string,
-    reason = "`+=` is easier to read than `write!`"
-)]
 
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     },
     names::{
         CommandWord, ControllerName, GroupVersionKind, ImageName, Plural, Port, ShortName, UserId,
+        in_backticks,
     },
     project::{Conversion, Deprecation, Image, Project},
 };
@@ -347,15 +348,12 @@ impl NamedKind {
                 found.insert(id.group().clone(), id);
             }
         }
-        let names: Vec<_> = found.values().map(|id| format!("`{id}`")).collect();
-        match names.len() {
-            0 => bail!("neither this project nor Kubernetes has a kind `{name}`"),
-            1 => {}
-            _ => bail!(
-                "`{name}` is the name of several kinds: {}",
-                names.join(", ")
-            ),
-        }
-        found.into_values().next().context("there is one kind")
+        ensure!(
+            found.len() <= 1,
+            "`{name}` is the name of several kinds: {}",
+            in_backticks(found.values())
+        );
+        let only = found.into_values().next();
+        only.with_context(|| format!("neither this project nor Kubernetes has a kind `{name}`"))
     }
 }

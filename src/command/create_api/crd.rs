@@ -11,6 +11,7 @@ use super::{
 use crate::{
     command::report::{Outcome, Story},
     command::{
+        id::Id,
         load::open,
         turn::{Turn, carry_out},
         way_out::or_way_out,
@@ -20,7 +21,7 @@ use crate::{
     engine::{Texts, files::Edits},
     from_crd::KindFromCrd,
     hint::OrHint,
-    names::{Group, Kind},
+    names::in_backticks,
     project::{Project, Resource, Stage},
     render::Templates,
     visible::visible,
@@ -32,9 +33,9 @@ const LISTED: usize = 10;
 /// Adds the kind of the CRD in `file`, with types that are generated from the CRD. `file` is relative to `folder`.
 pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
-    let (group, version, kind) = args.id.parts();
     let crds = read(file, folder)?;
-    let crd = choose(&crds, &file.display().to_string(), &before, group, kind)?;
+    let crd = choose(&crds, &file.display().to_string(), &before, &args.id)?;
+    let version = args.id.version.as_ref();
     let from_crd = if args.settings.resource == Some(false) {
         KindFromCrd::of_others(crd, version, &before)?
     } else {
@@ -97,14 +98,14 @@ fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<(
     for (path, text) in texts {
         let is_new = path.starts_with("src/") && !before.contains_key(path);
         if is_new && disk.get(path).is_some_and(|ours| ours != text) {
-            others.push(format!("`{path}`"));
+            others.push(path);
         }
     }
     if !others.is_empty() {
         let note = format!(
             "what the CRD gives otherwise is not taken into {}, because rscaffold cannot tell your edits from \
              what it made: `--force` takes it, and your edits are lost",
-            others.join(", ")
+            in_backticks(others)
         );
         story.unchanged = format!("{}. But {note}", story.unchanged);
         story.notes.push(note);
@@ -121,23 +122,17 @@ fn read(file: &Path, folder: &Path) -> Result<Vec<Crd>> {
     crd::parse(&shown, &text)
 }
 
-/// Returns the CRD with this `group`, which can be without the domain or in full, and this `kind`.
-fn choose<'a>(
-    crds: &'a [Crd],
-    file: &str,
-    project: &Project,
-    group: Option<&Group>,
-    kind: Option<&Kind>,
-) -> Result<&'a Crd> {
+/// Returns the CRD with the group of `id`, which can be without the domain or in full, and with the kind of `id`.
+fn choose<'a>(crds: &'a [Crd], file: &str, project: &Project, id: &Id) -> Result<&'a Crd> {
     let mut matching = Vec::new();
     for crd in crds {
-        let is_group = group.is_none_or(|group| {
+        let is_group = id.group.as_ref().is_none_or(|group| {
             let short = crd.group.split_once('.').map(|(short, _)| short);
             crd.group == group.as_str()
                 || crd.group == format!("{group}.{}", project.domain)
                 || short == Some(group.as_str())
         });
-        if is_group && kind.is_none_or(|kind| crd.kind == kind.as_str()) {
+        if is_group && (id.kind.as_ref()).is_none_or(|kind| crd.kind == kind.as_str()) {
             matching.push(crd);
         }
     }
@@ -221,8 +216,7 @@ fn resources<'a>(
             })
             .collect();
         let stored = others.iter().copied().find(|other| other.is_stored());
-        let position = project.position(resource);
-        let existing = position.map(|position| &project.resources[position]);
+        let existing = project.there(resource);
         let is_external = resource.external().is_some();
         // A kind that another project defines gets a controller by default, even if `PROJECT` already has the kind.
         let is_new = (existing.is_none() || is_external) && others.is_empty();
@@ -253,13 +247,13 @@ fn shown(title: &str, losses: &[Loss], all: bool) -> Option<String> {
     } else {
         LISTED - 2
     };
-    let mut lines: Vec<_> = losses[..listed]
-        .iter()
-        .map(|loss| format!("\n  {loss}"))
-        .collect();
+    let mut text = format!("{title}:");
+    for loss in &losses[..listed] {
+        text += &format!("\n  {loss}");
+    }
     if listed < losses.len() {
         let more = losses.len() - listed;
-        lines.push(format!("\n  and {more} more: list all with `--dry-run`"));
+        text += &format!("\n  and {more} more: list all with `--dry-run`");
     }
-    Some(format!("{title}:{}", lines.concat()))
+    Some(text)
 }

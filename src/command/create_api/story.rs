@@ -11,7 +11,7 @@ use crate::{
         report::{NextStep, Story},
     },
     engine::worktree::WorkTree,
-    names::{ControllerName, GroupVersionKind},
+    names::{ControllerName, GroupVersionKind, in_backticks},
     project::{
         Controller, Project, Resource,
         builtin::{self, Builtin},
@@ -136,14 +136,14 @@ fn without_default(
             types.contains("derive = \"Default\"") || types.contains(&implementation)
         });
         if !has_default {
-            found.push(format!("`{id}`"));
+            found.push(id);
         }
     }
     Ok((!found.is_empty()).then(|| {
         format!(
             "the types of {} come from a CRD and have no `Default`: implement it, or set each \
              field where the controller creates the object",
-            found.join(", ")
+            in_backticks(&found)
         )
     }))
 }

@@ -35,11 +35,9 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
         text += &file(path, conflict);
     }
     text.push('\n');
-    let hints: BTreeSet<&str> = plan
-        .conflicts()
-        .map(|(_, conflict)| hint(conflict.reason))
-        .collect();
-    for hint in hints {
+    let hints = plan.conflicts().map(|(_, conflict)| hint(conflict.reason));
+    let distinct: BTreeSet<_> = hints.collect();
+    for hint in distinct {
         text += &aside("hint", hint);
     }
     text
@@ -81,12 +79,12 @@ fn file(path: &str, Conflict { reason, hunks }: &Conflict) -> String {
         let place = style(format!("{path}:{}", hunk.line)).for_stderr().bold();
         let line = format!("  {place}  {}", take(&mut reason));
         let _ = writeln!(text, "{}", line.trim_end());
-        let plain = || Style::new().for_stderr();
+        let plain = Style::new().for_stderr();
         if !hunk.base.is_empty() {
-            side(&mut text, "base", &hunk.base, &plain().dim());
+            side(&mut text, "base", &hunk.base, &plain.clone().dim());
         }
-        side(&mut text, "ours", &hunk.ours, &plain().yellow());
-        side(&mut text, "theirs", &hunk.theirs, &plain().cyan());
+        side(&mut text, "ours", &hunk.ours, &plain.clone().yellow());
+        side(&mut text, "theirs", &hunk.theirs, &plain.cyan());
     }
     if hunks.len() > HUNKS {
         let _ = writeln!(text, "  {path}  {} more", hunks.len() - HUNKS);

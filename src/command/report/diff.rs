@@ -27,12 +27,13 @@ fn format(plan: &Plan, sides: &Sides, is_for_people: bool) -> String {
         if new == old {
             continue;
         }
-        let name = |side: &str, text: Option<&str>| {
-            text.map_or_else(|| "/dev/null".to_owned(), |_| format!("{side}/{path}"))
-        };
+        let [old_name, new_name] = [("a", old), ("b", new)].map(|(side, text)| match text {
+            Some(_) => format!("{side}/{path}"),
+            None => "/dev/null".to_owned(),
+        });
         let patch = DiffOptions::new()
-            .set_original_filename(name("a", old))
-            .set_modified_filename(name("b", new))
+            .set_original_filename(old_name)
+            .set_modified_filename(new_name)
             .create_patch(old.unwrap_or_default(), new.unwrap_or_default())
             .to_string();
         text += &if is_for_people { shown(&patch) } else { patch };

@@ -9,7 +9,7 @@ use crate::{
         reconcile::{
             OnConflict, Policy, branches::merge_texts, line_ends::is_same, markers::Marked,
         },
-        worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
+        worktree::{Commit, Commits, Record, Unmerged, WorkTree},
     },
     hint::OrHint,
     project::Project,
@@ -35,12 +35,8 @@ impl<'a> Turn<'a> {
         let file = Project::FILE;
         let (before, after) = if let Some(marked) = Marked::parse(text) {
             let line = marked.line;
-            let Some(Stages {
-                parent,
-                ours: Some(_),
-                theirs: Some(_),
-                ..
-            }) = unmerged.stages.get(file)
+            let stages = unmerged.stages.get(file);
+            let Some(stages) = stages.filter(|all| all.ours.is_some() && all.theirs.is_some())
             else {
                 return Err(anyhow!(
                     "`{file}` has conflict markers in line {line}, and git does not say which \
@@ -48,12 +44,8 @@ impl<'a> Turn<'a> {
                 ))
                 .or_hint("resolve the conflict markers, and run the command again");
             };
-            let project = both(
-                parent.as_ref().map(Text::content),
-                &marked.ours,
-                &marked.theirs,
-            )
-            .or_hint(format!(
+            let parent = stages.parent.as_ref().map(Text::content);
+            let project = both(parent, &marked.ours, &marked.theirs).or_hint(format!(
                 "resolve the conflict markers in line {line} and below of `{file}`, and run the \
                  command again"
             ))?;
@@ -102,8 +94,8 @@ impl<'a> Turn<'a> {
             return None;
         }
         let parent = Project::parent(&ours, &theirs, merged).ok()?;
-        let texts = |project: &Project| Some(render(project).ok()?.texts);
-        Some([texts(&parent)?, texts(&ours)?, texts(&theirs)?])
+        let [parent, ours, theirs] = [parent, ours, theirs].map(|project| render(&project).ok());
+        Some([parent?.texts, ours?.texts, theirs?.texts])
     }
 }
 
@@ -164,12 +156,10 @@ fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
 
 /// The version of rscaffold that wrote the project in a commit.
 fn version(commit: &Commit) -> Result<String> {
-    let project = commit
-        .description
-        .as_deref()
-        .map(Project::parse)
-        .transpose()?;
-    Ok(project.map_or_else(String::new, |project| project.cli_version))
+    match &commit.description {
+        Some(text) => Ok(Project::parse(text)?.cli_version),
+        None => Ok(String::new()),
+    }
 }
 
 #[cfg(test)]

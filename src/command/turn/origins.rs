@@ -22,16 +22,13 @@ impl Turn<'_> {
     /// A derived file never starts as another file, because it would keep the old names until `make manifests` writes it.
     pub(super) fn sources(&self, files: &Files) -> Result<Sources> {
         let sides = files.sides();
-        let has_base = |path: &str| sides.get(path).base.is_some();
-        let is_new = |path: &str| !has_base(path) && !CONVENTIONS.is_derived(path);
-        let is_gone = |path: &str| has_base(path) && sides.get(path).theirs.is_none();
-        let origins = self.rendered.origins.iter();
-        let new: Vec<_> = origins.filter(|(path, _)| is_new(path)).collect();
         let mut sources = Sources::default();
+        let mut new: Vec<_> = self.rendered.origins.iter().collect();
+        new.retain(|(path, _)| sides.get(path).base.is_none() && !CONVENTIONS.is_derived(path));
         if new.is_empty() {
             return Ok(sources);
         }
-        let is_any_gone = sides.files().any(|(path, _)| is_gone(path));
+        let is_any_gone = sides.files().any(|(_, file)| file.is_gone());
         // After a merge of branches, the record can have several projects.
         let on_disk = sides.get(Project::FILE).disk.as_ref();
         let recorded = files.descriptions().iter();
@@ -49,33 +46,34 @@ impl Turn<'_> {
         );
         for project in projects {
             let groups = renamed_groups(&project, &self.after);
-            let of_hub = |origin: &Origin| {
-                let hub = project.hub(origin.group(), origin.kind()?)?;
-                Some(origin.in_version(hub.version.as_str()))
-            };
-            let is_version = |origin: &Origin| {
-                former(origin, &groups)
-                    .iter()
-                    .any(|origin| of_hub(origin).is_some())
-            };
-            if !is_any_gone && !new.iter().any(|(_, origin)| is_version(origin)) {
+            let has_version = new.iter().any(|(_, origin)| {
+                let mut former = former(origin, &groups).into_iter();
+                former.any(|origin| of_hub(&origin, &project).is_some())
+            });
+            if !is_any_gone && !has_version {
                 continue;
             }
             let paths = places(&project)?;
-            for (path, origin) in &new {
+            for (path, origin) in new.iter().copied() {
                 let former = former(origin, &groups);
-                let path_of = |origin: &Origin| paths.get(origin);
-                let moved = former.iter().filter_map(path_of).find(|old| is_gone(old));
-                let copied = former.iter().filter_map(of_hub);
-                let mut copied = copied.filter_map(|origin| paths.get(&origin));
-                let copied = || copied.find(|old| has_base(old));
-                if let Some(old) = moved.or_else(copied) {
-                    sources.0.insert((*path).clone(), old.clone());
+                let mut moved = former.iter().filter_map(|origin| paths.get(origin));
+                let hubs = former.iter().filter_map(|origin| of_hub(origin, &project));
+                let mut copied = hubs.filter_map(|origin| paths.get(&origin));
+                let moved = moved.find(|old| sides.get(old).is_gone());
+                let copied = copied.find(|old| sides.get(old).base.is_some());
+                if let Some(old) = moved.or(copied) {
+                    sources.0.insert(path.clone(), old.clone());
                 }
             }
         }
         Ok(sources)
     }
+}
+
+/// The origin of the same template for the hub of the kind.
+fn of_hub(origin: &Origin, project: &Project) -> Option<Origin> {
+    let hub = project.hub(origin.group(), origin.kind()?)?;
+    Some(origin.in_version(hub.version.as_str()))
 }
 
 /// All origins that `origin` may have had before `groups` were renamed.
@@ -87,19 +85,19 @@ fn former(origin: &Origin, groups: &BTreeSet<(String, String)>) -> Vec<Origin> {
 
 /// The renamed groups: pairs of the new group in `after` and the old group in `before`.
 fn renamed_groups(before: &Project, after: &Project) -> BTreeSet<(String, String)> {
-    let has = |project: &Project, there: &Resource| {
-        let mut called = project.resources.of_kind(&there.kind);
-        called.any(|other| other.group == there.group)
-    };
     let mut groups = BTreeSet::new();
-    for new in after
-        .resources
-        .iter()
-        .filter(|resource| !has(before, resource))
-    {
-        let old = before.resources.of_kind(&new.kind);
-        let old = old.filter(|resource| !has(after, resource));
-        groups.extend(old.map(|resource| (new.group.to_string(), resource.group.to_string())));
+    for new in after.resources.iter() {
+        for old in before.resources.of_kind(&new.kind) {
+            if !has(before, new) && !has(after, old) {
+                groups.insert((new.group.to_string(), old.group.to_string()));
+            }
+        }
     }
     groups
+}
+
+/// Whether `project` has the kind of `resource` in the same group.
+fn has(project: &Project, resource: &Resource) -> bool {
+    let mut called = project.resources.of_kind(&resource.kind);
+    called.any(|other| other.group == resource.group)
 }

@@ -1,9 +1,5 @@
 //! Turns the keywords of a schema into attributes of schemars and kube. Keywords without an attribute of their own go
 //! into `schemars(extend(..))`.
-#![expect(
-    clippy::format_push_string,
-    reason = "`+=` is easier to read than `write!`"
-)]
 
 use serde_json::Value;
 
@@ -64,11 +60,8 @@ fn merge_strategy(schema: &Schema) -> Option<String> {
         ("atomic", None) => Some("ListMerge::Atomic".to_owned()),
         ("set", None) => Some("ListMerge::Set".to_owned()),
         ("map", Some(keys)) => {
-            let texts: Vec<_> = keys
-                .iter()
-                .filter_map(literal_of)
-                .map(|key| format!("{key}.into()"))
-                .collect();
+            let literals = keys.iter().filter_map(literal_of);
+            let texts: Vec<_> = literals.map(|key| format!("{key}.into()")).collect();
             Some(format!("ListMerge::Map(vec![{}])", texts.join(", ")))
         }
         _ => None,

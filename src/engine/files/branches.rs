@@ -35,13 +35,18 @@ pub(super) fn settle(
         };
         let target = sources.target(path, sides).unwrap_or(path);
         let merged = if is_as_git_left_it {
-            let side = |commit, text: &Option<Text>| side(conventions, path, commit, text.clone());
             let parent = match commits.and_then(|commits| commits.parent.as_ref()) {
-                Some(parent) => Some(side(Some(parent), &stages.parent)?),
+                Some(commit) => Some(side(
+                    conventions,
+                    path,
+                    Some(commit),
+                    stages.parent.as_ref(),
+                )?),
                 None => None,
             };
-            let ours = side(commits.map(|commits| &commits.ours), &stages.ours)?;
-            let theirs = side(commits.map(|commits| &commits.theirs), &stages.theirs)?;
+            let (our_commit, their_commit) = commits.map(|all| (&all.ours, &all.theirs)).unzip();
+            let ours = side(conventions, path, our_commit, stages.ours.as_ref())?;
+            let theirs = side(conventions, path, their_commit, stages.theirs.as_ref())?;
             merge(parent, ours, theirs, sides.get(target).theirs.as_ref())
         } else {
             let [ours, theirs] = [&stages.ours, &stages.theirs];
@@ -68,34 +73,33 @@ fn side(
     conventions: &Conventions,
     path: &str,
     commit: Option<&Commit>,
-    text: Option<Text>,
+    ours: Option<&Text>,
 ) -> Result<Side> {
-    let base = match (&text, commit) {
+    let base = match (ours, commit) {
         (Some(text), _) if path == conventions.description => {
             Some((conventions.normalized)(text.content())?.into())
         }
         (_, Some(commit)) => {
             let recorded = commit.record.texts.get(path);
-            recorded.map(|recorded| {
-                conventions.resolve(path, recorded, text.as_ref().map(Text::content))
-            })
+            recorded.map(|recorded| conventions.resolve(path, recorded, ours.map(Text::content)))
         }
         (_, None) => None,
     };
-    Ok(Side { base, ours: text })
+    let ours = ours.cloned();
+    Ok(Side { base, ours })
 }
 
 /// Whether the text on `disk` is the one that git left; `false` if the user has begun to edit it. `None` if the user
 /// has resolved the conflict. `stages` are the texts in the index.
 fn is_unmerged(disk: &str, stages: &Stages) -> Option<bool> {
-    let is_same = |text: &Text| is_same(disk, text.content());
     match (&stages.ours, &stages.theirs) {
         (Some(_), Some(_)) => {
             Marked::parse(disk)?;
-            Some(stages.written.as_ref().is_some_and(is_same))
+            let written = stages.written.as_ref();
+            Some(written.is_some_and(|text| is_same(disk, text.content())))
         }
         // One branch deleted the file, and git kept the text of the other branch.
-        (Some(text), None) | (None, Some(text)) => is_same(text).then_some(true),
+        (Some(text), None) | (None, Some(text)) => is_same(disk, text.content()).then_some(true),
         (None, None) => None,
     }
 }
@@ -103,10 +107,10 @@ fn is_unmerged(disk: &str, stages: &Stages) -> Option<bool> {
 /// Moves the conflict to the line below git's marker, where the user sees it.
 fn at(mut conflict: Conflict, disk: &str) -> Conflict {
     for hunk in &mut conflict.hunks {
-        let first = [&hunk.ours, &hunk.theirs, &hunk.base];
-        let first = first.into_iter().find_map(|lines| lines.first());
-        let place = |line: &String| disk.lines().position(|other| other == line);
-        hunk.line = first.and_then(place).map_or(1, |index| index + 1);
+        let mut lines = hunk.ours.iter().chain(&hunk.theirs).chain(&hunk.base);
+        let first = lines.next().map(String::as_str);
+        let index = disk.lines().position(|line| Some(line) == first);
+        hunk.line = index.map_or(1, |index| index + 1);
     }
     conflict
 }

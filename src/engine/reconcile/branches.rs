@@ -48,8 +48,9 @@ pub fn merge(
 impl Side {
     /// The user's edits of the file on top of `render`, with plain line ends.
     fn onto(self, render: Option<&Text>) -> Result<Option<Text>, Conflict> {
-        let strip = |text: Text| Text::from(LineEnds::strip(text.content()).0.into_owned());
-        match (self.base, self.ours.map(strip), render) {
+        let ours = self.ours.as_ref();
+        let ours = ours.map(|text| Text::from(LineEnds::strip(text.content()).0.into_owned()));
+        match (self.base, ours, render) {
             // Deleted by the user.
             (Some(_), None, _) => Ok(None),
             (base, Some(ours), None) if base.as_ref() != Some(&ours) => Err(merge::dropped(

@@ -31,21 +31,21 @@ impl LineEnds {
     }
 
     /// The text with these line ends.
-    pub fn restore(self, mut plain: String) -> String {
+    pub fn restore(self, plain: &str) -> String {
+        let mut text = plain.to_owned();
         if self.lacks_newline && plain.ends_with('\n') {
-            plain.pop();
+            text.pop();
         }
         if self.crlf {
-            plain = plain.replace('\n', "\r\n");
+            text = text.replace('\n', "\r\n");
         }
-        plain
+        text
     }
 }
 
 /// `text` with the line ends of `other`.
 pub fn with_line_ends_of(other: &str, text: &str) -> String {
-    let plain = LineEnds::strip(text).0.into_owned();
-    LineEnds::strip(other).1.restore(plain)
+    LineEnds::strip(other).1.restore(&LineEnds::strip(text).0)
 }
 
 /// Whether two texts are equal except for line ends.

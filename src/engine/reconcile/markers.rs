@@ -1,11 +1,11 @@
 //! Conflict markers in a text, written by this tool or by git.
 
 /// The labels after the markers of this tool.
-const OWN: (&str, &str) = ("yours", "rscaffold");
+const OWN: [&str; 2] = ["yours", "rscaffold"];
 
 /// Writes both sides between the markers of this tool.
 pub(super) fn mark(ours: &str, theirs: &str) -> String {
-    let (our_label, their_label) = OWN;
+    let [our_label, their_label] = OWN;
     format!("<<<<<<< {our_label}\n{ours}=======\n{theirs}>>>>>>> {their_label}\n")
 }
 
@@ -30,23 +30,20 @@ impl Marked {
             return None;
         }
         let lines: Vec<_> = text.split_inclusive('\n').collect();
-        let find = |from: usize, marker: &str| {
-            (from..lines.len()).find(|at| is_marker(lines[*at], marker))
-        };
         let (mut ours, mut theirs) = (String::new(), String::new());
         let (mut first, mut own, mut done) = (None, true, 0);
-        while let Some(start) = find(done, "<<<<<<<")
-            && let Some(middle) = find(start, "=======")
-            && let Some(end) = find(start, ">>>>>>>")
+        while let Some(start) = find(&lines, done, "<<<<<<<")
+            && let Some(middle) = find(&lines, start, "=======")
+            && let Some(end) = find(&lines, start, ">>>>>>>")
             && middle < end
         {
             // The base, which git adds with the style `diff3`.
-            let base = (start..middle).find(|at| is_marker(lines[*at], "|||||||"));
+            let base = find(&lines[..middle], start, "|||||||");
             let settled = &lines[done..start];
             ours.extend([settled, &lines[start + 1..base.unwrap_or(middle)]].concat());
             theirs.extend([settled, &lines[middle + 1..end]].concat());
-            let label = |at: usize| lines[at].get(8..).unwrap_or_default().trim_end();
-            own &= (label(start), label(end)) == OWN;
+            let labels = [start, end].map(|at| lines[at].get(8..).unwrap_or_default().trim_end());
+            own &= labels == OWN;
             first = first.or(Some(start));
             done = end + 1;
         }
@@ -60,10 +57,13 @@ impl Marked {
     }
 }
 
-fn is_marker(line: &str, marker: &str) -> bool {
-    let line = line.trim_end_matches(['\r', '\n']);
-    let rest = line.strip_prefix(marker);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+/// The index of the first line with this `marker`, from the line `from` on.
+fn find(lines: &[&str], from: usize, marker: &str) -> Option<usize> {
+    (from..lines.len()).find(|at| {
+        let line = lines[*at].trim_end_matches(['\r', '\n']);
+        let rest = line.strip_prefix(marker);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    })
 }
 
 #[cfg(test)]

@@ -38,8 +38,7 @@ struct Clash<'a> {
 impl<'a> Merge<'a> {
     /// Merges the changes of ours and theirs to base. Every line of the three texts ends in a newline.
     pub(super) fn of(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
-        let parts = Self::compare(base, ours, theirs).0.into_iter();
-        Self(parts.flat_map(Part::settle).collect())
+        Self::compare(base, ours, theirs).settle(Clash::settle)
     }
 
     /// Resolves the conflicts in which ours and theirs changed neighbouring lines, but no common line.
@@ -47,8 +46,7 @@ impl<'a> Merge<'a> {
     /// This is for a file that starts as a copy of another file. There, theirs changes only names that the tool
     /// chooses, such as the version of a kind.
     pub(super) fn beside(self) -> Self {
-        let parts = self.0.into_iter();
-        Self(parts.flat_map(Part::settle_beside).collect())
+        self.settle(Clash::settle_beside)
     }
 
     /// Resolves the conflicts in which ours and theirs only deleted lines: the lines that both have stay.
@@ -56,8 +54,15 @@ impl<'a> Merge<'a> {
     /// This is for a file of one user: on two branches, the lines that one branch deletes can be a part of what the other
     /// one deletes.
     pub(super) fn deletions(self) -> Self {
-        let parts = self.0.into_iter();
-        Self(parts.flat_map(Part::settle_deletions).collect())
+        self.settle(Clash::settle_deletions)
+    }
+
+    fn settle(self, settle: impl Fn(Clash<'a>) -> Vec<Part<'a>>) -> Self {
+        let parts = self.0.into_iter().flat_map(|part| match part {
+            Part::Clash(clash) => settle(clash),
+            Part::Settled(lines) => vec![Part::Settled(lines)],
+        });
+        Self(parts.collect())
     }
 
     /// Splits the texts: lines that are the same in all three are settled, and the lines between them count as
@@ -178,37 +183,23 @@ impl<'a> Merge<'a> {
     }
 }
 
-impl Part<'_> {
-    fn settle(self) -> Vec<Self> {
-        match self {
-            Self::Clash(clash) if clash.ours == clash.theirs || clash.theirs == clash.base => {
-                vec![Self::Settled(clash.ours)]
-            }
-            Self::Clash(clash) if clash.ours == clash.base => vec![Self::Settled(clash.theirs)],
-            Self::Clash(clash) if clash.base.is_empty() => clash.settle_insertions(),
-            part => vec![part],
-        }
-    }
-
-    fn settle_deletions(self) -> Vec<Self> {
-        match self {
-            Self::Clash(clash) => clash.settle_deletions(),
-            Self::Settled(lines) => vec![Self::Settled(lines)],
-        }
-    }
-
-    fn settle_beside(self) -> Vec<Self> {
-        match self {
-            Self::Clash(clash) => clash.settle_beside(),
-            Self::Settled(lines) => vec![Self::Settled(lines)],
-        }
-    }
-}
-
 impl<'a> Clash<'a> {
     /// Whether only one side inserted lines.
     fn is_alone(&self) -> bool {
         self.base.is_empty() && (self.ours.is_empty() || self.theirs.is_empty())
+    }
+
+    /// Resolves a conflict with changes on one side only, and one with insertions.
+    fn settle(self) -> Vec<Part<'a>> {
+        if self.ours == self.theirs || self.theirs == self.base {
+            vec![Part::Settled(self.ours)]
+        } else if self.ours == self.base {
+            vec![Part::Settled(self.theirs)]
+        } else if self.base.is_empty() {
+            self.settle_insertions()
+        } else {
+            vec![Part::Clash(self)]
+        }
     }
 
     /// Resolves a conflict in which both sides inserted lines at the same place. If one side has all lines of the
@@ -237,38 +228,33 @@ impl<'a> Clash<'a> {
         if self.base.is_empty() || edits.any(|change| !change.text.is_empty()) {
             return vec![Part::Clash(self)];
         }
-        let (in_ours, in_theirs) = (
-            common_lines(self.base, self.ours),
-            common_lines(self.base, self.theirs),
-        );
+        let [in_ours, in_theirs] =
+            [self.ours, self.theirs].map(|side| common_lines(self.base, side));
         let both = in_ours.keys().filter(|at| in_theirs.contains_key(at));
         let lines = both.filter_map(|at| self.base[*at..].split_inclusive('\n').next());
         lines.map(Part::Settled).collect()
     }
 
     fn settle_beside(self) -> Vec<Part<'a>> {
-        let (ours, theirs) = (
-            changes(self.base, self.ours),
-            changes(self.base, self.theirs),
-        );
+        let [ours, theirs] = [self.ours, self.theirs].map(|side| changes(self.base, side));
         let in_ours: BTreeSet<_> = self.ours.split_inclusive('\n').collect();
-        let is_done = |change: &Change| {
+        let is_done = theirs.iter().all(|change| {
             let mut before = self.base[change.at.clone()].split_inclusive('\n');
             self.ours.contains(change.text) && !before.any(|line| in_ours.contains(line))
-        };
-        if !self.base.is_empty() && theirs.iter().all(is_done) {
+        });
+        if !self.base.is_empty() && is_done {
             // A killed command has made these changes already.
             return vec![Part::Settled(self.ours)];
         }
-        // Both lists are sorted, so the changes that may conflict with a change are adjacent.
-        let clashes = |a: &Change| {
+        for a in &ours {
+            // Both lists are sorted, so the changes that may conflict with a change are adjacent.
             let first = theirs.partition_point(|b| b.at.end < a.at.start);
-            let near = theirs[first..].iter();
-            near.take_while(|b| b.at.start <= a.at.end)
-                .any(|b| a.clashes(b))
-        };
-        if ours.iter().any(clashes) {
-            return vec![Part::Clash(self)];
+            let mut near = theirs[first..]
+                .iter()
+                .take_while(|b| b.at.start <= a.at.end);
+            if near.any(|b| a.clashes(b)) {
+                return vec![Part::Clash(self)];
+            }
         }
         let mut all: Vec<_> = ours.into_iter().chain(theirs).collect();
         all.sort_by_key(|change| (change.at.start, change.at.end));
@@ -284,12 +270,13 @@ impl<'a> Clash<'a> {
     }
 
     fn hunk(self) -> Hunk {
-        let lines = |text: &str| text.lines().map(str::to_owned).collect();
+        let [base, ours, theirs] = [self.base, self.ours, self.theirs]
+            .map(|text| text.lines().map(str::to_owned).collect());
         Hunk {
             line: self.above + 1,
-            base: lines(self.base),
-            ours: lines(self.ours),
-            theirs: lines(self.theirs),
+            base,
+            ours,
+            theirs,
         }
     }
 }
@@ -344,8 +331,6 @@ pub(super) fn copied(base: &str, ours: &str, theirs: &str) -> String {
 
 /// Replaces `old` by `new` in `text`, except where `old` is a part of a longer word.
 fn replaced(text: &str, old: &str, new: &str) -> String {
-    let is_word =
-        |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() || char == '_');
     let begins_in_word = is_word(old.chars().next());
     let ends_in_word = is_word(old.chars().next_back());
     let mut result = String::new();
@@ -361,6 +346,10 @@ fn replaced(text: &str, old: &str, new: &str) -> String {
         }
     }
     result + &text[done..]
+}
+
+fn is_word(char: Option<char>) -> bool {
+    char.is_some_and(|char| char.is_alphanumeric() || char == '_')
 }
 
 /// The conflict of a file that the tool deletes, with the changes of ours to base.

@@ -1,8 +1,8 @@
 //! The input of a plan: what is known of each file.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
-use super::plan::Conflict;
+use super::{markers::Marked, plan::Conflict};
 use crate::engine::{
     conventions::Conventions,
     text::{Text, Texts},
@@ -75,6 +75,16 @@ impl File {
         self.ours = Ours::Elsewhere(text);
     }
 
+    /// The two sides of the text on disk, if it has conflict markers.
+    pub fn marked(&self) -> Option<Marked> {
+        Marked::parse(self.disk.as_ref()?.content())
+    }
+
+    /// Whether the tool wrote the file, and no longer renders it.
+    pub fn is_gone(&self) -> bool {
+        self.base.is_some() && self.theirs.is_none()
+    }
+
     /// Whether any side has the file.
     fn exists(&self) -> bool {
         let is_on_a_side = self.base.is_some() || self.theirs.is_some() || self.disk.is_some();
@@ -113,17 +123,8 @@ impl Sides {
 
     /// The file at `path`.
     pub fn get(&self, path: &str) -> &File {
-        const UNKNOWN: &File = &File {
-            base: None,
-            theirs: None,
-            disk: None,
-            ours: Ours::OnDisk,
-            start: Start::Render,
-            is_given: false,
-            is_marked: false,
-            clash: None,
-        };
-        self.files.get(path).unwrap_or(UNKNOWN)
+        static UNKNOWN: LazyLock<File> = LazyLock::new(File::default);
+        self.files.get(path).unwrap_or_else(|| &UNKNOWN)
     }
 
     /// Each file that the tool writes or wrote, with its path.

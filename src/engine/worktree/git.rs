@@ -96,43 +96,51 @@ pub(super) fn unmerged(
     description: &'static str,
     paths: &BTreeSet<&str>,
 ) -> Result<Unmerged> {
-    let git = Git { root, description };
+    let mut git = Git {
+        root,
+        prefix: String::new(),
+        description,
+    };
     let mut open = git.open()?;
     if open.is_empty() {
         return Ok(Unmerged::default());
     }
-    let prefix = git.line(&["rev-parse", "--show-prefix"])?;
-    let prefix = prefix.unwrap_or_default();
-    let commits = git.commits(&open, &prefix)?;
+    git.prefix = git
+        .line(&["rev-parse", "--show-prefix"])?
+        .unwrap_or_default();
+    let prefix = &git.prefix;
+    let commits = git.commits(&open)?;
     let parent = commits.as_ref().and_then(|commits| commits.parent.as_ref());
-    let merged = commits
-        .iter()
-        .flat_map(|commits| [&commits.ours, &commits.theirs]);
-    let merged: Vec<_> = merged
-        .chain(parent)
-        .map(|commit| &commit.record.texts)
-        .collect();
+    let mut merged: Vec<_> = parent.into_iter().collect();
+    if let Some(commits) = &commits {
+        merged.extend([&commits.ours, &commits.theirs]);
+    }
     open.retain(|path, _| {
-        paths.contains(&**path) || merged.iter().any(|texts| texts.contains_key(path))
+        paths.contains(&**path)
+            || (merged.iter()).any(|commit| commit.record.texts.contains_key(path))
     });
-    let written = |path: &str| format!("{AUTO_MERGE}:{prefix}{path}");
-    let in_index = |path: &str, stage: usize| format!(":{}:{prefix}{path}", stage + 1);
-    let names = open.iter().flat_map(|(path, objects)| {
-        let stages = (0..objects.len()).filter(|stage| objects[*stage].is_some());
-        let stages = stages.map(|stage| in_index(path, stage));
-        stages.chain([written(path)])
-    });
-    let texts = git.texts(names)?;
-    let text = |name: String| texts.get(&name).cloned().map(Text::from);
+    let mut names = Vec::new();
+    for (path, objects) in &open {
+        for (stage, object) in (1..).zip(objects) {
+            names.extend(object.as_ref().map(|_| format!(":{stage}:{prefix}{path}")));
+        }
+        names.push(format!("{AUTO_MERGE}:{prefix}{path}"));
+    }
+    let mut texts = git.texts(names)?;
     let stages = open.into_keys().map(|path| {
+        let [in_parent, ours, theirs, written] = [":1", ":2", ":3", AUTO_MERGE].map(|tree| {
+            texts
+                .remove(&format!("{tree}:{prefix}{path}"))
+                .map(Text::from)
+        });
         // git may give a text of the parent for another file that it considers renamed to this path.
-        let is_there =
-            |commit: &Commit| path == description || commit.record.texts.contains_key(&path);
+        let is_renamed = path != description
+            && parent.is_some_and(|commit| !commit.record.texts.contains_key(&path));
         let stages = Stages {
-            parent: text(in_index(&path, 0)).filter(|_| parent.is_none_or(is_there)),
-            ours: text(in_index(&path, 1)),
-            theirs: text(in_index(&path, 2)),
-            written: text(written(&path)),
+            parent: in_parent.filter(|_| !is_renamed),
+            ours,
+            theirs,
+            written,
         };
         (path, stages)
     });
@@ -145,6 +153,8 @@ type Objects = [Option<String>; 3];
 
 struct Git<'a> {
     root: &'a Path,
+    /// The path of the folder in the repository, with a slash at the end; empty at the top.
+    prefix: String,
     /// The name of the file with the description.
     description: &'static str,
 }
@@ -163,15 +173,6 @@ impl Git<'_> {
             .stdin(Stdio::null())
             .stderr(Stdio::null());
         git
-    }
-
-    /// The output of a git command; `None` if git fails or is not installed.
-    fn output(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>> {
-        match self.command(arguments).output() {
-            Ok(output) => Ok(output.status.success().then_some(output.stdout)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).context("failed to run `git`"),
-        }
     }
 
     /// Passes each entry that git prints with `-z` to `take`, until `take` returns `false`. So a long output is never
@@ -199,10 +200,17 @@ impl Git<'_> {
         taken.map(drop)
     }
 
-    /// The first line that git prints.
+    /// The first line that git prints; `None` if git fails or is not installed.
     fn line(&self, arguments: &[&str]) -> Result<Option<String>> {
-        let output = self.output(arguments)?.unwrap_or_default();
-        let text = str::from_utf8(&output).context("git prints a path that is not UTF-8")?;
+        let output = match self.command(arguments).output() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            output => output.context("failed to run `git`")?,
+        };
+        if !output.status.success() {
+            return Ok(None);
+        }
+        let text = str::from_utf8(&output.stdout);
+        let text = text.context("git prints a path that is not UTF-8")?;
         Ok(text.lines().next().map(str::to_owned))
     }
 
@@ -241,39 +249,23 @@ impl Git<'_> {
     ///
     /// Several operations can be in progress at once, and a stash can exist without any operation. So an operation
     /// counts only if its commits contain the same objects as the index.
-    fn commits(&self, open: &BTreeMap<String, Objects>, prefix: &str) -> Result<Option<Commits>> {
+    fn commits(&self, open: &BTreeMap<String, Objects>) -> Result<Option<Commits>> {
         for (theirs, parent) in OPERATIONS {
-            let commit = |name: &str| self.line(&["rev-parse", "--verify", "--quiet", name]);
-            let Some(theirs) = commit(theirs)? else {
+            let Some(theirs) = self.line(&["rev-parse", "--verify", "--quiet", theirs])? else {
                 continue;
             };
             let parent = match parent {
-                Some(parent) => commit(parent)?,
+                Some(parent) => self.line(&["rev-parse", "--verify", "--quiet", parent])?,
                 None => self.line(&["merge-base", "HEAD", &theirs])?,
             };
-            let has_stage = |commit: &str, stage: usize| -> Result<bool> {
-                let name = |path: &String| format!("{commit}:{prefix}{path}");
-                let there = self.objects(open.keys().map(name))?;
-                let mut elsewhere = BTreeSet::new();
-                for (path, objects) in open {
-                    match (there.get(&name(path)), &objects[stage]) {
-                        (Some(there), Some(object)) if there == object => {}
-                        (None, None) => {}
-                        // git may consider the file renamed: then the commit has the object at another path.
-                        (None, Some(object)) => _ = elsewhere.insert(object.as_str()),
-                        (Some(_), _) => return Ok(false),
-                    }
-                }
-                self.has_all(commit, elsewhere)
-            };
-            if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
-                let read = |commit: &str| self.commit(commit, prefix);
-                let parent = parent.filter(|parent| has_stage(parent, 0).unwrap_or(false));
-                let merged = format!("{AUTO_MERGE}:{prefix}{}", self.description);
+            if self.has_stage("HEAD", open, 1)? && self.has_stage(&theirs, open, 2)? {
+                let parent =
+                    parent.filter(|parent| self.has_stage(parent, open, 0).unwrap_or(false));
+                let merged = format!("{AUTO_MERGE}:{}{}", self.prefix, self.description);
                 return Ok(Some(Commits {
-                    parent: parent.map(|parent| read(&parent)).transpose()?,
-                    ours: read("HEAD")?,
-                    theirs: read(&theirs)?,
+                    parent: parent.map(|parent| self.commit(&parent)).transpose()?,
+                    ours: self.commit("HEAD")?,
+                    theirs: self.commit(&theirs)?,
                     merged: self.texts([merged])?.into_values().next(),
                 }));
             }
@@ -281,25 +273,41 @@ impl Git<'_> {
         Ok(None)
     }
 
-    /// Whether a commit contains all of these `objects`, at any path.
-    fn has_all(&self, commit: &str, mut objects: BTreeSet<&str>) -> Result<bool> {
-        if !objects.is_empty() {
+    /// Whether a commit contains the objects that the index has of the side `stage`.
+    fn has_stage(
+        &self,
+        commit: &str,
+        open: &BTreeMap<String, Objects>,
+        stage: usize,
+    ) -> Result<bool> {
+        let prefix = &self.prefix;
+        let there = self.objects(open.keys().map(|path| format!("{commit}:{prefix}{path}")))?;
+        let mut elsewhere = BTreeSet::new();
+        for (path, objects) in open {
+            let there = there.get(&format!("{commit}:{prefix}{path}"));
+            match (there, &objects[stage]) {
+                (Some(there), Some(object)) if there == object => {}
+                (None, None) => {}
+                // git may consider the file renamed: then the commit has the object at another path.
+                (None, Some(object)) => _ = elsewhere.insert(object.as_str()),
+                (Some(_), _) => return Ok(false),
+            }
+        }
+        if !elsewhere.is_empty() {
             self.entries(&["ls-tree", "-r", "--full-tree", "-z", commit], |entry| {
                 // `100644 blob <object><tab>src/lib.rs`
-                let fields = entry
-                    .split(|byte| *byte == b'\t')
-                    .next()
-                    .unwrap_or_default();
-                let fields = str::from_utf8(fields).unwrap_or_default();
-                objects.remove(fields.rsplit(' ').next().unwrap_or_default());
-                Ok(!objects.is_empty())
+                let mut fields = entry.split(|byte| matches!(byte, b' ' | b'\t'));
+                let object = str::from_utf8(fields.nth(2).unwrap_or_default());
+                elsewhere.remove(object.unwrap_or_default());
+                Ok(!elsewhere.is_empty())
             })?;
         }
-        Ok(objects.is_empty())
+        Ok(elsewhere.is_empty())
     }
 
-    fn commit(&self, commit: &str, prefix: &str) -> Result<Commit> {
-        let names = [self.description, LAST_APPLIED].map(|file| format!("{commit}:{prefix}{file}"));
+    fn commit(&self, commit: &str) -> Result<Commit> {
+        let names =
+            [self.description, LAST_APPLIED].map(|file| format!("{commit}:{}{file}", self.prefix));
         let mut texts = self.texts(names.clone())?;
         let [description, record] = names.map(|name| texts.remove(&name));
         Ok(Commit {
@@ -364,7 +372,7 @@ impl Git<'_> {
         let mut input = input.context("`git cat-file` has no input")?;
         let output = child.stdout.take();
         let mut output = BufReader::new(output.context("`git cat-file` has no output")?);
-        let mut tell = |name: String| {
+        let told = names.into_iter().try_for_each(|name| {
             // One name at a time, so that neither process waits for the other to read.
             writeln!(input, "{name}").context("failed to ask `git cat-file`")?;
             let mut header = String::new();
@@ -378,8 +386,7 @@ impl Git<'_> {
                     header.trim_end()
                 ),
             }
-        };
-        let told = names.into_iter().try_for_each(&mut tell);
+        });
         drop((input, output));
         child.wait().context("failed to wait for `git cat-file`")?;
         told

@@ -143,8 +143,9 @@ impl Walk<'_> {
 
     /// Opens the folder at `path`; `false` if it is missing.
     fn enter(&mut self, path: Option<ProjectPath>) -> Result<bool> {
-        let is_above = |(open, _): &&(String, Dir)| path.is_some_and(|path| path.is_in(open));
-        let count = self.open.iter().take_while(is_above).count();
+        let open = self.open.iter();
+        let above = open.take_while(|(open, _)| path.is_some_and(|path| path.is_in(open)));
+        let count = above.count();
         self.open.truncate(count);
         for next in path.into_iter().flat_map(ProjectPath::parts).skip(count) {
             let error = match self.here().open_dir_nofollow(next.name()) {
@@ -181,14 +182,15 @@ impl Walk<'_> {
             }
             real => real.map_err(|error| unreadable(error, path))?,
         };
-        let leads_out = || anyhow!("`{path}` is a symbolic link that leads out of the project");
-        let real = real.as_deref().and_then(Path::to_str).ok_or_else(leads_out);
-        real.and_then(|real| ProjectPath::new(real).with_context(leads_out))
-            .map(|real| real.as_str().to_owned())
-            .or_hint(
-                "replace the link with a file or folder, or with a relative link to a file or \
-                 folder of the project",
-            )
+        let leads_out = format!("`{path}` is a symbolic link that leads out of the project");
+        let real = match real.as_deref().and_then(Path::to_str).map(ProjectPath::new) {
+            Some(real) => real.context(leads_out),
+            None => Err(Error::msg(leads_out)),
+        };
+        real.map(|real| real.as_str().to_owned()).or_hint(
+            "replace the link with a file or folder, or with a relative link to a file or folder \
+             of the project",
+        )
     }
 
     /// `path` with every symbolic link resolved; `None` if the result is outside of the folder.
@@ -258,11 +260,10 @@ fn open(folder: &Dir, name: &str) -> io::Result<File> {
 
 /// The metadata and the bytes of `file`, which errors call `path`.
 fn content(file: File, path: ProjectPath) -> Result<(Metadata, Vec<u8>)> {
-    let unreadable = |error| unreadable(error, path);
-    let metadata = Metadata::from_file(&file).map_err(unreadable)?;
+    let metadata = Metadata::from_file(&file).map_err(|error| unreadable(error, path))?;
     ensure_regular(&metadata, path)?;
     let max = max(path.as_str());
-    match read(file, metadata.len(), max).map_err(unreadable)? {
+    match read(file, metadata.len(), max).map_err(|error| unreadable(error, path))? {
         Some(bytes) => Ok((metadata, bytes)),
         None => refuse(path.as_str(), max),
     }

@@ -133,9 +133,8 @@ impl Record {
         // The prefix of a further line for the same file as the line above, and the text of that file.
         let mut last: Option<(String, &mut String)> = None;
         for (number, line) in (1..).zip(text.lines()) {
-            let damage = |_| damage(number, line);
             if line.starts_with('{') {
-                match serde_json::from_str(line).map_err(damage)? {
+                match serde_json::from_str(line).map_err(|_| damage(number, line))? {
                     Fact::Project(text)
                         if record.projects.iter().any(|recorded| *recorded == text) => {}
                     Fact::Project(text) => record.projects.push(text.into_owned()),
@@ -159,10 +158,10 @@ impl Record {
                 && let Some(more) = line.strip_prefix(start.as_str())
                 && let Some(more) = more.strip_suffix(']')
             {
-                all.add(append(more, text).map_err(damage)?)?;
+                all.add(append(more, text).map_err(|_| damage(number, line))?)?;
                 continue;
             }
-            let Line(path, more) = serde_json::from_str(line).map_err(damage)?;
+            let Line(path, more) = serde_json::from_str(line).map_err(|_| damage(number, line))?;
             all.add(more.len())?;
             ensure_limits(0, texts.len())?;
             let start = beginning(&path)?;

@@ -34,7 +34,7 @@ pub(super) fn remove(jail: &Jail) -> Result<()> {
     let folder = ProjectPath::new(FOLDER)?;
     let markers = walk.folder(Some(folder))?;
     let markers = markers.map_or_else(Vec::new, |folder| temporary(folder, &prefix));
-    for marker in &markers {
+    for marker in markers {
         let marker = format!("{FOLDER}/{marker}");
         let text = walk.read(ProjectPath::new(&marker)?)?;
         let text = text.map_or_else(Vec::new, |(_, bytes)| bytes);
@@ -45,25 +45,25 @@ pub(super) fn remove(jail: &Jail) -> Result<()> {
     }
     // The markers are removed last, so that the next command removes the rest if this command is killed, too.
     if let Some(folder) = walk.folder(Some(folder))? {
-        for marker in markers {
-            let _ = folder.remove_file(marker);
-        }
+        remove_from(folder, &prefix);
     }
     Ok(())
 }
 
 /// Removes the temporary files for the file at `path`. If it is a symbolic link, they are beside its target.
 fn remove_for(path: ProjectPath, walk: &mut Walk, prefix: &str) {
-    let remove_from = |folder: &Dir| {
-        for name in temporary(folder, prefix) {
-            let _ = folder.remove_file(name);
-        }
-    };
     if let Ok(Some(folder)) = walk.folder(path.folder()) {
-        remove_from(folder);
+        remove_from(folder, prefix);
     }
     if let Ok(Some(place)) = walk.find(path) {
-        remove_from(place.folder);
+        remove_from(place.folder, prefix);
+    }
+}
+
+/// Removes the temporary files in `folder`.
+fn remove_from(folder: &Dir, prefix: &str) {
+    for name in temporary(folder, prefix) {
+        let _ = folder.remove_file(name);
     }
 }
 

@@ -66,10 +66,12 @@ impl fmt::Display for ProjectPath<'_> {
 /// spaces at the end and everything after `:` or `\`, and has the short name `git~1`. Linux can mount such file
 /// systems.
 fn is_git(name: &str) -> bool {
-    let is_ignored = |c| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let mut name = Cow::from(name.split([':', '\\']).next().unwrap_or(name));
     if !name.is_ascii() {
-        name = name.replace(is_ignored, "").to_lowercase().into();
+        let shown = name.chars().filter(|c| {
+            !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+        });
+        name = shown.collect::<String>().to_lowercase().into();
     }
     let name = name.trim_end_matches(['.', ' ']);
     [".git", "git~1"]

@@ -1,6 +1,11 @@
 //! The files of a folder outside of this project, such as a Go project: read, never written.
 
-use std::{collections::BTreeMap, fs::File, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, ErrorKind},
+    path::Path,
+};
 
 use anyhow::{Context, Result, ensure};
 
@@ -33,14 +38,12 @@ pub struct Snapshot {
 /// # Errors
 /// When the folder cannot be opened. Files and folders in it that cannot be read are listed in [`Snapshot::unread`].
 pub fn snapshot(root: &Path, without: &[&str], wanted: impl Fn(&str) -> bool) -> Result<Snapshot> {
-    let opened = File::open(root).and_then(|folder| {
-        if folder.metadata()?.is_dir() {
-            Ok(folder)
-        } else {
-            Err(std::io::ErrorKind::NotADirectory.into())
-        }
-    });
-    let jail = Jail::new(opened?);
+    let folder = File::open(root)?;
+    ensure!(
+        folder.metadata()?.is_dir(),
+        io::Error::from(ErrorKind::NotADirectory)
+    );
+    let jail = Jail::new(folder);
     let mut reader = Reader {
         walk: jail.walk(),
         found: Snapshot::default(),
@@ -52,7 +55,9 @@ pub fn snapshot(root: &Path, without: &[&str], wanted: impl Fn(&str) -> bool) ->
         let (files, below) = reader.list(&folder, without);
         folders.extend(below);
         for file in files {
-            reader.file(&file, wanted(&file));
+            if let Err(error) = reader.read(&file, wanted(&file)) {
+                reader.leave(&file, &error);
+            }
         }
     }
     Ok(reader.found)
@@ -120,12 +125,6 @@ impl Reader<'_> {
         }
         names.sort_unstable();
         Ok(names)
-    }
-
-    fn file(&mut self, path: &str, is_wanted: bool) {
-        if let Err(error) = self.read(path, is_wanted) {
-            self.leave(path, &error);
-        }
     }
 
     fn read(&mut self, path: &str, is_wanted: bool) -> Result<()> {

@@ -91,12 +91,11 @@ impl<'a> Stage<'a> {
         let folder = Some(ProjectPath::new(leftovers::FOLDER)?);
         self.walk.make_folder(folder, &mut self.folders)?;
         let folder = self.walk.folder(folder)?.context(GONE)?;
-        let mut write = || {
-            let (marker, mut file) = self.names.create(folder)?;
+        let created = self.names.create(folder).and_then(|(marker, mut file)| {
             self.marker = Some(marker);
             file.write_all(self.paths.as_bytes())
-        };
-        write().with_context(|| format!("failed to write to the folder `{}`", leftovers::FOLDER))
+        });
+        created.with_context(|| format!("failed to write to the folder `{}`", leftovers::FOLDER))
     }
 
     /// Removes the marker.
@@ -148,15 +147,10 @@ impl<'a> Stage<'a> {
     /// If a change fails, the changes before it stay: undoing them needs the same kind of operation that has just
     /// failed. The user can run the same command again to make the rest.
     pub(super) fn commit(mut self) -> Result<()> {
-        let mut is_begun = false;
+        self.advance()?;
         while !self.steps.is_empty() {
-            let made = self.advance();
-            if is_begun {
-                made.or_hint("some changes are made; run the same command again to make the rest")?;
-            } else {
-                made?;
-            }
-            is_begun = true;
+            self.advance()
+                .or_hint("some changes are made; run the same command again to make the rest")?;
         }
         self.folders.clear();
         self.unmark();

@@ -132,14 +132,10 @@ impl Configuration {
                 references.push((to, path.to_owned()));
             }
         }
-        for NameReference {
-            kind: to,
-            field_specs,
-        } in &self.name_reference
-        {
-            for field in field_specs {
+        for reference in &self.name_reference {
+            for field in &reference.field_specs {
                 if field.kind == kind || field.kind.is_empty() {
-                    references.push((to, field.path.clone()));
+                    references.push((&reference.kind, field.path.clone()));
                 }
             }
         }

@@ -155,12 +155,8 @@ pub(super) fn annotate(resources: &mut [Resource], annotations: &Pairs) {
         return;
     }
     for Resource { object, .. } in resources {
-        add(
-            &mut object.value,
-            "metadata/annotations",
-            Create,
-            annotations,
-        );
+        let path = "metadata/annotations";
+        add(&mut object.value, path, Create, annotations);
         add_to_template(object, "annotations", annotations);
     }
 }

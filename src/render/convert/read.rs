@@ -274,10 +274,9 @@ impl<'a> Scope<'a> {
 
     /// The full path of `parts`, a path of several parts, or an imported one.
     fn absolute(&self, parts: &[String]) -> String {
-        let relative = parts
-            .iter()
-            .take_while(|part| *part == "self" || *part == "super")
-            .count();
+        let mut names = parts.iter();
+        let start = names.position(|part| part != "self" && part != "super");
+        let relative = start.unwrap_or(parts.len());
         let mut path = match parts.first() {
             Some(_) if relative > 0 => self.module.clone(),
             Some(name) if self.modules.contains(name) => format!("{}::{name}", self.module),
@@ -320,11 +319,8 @@ impl<'a> Scope<'a> {
                 _ => return RustType::Unclear,
             }
         }
-        let parts: Vec<_> = path
-            .segments
-            .iter()
-            .map(|segment| segment.ident.to_string())
-            .collect();
+        let idents = path.segments.iter().map(|segment| &segment.ident);
+        let parts: Vec<_> = idents.map(ToString::to_string).collect();
         let full = match parts.as_slice() {
             [name] if self.types.contains(name) => format!("{}::{name}", self.module),
             [name] if self.aliases.contains_key(name) => {

@@ -78,12 +78,8 @@ pub fn apis(project: &Project, controllers: &[Controller]) -> Vec<Api> {
     let owned = owned
         .map(|owned| (&owned.kind.group, &owned.kind.kind))
         .collect();
-    let defined = project
-        .resources
-        .iter()
-        .filter(|resource| resource.has_api());
-    defined
-        .map(|resource| Api::new(project, resource, &owned))
+    let apis = project.apis();
+    apis.map(|resource| Api::new(project, resource, &owned))
         .collect()
 }
 

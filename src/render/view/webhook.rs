@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::kind::Kind;
-use crate::project::{self, Project, Resource};
+use crate::project::{Admission, Project, Resource};
 
 /// The admission webhooks of a kind.
 #[derive(Serialize)]
@@ -33,38 +33,19 @@ impl Webhook {
         if resource.kind.is_taken_by_webhooks() {
             kind.type_name = resource.kind.type_in(&kind.group.module);
         }
-        let webhooks = &resource.webhooks;
         Self {
             import: project.import(resource, &kind.type_name),
-            defaulting: Hook::new(
-                project,
-                resource,
-                webhooks.defaulting.as_ref(),
-                'm',
-                "mutate",
-            ),
-            validation: Hook::new(
-                project,
-                resource,
-                webhooks.validation.as_ref(),
-                'v',
-                "validate",
-            ),
+            defaulting: Hook::new(project, resource, Admission::Defaulting),
+            validation: Hook::new(project, resource, Admission::Validation),
             kind,
         }
     }
 }
 
 impl Hook {
-    fn new(
-        project: &Project,
-        resource: &Resource,
-        webhook: Option<&project::Webhook>,
-        letter: char,
-        verb: &str,
-    ) -> Option<Self> {
-        let webhook = webhook?;
-        let names = project.webhook_names(resource, webhook, letter, verb);
+    fn new(project: &Project, resource: &Resource, admission: Admission) -> Option<Self> {
+        let webhook = resource.webhooks.get(admission)?;
+        let names = project.webhook_names(resource, admission);
         Some(Self {
             name: names.name,
             usual_name: names.usual,
@@ -77,10 +58,10 @@ impl Hook {
 /// The kinds with webhooks, sorted by group: the modules of the groups pass the webhooks to the manager in this order,
 /// in which the operator writes them to the manifests.
 pub fn webhooks(project: &Project) -> Vec<Webhook> {
-    let resources = project.webhooks();
-    let mut webhooks: Vec<_> = resources
-        .map(|resource| Webhook::new(project, resource))
-        .collect();
+    let mut webhooks = Vec::new();
+    for resource in project.webhooks() {
+        webhooks.push(Webhook::new(project, resource));
+    }
     webhooks.sort_by_key(|webhook| webhook.kind.group.module.clone());
     webhooks
 }
