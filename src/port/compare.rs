@@ -47,7 +47,8 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost:
     for object in objects {
         let (kind, name) = (object.kind(), object.name());
         let mut usual: Vec<_> = lists.iter().flat_map(list).collect();
-        usual.retain(|usual| is_of_kind(object, &usual["kind"]) && has_end(object, &usual["name"]));
+        usual.retain(|usual| is_of_kind(object, &usual["kind"]));
+        usual.retain(|usual| is_called(deployed.usual_name(object), &usual["name"]));
         let found = counterpart(object, &usual, &here);
         let is_operator = deployed.is_operator(object);
         let is_taken = operator.granted.has(object) || kind.ends_with("WebhookConfiguration");
@@ -136,8 +137,13 @@ fn is_of_kind(object: &Object, kind: &Value) -> bool {
     own == other
 }
 
-fn has_end(object: &Object, end: &Value) -> bool {
-    end.as_str().is_some_and(|end| object.name().ends_with(end))
+/// Whether an object with this name is meant: `*` stands for any text.
+fn is_called(name: &str, pattern: &Value) -> bool {
+    let pattern = pattern.as_str().unwrap_or("");
+    match pattern.strip_prefix('*') {
+        Some(end) => name.ends_with(end),
+        None => name == pattern,
+    }
 }
 
 /// The object here that has the name of `object`, or else does the same. `usual` has what kubebuilder writes for `object`.
@@ -151,7 +157,9 @@ fn counterpart<'a>(object: &Object, usual: &[&Value], here: &'a [Object]) -> Opt
             return Some(other);
         }
         let [rule, other_rule] = [object, other].map(|role| &role.value["rules"][0]);
-        if usual.iter().any(|usual| has_end(other, &usual["here"]))
+        if usual
+            .iter()
+            .any(|usual| is_called(&other.name_in_file, &usual["here"]))
             && (!is_user_role(object) || rule["resources"] == other_rule["resources"])
         {
             found = found.or(Some(other));

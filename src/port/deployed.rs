@@ -78,6 +78,16 @@ impl Deployed {
         found
     }
 
+    /// The name of an object without the prefix that the names in the files share with the Deployment of the operator.
+    /// kubebuilder writes the files without a prefix, so this is the name that kubebuilder gives the object.
+    pub fn usual_name<'a>(&self, object: &'a Object) -> &'a str {
+        let own = self.deployment.as_ref();
+        let own = own.map_or("", |own| &own.0.name_in_file);
+        let prefix = own.strip_suffix("controller-manager").unwrap_or("");
+        let name = object.name_in_file.as_str();
+        name.strip_prefix(prefix).unwrap_or(name)
+    }
+
     /// Whether an object is the Deployment of the operator.
     pub fn is_operator(&self, object: &Object) -> bool {
         let own = self.deployment.as_ref();

@@ -247,10 +247,7 @@ impl Builder<'_> {
             };
             for value in items {
                 if value["kind"].is_string() {
-                    resources.push(Resource::new(Object {
-                        sources: vec![(path.to_owned(), document)],
-                        value,
-                    }));
+                    resources.push(Resource::new(Object::new(path, document, value)));
                 }
             }
         }

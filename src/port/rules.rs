@@ -37,7 +37,7 @@ const OF_RUNTIME: [&str; 3] = ["leader-election-role", "metrics-auth-role", "pro
 pub(super) struct Granted {
     /// The bindings of its `ServiceAccount`.
     bindings: Vec<Object>,
-    /// The roles that these bind, or else those in `role.yaml`, or else those whose names end in `manager-role`.
+    /// The roles that these bind, or else those in `role.yaml`, or else those called `manager-role`.
     roles: Vec<Role>,
 }
 
@@ -52,7 +52,7 @@ struct Role {
 impl Granted {
     pub fn new(source: &Source, deployed: &Deployed) -> Self {
         let mut all = deployed.of_kinds(source, &["Role", "ClusterRole"]);
-        all.retain(|role| !OF_RUNTIME.iter().any(|name| role.name().ends_with(name)));
+        all.retain(|role| !OF_RUNTIME.contains(&deployed.usual_name(role)));
         let bindings = bindings(deployed);
         let mut roles = Vec::new();
         for object in &all {
@@ -68,7 +68,7 @@ impl Granted {
             for object in all {
                 let is_in_namespace = object.is_a("Role");
                 if is_in_main_file(&object)
-                    || !has_main_file && object.name().ends_with("manager-role")
+                    || !has_main_file && deployed.usual_name(&object) == "manager-role"
                 {
                     roles.push(Role {
                         namespace: is_in_namespace.then(|| object.namespace().to_owned()),
@@ -90,7 +90,11 @@ impl Granted {
     pub fn has(&self, object: &Object) -> bool {
         let roles = self.roles.iter().map(|role| &role.object);
         let mut all = roles.chain(&self.bindings);
-        all.any(|other| other.kind() == object.kind() && other.name() == object.name())
+        all.any(|other| {
+            other.kind() == object.kind()
+                && other.name() == object.name()
+                && other.namespace() == object.namespace()
+        })
     }
 
     /// The permissions: each target, with the same limits, once.

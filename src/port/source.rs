@@ -31,9 +31,22 @@ pub(super) struct Object {
     /// The file and the number of the document in it, from 0. More of them are patches, in their order.
     pub sources: Vec<(String, usize)>,
     pub value: Value,
+    /// The name in the file, which a kustomization may change.
+    pub name_in_file: String,
 }
 
 impl Object {
+    /// The object in a document of a file.
+    pub fn new(file: &str, document: usize, value: Value) -> Self {
+        let mut object = Self {
+            sources: vec![(file.to_owned(), document)],
+            value,
+            name_in_file: String::new(),
+        };
+        object.name_in_file = object.name().to_owned();
+        object
+    }
+
     /// The path of its file.
     pub fn file(&self) -> &str {
         self.sources.first().map_or("", |(file, _)| file)
@@ -144,10 +157,7 @@ impl Source {
         let mut objects = Vec::new();
         for (file, text) in self.manifests(folder) {
             for (document, value) in documents(text).into_iter().flatten().enumerate() {
-                objects.push(Object {
-                    sources: vec![(file.to_owned(), document)],
-                    value,
-                });
+                objects.push(Object::new(file, document, value));
             }
         }
         objects

@@ -198,6 +198,102 @@ subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
     );
 }
 
+/// The name in the file counts: the name with the prefix of the kustomization ends like that of another role.
+#[test]
+fn roles_whose_names_end_alike_are_told_apart() {
+    let roles = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: metrics-reader}
+rules:
+- {nonResourceURLs: [/metrics], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: shop-metrics-reader}
+rules:
+- {nonResourceURLs: [/metrics], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: leader-election-role}
+rules:
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: shop-proxy-role}
+rules:
+- {apiGroups: [batch], resources: [jobs], verbs: [create, none]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: shop-proxy-rolebinding}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: shop-proxy-role}
+subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
+";
+    let by_hand = roles.replace("name: metrics", "name: mini-metrics");
+    let by_hand = by_hand.replace("name: leader", "name: mini-leader");
+    let by_hand = by_hand.replace("name: controller", "name: mini-controller");
+    let manager = mini_with(
+        MANAGER,
+        "name: controller-manager",
+        "name: mini-controller-manager",
+    );
+    let manager = manager.replace("serviceAccountName: ", "serviceAccountName: mini-");
+    let account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: mini-controller-manager, namespace: system}}";
+    for (default, manager, roles, account) in [
+        (
+            mini_with(
+                DEFAULT,
+                "namePrefix: mini-",
+                "namePrefix: mini-\nnameSuffix: -blue",
+            ),
+            mini_with(MANAGER, "", ""),
+            roles.to_owned(),
+            "",
+        ),
+        (
+            mini_with(DEFAULT, "namePrefix: mini-\n", ""),
+            manager,
+            by_hand,
+            account,
+        ),
+    ] {
+        let default = default.replace("- policy.yaml", "- roles.yaml\n- account.yaml");
+        let port = mini(&[
+            (DEFAULT, &default),
+            (MANAGER, &manager),
+            ("config/default/roles.yaml", &roles),
+            ("config/default/account.yaml", account),
+        ]);
+        let controller = &texts(&port)["src/controller/g/foo.rs"];
+        assert!(
+            controller.contains("batch::v1::Job>(&[Verb::Create])"),
+            "{controller}"
+        );
+        assert!(!controller.contains("Lease"), "{controller}");
+        assert_eq!(
+            lost_about(&port, "`none`"),
+            ["`config/default/roles.yaml:23`: the verb `none`, which `Verb` does not have"]
+        );
+        let [line] = &lost_about(&port, "metrics-reader")[..] else {
+            panic!("{}", lost(&port));
+        };
+        assert!(
+            line.starts_with("`config/default/roles.yaml:8`: the ClusterRole `"),
+            "{line}"
+        );
+        assert!(line.contains("shop-metrics-reader"), "{line}");
+        assert!(line.contains("`: copy it to `config/default`"), "{line}");
+        assert!(
+            lost_about(&port, "leader-election-role").is_empty(),
+            "{}",
+            lost(&port)
+        );
+    }
+}
+
 #[test]
 fn the_kustomization_that_make_deploy_builds_counts() {
     let makefile = "\
