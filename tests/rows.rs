@@ -2,6 +2,7 @@
 //! fails.
 
 mod crds;
+mod flags;
 mod from_go;
 mod guides;
 mod versions;
