@@ -5,6 +5,7 @@ mod crds;
 mod flags;
 mod from_go;
 mod guides;
+mod numbers;
 mod versions;
 
 use std::{collections::BTreeSet, fs};

@@ -480,6 +480,13 @@ impl Converted {
         self.crd()["spec"]["conversion"]["webhook"]["clientConfig"].clone()
     }
 
+    /// Checks that the conversion calls this machine.
+    fn is_led(&self) {
+        let client = self.client();
+        assert!(client["url"].is_string(), "{client:#}");
+        assert_eq!(client["service"], Value::Null, "{client:#}");
+    }
+
     /// Checks that the conversion calls the Service, and that the CRD contains nothing of `make run`.
     fn is_put_back(&self) {
         let service = json!({"name": "shop-webhook-service", "namespace": "shop-system",
@@ -526,6 +533,7 @@ fn make_run_converts_and_restores_the_deployed_conversion() {
         "Service shop-system/shop-webhook-service",
     ]);
     site.converts();
+    site.is_led();
     operator.end_by("INT");
     site.is_put_back();
 
@@ -545,7 +553,7 @@ fn make_run_converts_and_restores_the_deployed_conversion() {
 
     // The process after a killed one knows the conversion that was deployed.
     site.run_and_convert().end_by("KILL");
-    assert!(site.client()["url"].is_string());
+    site.is_led();
     let mut operator = site.run_and_convert();
     // An operator that runs as its ServiceAccount, as in the cluster, does not change the URL.
     let launch = versions::project().operator().on(&site.cluster);
@@ -596,6 +604,7 @@ fn install_and_deploy_restore_the_conversion_after_a_killed_run() {
     site.make("deploy");
     operator.says(&["the CRD was installed anew"]);
     site.converts();
+    site.is_led();
     site.make("undeploy");
     operator.says(&["there is no CustomResourceDefinition"]);
     operator.end_by("INT");

@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeSet, fs};
 
+use rscaffold::project;
 use serde_json::Value;
 
 use super::{API, FILE, RENAME, edited, rows, text};
 use crate::{
     document::{code, first_code, read, section},
     project::{INIT, Project},
+    scaffold::{plain_make, run},
 };
 
 /// The resources that the role for certificates names, each with its verbs.
@@ -167,5 +169,142 @@ fn remedies() {
             "CRDs or the role differ in CI" => {}
             other => panic!("{other}"),
         }
+    }
+}
+
+#[test]
+fn names_after_a_takeover() {
+    let page = read("docs/coming-from-kubebuilder.md");
+    let project = Project::new(&[
+        "init --domain example.com --repo guestbook --runtime registry --enable user-roles,certmanager",
+        &format!("{API} --finalizer"),
+    ]);
+    let parsed = project::Project::parse(&project.read("PROJECT")).expect("a project");
+    let (resource, controller) = parsed.controllers().next().expect("a controller");
+    let default = project.read("config/default/kustomization.yaml");
+    assert!(default.contains("\nnamePrefix: guestbook-\n"));
+    let has = |path: &str, name: &str| {
+        let name = name.strip_prefix("guestbook-").expect("the prefix");
+        let text = project.read(path);
+        assert!(
+            text.contains(&format!("\n  name: {name}\n")),
+            "{name}: {text}"
+        );
+    };
+    let (_, table) = page
+        .split_once("\n| | Go | here | what to do |\n")
+        .expect("the table");
+    for row in rows(&format!("\n{table}")) {
+        let here = first_code(row[2]);
+        match row[0] {
+            "Lease" => assert_eq!(parsed.lease_name(), here),
+            "field manager" => assert_eq!(parsed.field_manager(resource, controller), here),
+            "finalizer" => {
+                assert_eq!(parsed.finalizer_name(resource, controller), here);
+                let file = project.read("PROJECT");
+                let file = file.replace(
+                    "  finalizer: true\n",
+                    "  finalizer: true\n  finalizerName: webapp.example.com/finalizer\n",
+                );
+                let copy = project.copy();
+                copy.write("PROJECT", &file).rscaffold("apply");
+                let code = copy.read("src/controller/webapp/guestbook.rs");
+                assert!(code.contains(first_code(row[1])), "{code}");
+            }
+            "labels of owned objects" => {
+                let folder = "crates/kube-manager/src/runtime/children";
+                assert!(read(&format!("{folder}/mark.rs")).contains(here), "{here}");
+                assert!(read(&format!("{folder}/any.rs")).contains("/applied\""));
+            }
+            "metrics Service" => has("config/default/metrics_service.yaml", here),
+            "roles for users, without `multigroup`" => {
+                has("config/rbac/webapp_guestbook_editor_role.yaml", here);
+            }
+            "certificates by cert-manager" => {
+                assert!(project.folder().join("config/certmanager").is_dir());
+                let flag = code(row[2]).last().expect("a flag");
+                let undo = flag.replace("--enable", "--disable");
+                project.copy().rscaffold(&format!("edit {undo}"));
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+/// A cargo for make that prints how it would run the operator.
+const CARGO: &str = "\
+#!/bin/sh
+[ \"$1\" = run ] || exit 0
+shift 2
+echo \"webhooks=$ENABLE_WEBHOOKS url=$KUBE_MANAGER_WEBHOOK_URL arguments=$*\"
+";
+
+#[test]
+fn webhooks_on_your_machine() {
+    let page = read("docs/webhooks.md");
+    let project = Project::new(&[
+        INIT,
+        API,
+        "create webhook --group webapp --version v1 --kind Guestbook --defaulting",
+    ]);
+    project.write("../cargo", CARGO);
+    for row in rows(section(&page, "## On your machine")) {
+        let expected = match row[0] {
+            "have webhooks on your machine" => &["webhooks= url=auto arguments="][..],
+            "choose the address yourself" => &["webhooks= url=https://192.168.1.2:9443 arguments="],
+            "have no webhooks" => &[
+                "webhooks=false url=auto arguments=",
+                "webhooks= url=auto arguments=--webhooks=false",
+            ],
+            other => panic!("{other}"),
+        };
+        let commands: Vec<_> = code(row[1]).collect();
+        assert_eq!(commands.len(), expected.len(), "{row:?}");
+        for (command, expected) in commands.into_iter().zip(expected) {
+            let mut words = command.split(' ');
+            assert_eq!(words.next(), Some("make"));
+            let mut make = plain_make();
+            make.args(words)
+                .args(["--silent", "CARGO=sh ../cargo"])
+                .env_remove("ENABLE_WEBHOOKS")
+                .current_dir(project.folder());
+            let printed = run(&mut make);
+            assert_eq!(
+                printed.lines().last(),
+                Some(*expected),
+                "{command}: {printed}"
+            );
+        }
+    }
+    // What the operator reads.
+    let options = read("crates/kube-manager/src/runtime/webhook/options.rs");
+    for name in ["\"ENABLE_WEBHOOKS\"", "env = \"KUBE_MANAGER_WEBHOOK_URL\""] {
+        assert!(options.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn versions_that_a_project_needs() {
+    let page = read("docs/practices.md");
+    let manifest = read("tests/golden/guestbook/Cargo.toml");
+    let (_, table) = page
+        .split_once("\n| | needed | why |\n")
+        .expect("the table");
+    for row in rows(&format!("\n{table}")) {
+        let version = row[1].split(' ').next().unwrap_or_default();
+        let line = match row[0] {
+            "Rust" => format!("\nrust-version = \"{version}\"\n"),
+            "kube" | "k8s-openapi" => format!("\n{} = {{ version = \"{version}\",", row[0]),
+            "Kubernetes" => {
+                let readme = read("README.md");
+                assert!(
+                    readme.contains(&format!("**Kubernetes** {version} or newer")),
+                    "{version}"
+                );
+                continue;
+            }
+            other => panic!("{other}"),
+        };
+        assert!(manifest.contains(&line), "{line}");
     }
 }
