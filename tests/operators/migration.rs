@@ -47,7 +47,7 @@ struct Shop {
 impl Shop {
     /// Starts one replica on `cluster`, which only converts: the replica takes no part in leader election, and migrates
     /// nothing.
-    fn new() -> (Self, Operator) {
+    fn new(new_cluster: fn() -> Cluster) -> (Self, Operator) {
         let project = project();
         let cluster = new_cluster();
         let folder = TempDir::new().expect("a temporary folder");
@@ -250,7 +250,7 @@ fn join(clients: Vec<ScopedJoinHandle<'_, Load>>) -> Vec<Load> {
 #[test]
 fn a_migration_loses_nothing_while_clients_read_and_write() {
     let count = env::var("OBJECTS").map_or(200, |it| it.parse().expect("a number"));
-    let (mut shop, first) = Shop::new();
+    let (mut shop, first) = Shop::new(new_cluster);
     shop.patience += Duration::from_millis(100) * count;
     let count = count as usize;
     shop.store("v1alpha1", |_| ());
@@ -372,7 +372,7 @@ fn policy() -> [Value; 2] {
 
 #[test]
 fn a_migration_reports_refused_objects_and_can_be_reverted() {
-    let (shop, first) = Shop::new();
+    let (shop, first) = Shop::new(new_cluster);
     shop.store("v1alpha1", |_| ());
     for name in ["good", "stuck"] {
         shop.create("v1alpha1", name);
@@ -433,7 +433,7 @@ fn a_migration_reports_refused_objects_and_can_be_reverted() {
 
 #[test]
 fn deletions_wait_for_the_operator() {
-    let (shop, mut first) = Shop::new(new_cluster_with_controllers());
+    let (shop, mut first) = Shop::new(new_cluster_with_controllers);
     // The deletions below use the version that kubectl prefers. So they read a version that is not stored.
     shop.store("v1alpha1", |_| ());
     let kubectl = |arguments: &str| run(&mut kubectl_on(&shop.cluster, arguments));
@@ -572,7 +572,7 @@ fn next_release() -> Project {
 #[test]
 fn a_release_with_another_version_is_rolled_out_without_a_failed_request() {
     let next = &next_release();
-    let (shop, first) = Shop::new();
+    let (shop, first) = Shop::new(new_cluster);
     shop.store("v1", |_| ());
     let names: Vec<_> = (0..20).map(|it| format!("book-{it:02}")).collect();
     for (index, name) in names.iter().enumerate() {

@@ -702,7 +702,7 @@ fn the_crd_trusts_the_operator_after_another_installation() {
         "path": "/convert", "port": 443});
     assert_eq!(client()["service"], service);
     // The operator runs as its ServiceAccount, with the permissions in the manifests.
-    let operator = project().operator().on(&cluster);
+    let operator = project.operator().on(&cluster);
     let mut operator = operator.args("--webhook-bind-address=127.0.0.1:0").start();
     let trusted = wait_until("the CRD to trust the operator", PATIENCE, || {
         let client = client();
@@ -712,7 +712,7 @@ fn the_crd_trusts_the_operator_after_another_installation() {
     let bundle = trusted["caBundle"].as_str().expect("a bundle");
     let bundle = BASE64_STANDARD.decode(bundle).expect("base64");
     assert!(bundle.starts_with(b"-----BEGIN CERTIFICATE-----"));
-    project().make_on(&cluster, "install");
+    project.make_on(&cluster, "install");
     assert_eq!(client(), trusted);
     operator.signal("TERM");
     assert!(operator.ends_within(PATIENCE).success());

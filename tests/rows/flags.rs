@@ -52,6 +52,7 @@ fn needed(before: &[&str], command: &str, flags: &[&str]) -> Case {
 }
 
 /// How a flag is tried that changes fields of `PROJECT`.
+#[allow(clippy::too_many_lines, reason = "each flag is a case")]
 fn tried(command: &str, flag: &str) -> Case {
     let new = "init --domain com --repo guestbook";
     let notes = root().join("tests/crds/notes.yaml");
