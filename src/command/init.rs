@@ -213,7 +213,11 @@ fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
         ("src/main.rs", CARGO_MAIN),
     ];
     let mut ours = tree.ours(stock.map(|(path, _)| path))?;
-    ours.retain(|path, text| stock.contains(&(path.as_str(), text.content())));
+    ours.retain(|path, text| {
+        stock
+            .iter()
+            .any(|(stock, known)| path == stock && text == known)
+    });
     Ok(ours)
 }
 

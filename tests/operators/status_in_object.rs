@@ -102,6 +102,9 @@ fn project() -> Project {
     project
 }
 
+/// With the group, because another test has a kind with this name.
+const TASKS: &str = "tasks.work.example.com";
+
 fn create(project: &Project, name: &str, title: &str) {
     let task = json!({
         "apiVersion": "work.example.com/v1",
@@ -115,7 +118,7 @@ fn create(project: &Project, name: &str, title: &str) {
 
 /// Waits until both controllers have observed the generation that their writes have made.
 fn settles(name: &str, title: &str) -> Value {
-    let text = get_until(&format!("task {name} -o json"), |text| {
+    let text = get_until(&format!("{TASKS} {name} -o json"), |text| {
         let task: Value = serde_json::from_str(text).unwrap_or_default();
         let (generation, status) = (&task["metadata"]["generation"], &task["status"]);
         status["title"] == title
@@ -156,9 +159,9 @@ fn a_status_without_a_subresource_settles_after_each_change() {
     assert!((4..=FEW).contains(&first), "{first}");
     // Another program writes the status with the object, as before the takeover.
     let note = r#"{"status":{"note":"by hand"}}"#;
-    run(kubectl("patch task one --type=merge -p").arg(note));
+    run(kubectl(&format!("patch {TASKS} one --type=merge -p")).arg(note));
     let title = r#"{"spec":{"title":"second"}}"#;
-    run(kubectl("patch task one --type=merge -p").arg(title));
+    run(kubectl(&format!("patch {TASKS} one --type=merge -p")).arg(title));
     let settled = settles("one", "second");
     assert_eq!(settled["status"]["note"], "by hand");
     let both = writes(&operator, "one");
@@ -175,11 +178,11 @@ fn a_status_without_a_subresource_settles_after_each_change() {
         {"op": "replace", "path": "/metadata/resourceVersion", "value": "1"},
         {"op": "add", "path": "/status", "value": {}},
     ]);
-    let mut outdated = kubectl("patch task one --type=json -p");
+    let mut outdated = kubectl(&format!("patch {TASKS} one --type=json -p"));
     let refused = outdated.arg(patch.to_string()).output().expect("kubectl");
     let error = String::from_utf8_lossy(&refused.stderr);
     assert!(error.contains("has been modified"), "{error}");
 
-    run(&mut kubectl("delete task one two"));
+    run(&mut kubectl(&format!("delete {TASKS} one two")));
     operator.stop();
 }
