@@ -18,7 +18,7 @@ use self::read::{Field, Part, Shape, TypeItem, Types, Value, Variant, read};
 use crate::{
     engine::Text,
     names::in_rust,
-    rust::{RustType, braces, one_or_several},
+    rust::{LINE, RustType, braces, on_one_line, one_or_several},
 };
 
 /// The indentation of the fields in the generated code.
@@ -494,14 +494,18 @@ impl<'a> Converter<'a> {
         values.extend(lacking);
         let pattern = braces(source, &pattern, FIELDS - 4);
         let target = braces("Self", &values, FIELDS - 4);
-        if can_fail {
-            Body::Fallible(format!(
-                "        let {pattern} = value;\n        Ok({target})\n"
-            ))
+        let start = if pattern.contains('\n') {
+            format!("        let {pattern} = value;")
         } else {
-            Body::Sure(format!(
-                "        let {pattern} = value;\n        {target}\n"
-            ))
+            on_one_line(
+                &format!("        let {pattern} =\n            value;"),
+                LINE,
+            )
+        };
+        if can_fail {
+            Body::Fallible(format!("{start}\n        Ok({target})\n"))
+        } else {
+            Body::Sure(format!("{start}\n        {target}\n"))
         }
     }
 

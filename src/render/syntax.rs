@@ -3,7 +3,10 @@
 use anyhow::Result;
 use tera::{Delimiters, Kwargs, State, Tera, TeraResult};
 
-use crate::yaml::as_in_manifest;
+use crate::{
+    rust::{LINE, on_one_line},
+    yaml::as_in_manifest,
+};
 
 /// The template engine, without templates.
 pub(super) fn tera() -> Result<Tera> {
@@ -19,6 +22,7 @@ pub(super) fn tera() -> Result<Tera> {
     })?;
     tera.autoescape_on([""; 0]);
     tera.register_filter("cell", cell);
+    tera.register_filter("fit", fit);
     tera.register_filter("rust", rust);
     tera.register_filter("yaml", yaml);
     Ok(tera)
@@ -42,4 +46,12 @@ fn cell(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
         "" => "-".to_owned(),
         text => format!("`{}`", text.replace('|', "\\|").replace('`', "'")),
     })
+}
+
+/// A filter: code on one line, if it fits into `columns`. The template has the lines that rustfmt makes of it for a long
+/// name. rustfmt breaks a chain of calls earlier than other lines.
+#[expect(clippy::needless_pass_by_value, reason = "what a filter is")]
+fn fit(text: &str, arguments: Kwargs, _: &State) -> TeraResult<String> {
+    let columns = arguments.get("columns")?.unwrap_or(LINE);
+    Ok(on_one_line(text, columns))
 }

@@ -11,9 +11,45 @@ const ARGUMENTS: usize = 70;
 /// rustfmt leaves the items of a list, and the arguments of a call, on one line up to this width.
 const ITEMS: usize = 60;
 
-/// Returns `line`, or `lines` if `line` is too long.
+/// Returns `line`, or `lines` if `line` is too long. A newline at its end does not count.
 pub(crate) fn one_or_several(line: String, lines: String) -> String {
-    if width(&line) <= LINE { line } else { lines }
+    if width(line.trim_end_matches('\n')) <= LINE {
+        line
+    } else {
+        lines
+    }
+}
+
+/// Puts the lines of `code` on one line, if it fits into `columns`, or if rustfmt breaks no line because one of `code` is
+/// too long. Otherwise, returns `code`.
+pub(crate) fn on_one_line(code: &str, columns: usize) -> String {
+    let mut line = String::new();
+    for part in code.lines() {
+        let next = part.trim_start();
+        if line.is_empty() {
+            line.push_str(part);
+        } else if next.starts_with([')', '>', ']']) {
+            line.truncate(line.trim_end_matches(',').len());
+            line.push_str(next);
+        } else if let Some(next) = next.strip_prefix('}')
+            && line.contains("| ")
+        {
+            // The braces of a closure.
+            line.push_str(next);
+        } else if let Some(closure) = line.strip_suffix("| {") {
+            line = format!("{closure}| {next}");
+        } else if line.ends_with(['(', '<', '[']) || next.starts_with('.') {
+            line.push_str(next);
+        } else {
+            line = format!("{line} {next}");
+        }
+    }
+    let is_too_long = code.lines().any(|part| width(part) > LINE);
+    if width(&line) <= columns || is_too_long {
+        line
+    } else {
+        code.to_owned()
+    }
 }
 
 /// `name` with `fields` in braces, as a pattern or an expression at the indentation `indent`.
@@ -160,7 +196,9 @@ impl Meta {
             return line;
         };
         let is_short = items.len() == 1 || width(&Self::arguments(items)) <= ARGUMENTS;
-        if is_short && indent + width(&line) + after <= LINE {
+        // A single value ends before the last column.
+        let limit = LINE - usize::from(matches!(items.as_slice(), [Self::Leaf(_)]));
+        if is_short && indent + width(&line) + after <= limit {
             return line;
         }
         if let [item @ Self::List(..)] = items.as_slice() {
@@ -191,5 +229,27 @@ impl Attribute {
                 format!("{pad}#[{}]\n", text.replace('\n', &format!("\n{pad}")))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_one_line_if_it_fits() {
+        for (lines, line) in [
+            ("fn a(\n    b: &B,\n) -> C {", "fn a(b: &B) -> C {"),
+            ("let a =\n    b;", "let a = b;"),
+            ("    a\n        .b()\n        .await?;", "    a.b().await?;"),
+            ("a: B<\n    C,\n    D,\n>,", "a: B<C, D>,"),
+            ("a.b(|_| {\n    C\n});", "a.b(|_| C);"),
+        ] {
+            assert_eq!(on_one_line(lines, LINE), line);
+            assert_eq!(on_one_line(lines, 9), lines);
+        }
+        let long = "a".repeat(LINE);
+        let lines = format!("let a =\n    {long};");
+        assert_eq!(on_one_line(&lines, LINE), format!("let a = {long};"));
     }
 }
