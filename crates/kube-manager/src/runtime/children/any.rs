@@ -164,8 +164,7 @@ impl AnyChildren {
         patch: &Patch<Value>,
     ) -> Result<Option<AnyObject>> {
         let answer = self.api(child).patch(&key(child).1, params, patch).await;
-        unless_changed(self.kind.object(answer))
-            .map_err(|source| self.failed("patch", child, source))
+        self.answered("patch", child, self.kind.object(answer))
     }
 
     /// See [`Children::delete`](super::Children::delete).
@@ -209,7 +208,25 @@ impl AnyChildren {
             let left = answer.left().map(|left| self.kind.object(Ok(left)));
             left.transpose()
         });
-        unless_changed(deleted).map_err(|source| self.failed("delete", child, source))
+        self.answered("delete", child, deleted)
+    }
+
+    /// The answer to a request about a child, or `None` if the child is deleted, or has changed since it was read.
+    fn answered<T>(
+        &self,
+        verb: &'static str,
+        child: &ObjectMeta,
+        answer: kube::Result<T>,
+    ) -> Result<Option<T>> {
+        // The conflict may be about another object, such as a quota. Then no event of the child follows, so the object is
+        // reconciled again.
+        if let Err(kube::Error::Api(status)) = &answer
+            && status.is_conflict()
+            && let Some(owner) = controlled_by(child)
+        {
+            reads::outdated(self.place_of(&owner.uid));
+        }
+        unless_changed(answer).map_err(|source| self.failed(verb, child, source))
     }
 
     /// Whether the API server has this very `owner`, and no later object with its name.

@@ -147,6 +147,14 @@ pub struct Worker {
     pub selects: bool,
 }
 
+/// Fails after a conflict with a child: then the child that should be deleted may still be there.
+fn unless_outdated() -> Result<(), Error> {
+    if reads::is_outdated() {
+        return Err(Error::Stale);
+    }
+    Ok(())
+}
+
 pub fn finalizers(object: &ObjectMeta) -> &[String] {
     object.finalizers.as_deref().unwrap_or_default()
 }
@@ -375,6 +383,7 @@ impl Worker {
             if let Cleanup::AgainIn(delay) = self.within_limit(call).await? {
                 return Ok(Action::requeue(delay));
             }
+            unless_outdated()?;
             self.cleaned_up.lock().insert(uid);
         }
         let mut recorded = None;
@@ -394,6 +403,7 @@ impl Worker {
             let deleted = children.delete_all(metadata).await;
             deleted.map_err(Error::Release)?;
         }
+        unless_outdated()?;
         let mut others = finalizers(metadata).to_vec();
         others.retain(|other| other != finalizer);
         let change = format!("remove the finalizer `{finalizer}`");

@@ -345,7 +345,8 @@ impl World {
         };
         let (applied, is_outdated) = reads::during(reconcile).await;
         let is_stale = applied.as_ref().is_err_and(Error::is_stale);
-        assert_eq!(is_outdated, is_stale);
+        // After a conflict that ended well, the object is reconciled again, too.
+        assert!(is_outdated || !is_stale);
         applied.map(drop)
     }
 }
