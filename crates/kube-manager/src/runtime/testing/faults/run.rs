@@ -520,14 +520,13 @@ impl Run {
     /// Deletes the object at `path`, unless it is gone.
     pub(super) async fn remove(&self, path: &str) {
         self.note(format!("step: delete {path}"));
-        match self
-            .send(
-                Method::DELETE,
-                path,
-                &json!({"propagationPolicy": "Background"}),
-            )
-            .await
-        {
+        let options = json!({"propagationPolicy": "Background"});
+        let mut deleted = self.send(Method::DELETE, path, &options).await;
+        // The API server may close an idle connection just when a request is sent.
+        if matches!(&deleted, Err(error) if !matches!(error, kube::Error::Api(_))) {
+            deleted = self.send(Method::DELETE, path, &options).await;
+        }
+        match deleted {
             Ok(_) => {}
             Err(kube::Error::Api(answer)) if answer.is_not_found() => {}
             Err(error) => self.fail(format!("cannot delete {path}: {error}")).await,
