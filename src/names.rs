@@ -15,6 +15,8 @@ mod rust;
 mod warning;
 mod webhook_path;
 
+use std::fmt::Display;
+
 pub use carried::{FieldManager, FinalizerName, LabelKey, LabelValue};
 pub use external::{Dependency, TypePath};
 pub use group_version_kind::GroupVersionKind;
@@ -32,7 +34,7 @@ pub use warning::Warning;
 pub use webhook_path::WebhookPath;
 
 /// Names as a message lists them: "`v1`, `v2`".
-pub fn in_backticks(names: impl IntoIterator<Item: ToString>) -> String {
-    let names: Vec<_> = names.into_iter().map(|name| name.to_string()).collect();
-    format!("`{}`", names.join("`, `"))
+pub fn in_backticks(names: impl IntoIterator<Item: Display>) -> String {
+    let names = names.into_iter().map(|name| format!("`{name}`"));
+    names.collect::<Vec<_>>().join(", ")
 }

@@ -69,8 +69,9 @@ impl Deployed {
 
     /// The objects of these kinds that are deployed. If there is none, those of the manifests in `config/`.
     pub fn of_kinds(&self, source: &Source, kinds: &[&str]) -> Vec<Object> {
-        let mut found = self.objects.clone();
-        found.retain(|object| kinds.contains(&object.kind()));
+        let deployed = self.objects.iter();
+        let deployed = deployed.filter(|object| kinds.contains(&object.kind()));
+        let mut found: Vec<_> = deployed.cloned().collect();
         if self.is_built && found.is_empty() {
             found = source.objects("config/");
             found.retain(|object| kinds.contains(&object.kind()));

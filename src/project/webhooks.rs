@@ -70,10 +70,11 @@ impl Project {
                  `{NEVER_ASKED}`"
             );
             for admission in [Admission::Defaulting, Admission::Validation] {
+                if resource.webhooks.get(admission).is_none() {
+                    continue;
+                }
                 let path = self.webhook_names(resource, admission).path;
-                if resource.webhooks.get(admission).is_some()
-                    && let Some(other) = paths.insert(path.clone(), resource)
-                {
+                if let Some(other) = paths.insert(path.clone(), resource) {
                     let whose = if other == resource {
                         format!("both webhooks of {resource}")
                     } else {

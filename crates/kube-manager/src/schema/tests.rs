@@ -780,49 +780,33 @@ fn a_default_fits_the_whole_schema_but_for_rules() {
         let fields = json!({"a": {"type": "integer"}, "b": {"type": "string"}});
         json!({"type": "object", "properties": fields, "default": default, key: parts})
     };
-    let text = |key: &str, value: Value| json!({"type": "string", "default": "", key: value});
+    let text = |default: &str, key: &str, value: &str| json!({"type": "string", "default": default, key: value});
+    let lower = "^[a-z]+$";
+    let time = "2026-02-03T04:05:06Z";
     let either = json!([required("a"), required("b")]);
     let at_least_2 = json!([{"properties": {"a": {"minimum": 2}}}]);
     let cases = [
         (
-            text("pattern", json!("^[a-z]+$")),
+            text("", "pattern", lower),
             "`` does not match the pattern `^[a-z]+$`",
         ),
-        (text("pattern", json!("^[a-z]*$")), ""),
-        (text("format", json!("date-time")), "is no date-time"),
-        (text("format", json!("password")), ""),
+        (text("", "pattern", "^[a-z]*$"), ""),
         (
-            json!({"type": "string", "default": "Upper", "pattern": "^[a-z]+$"}),
+            text("Upper", "pattern", lower),
             "`Upper` does not match the pattern `^[a-z]+$`",
         ),
+        (text("lower", "pattern", lower), ""),
+        (text("", "format", "date-time"), "is no date-time"),
+        (text("", "format", "password"), ""),
+        (text("today", "format", "date"), "`today` is no date"),
+        (text("2026-02-03", "format", "date"), ""),
         (
-            json!({"type": "string", "default": "lower", "pattern": "^[a-z]+$"}),
-            "",
-        ),
-        (
-            json!({"type": "string", "default": "today", "format": "date"}),
-            "`today` is no date",
-        ),
-        (
-            json!({"type": "string", "default": "2026-02-03", "format": "date"}),
-            "",
-        ),
-        (
-            json!({"type": "string", "default": "2026-02-03", "format": "date-time"}),
+            text("2026-02-03", "format", "date-time"),
             "`2026-02-03` is no date-time",
         ),
-        (
-            json!({"type": "string", "default": "2026-02-03T04:05:06Z", "format": "date-time"}),
-            "",
-        ),
-        (
-            json!({"type": "string", "default": "a", "format": "byte"}),
-            "`a` is no byte",
-        ),
-        (
-            json!({"type": "string", "default": "YQ==", "format": "byte"}),
-            "",
-        ),
+        (text(time, "format", "date-time"), ""),
+        (text("a", "format", "byte"), "`a` is no byte"),
+        (text("YQ==", "format", "byte"), ""),
         (
             object(json!({}), "anyOf", either.clone()),
             "fits no variant",
