@@ -1,9 +1,11 @@
 //! Tests a cleanup with work in it, on a real API server: the children that it needs stay until it has ended.
 
 use cluster::wait_until;
+use hyper::Method;
 
 use crate::{
-    operator::{Operator, PATIENCE, Project, get_until, kubectl},
+    operator::{Operator, PATIENCE, Project, cluster, get_until, kubectl},
+    proxy::Proxy,
     scaffold::run,
 };
 
@@ -38,7 +40,7 @@ fn project() -> Project {
          .named(NAMES),\n",
     );
     let names = "/// The objects that may have a ConfigMap.\n\
-                 const NAMES: &[&str] = &[\"foreground\", \"background\", \"killed\"];\n\n";
+                 const NAMES: &[&str] = &[\"foreground\", \"background\", \"conflict\", \"killed\"];\n\n";
     let head = "/// Brings the cluster to";
     project.edit(controller, head, &format!("{names}{head}"));
     let applied = "        let all = [job(object)];\n        \
@@ -91,7 +93,8 @@ fn complete(pod: &str) {
 #[test]
 fn what_a_cleanup_needs_stays_until_it_has_ended() {
     let project = project();
-    let operator = project.start();
+    let proxy = Proxy::start(cluster());
+    let operator = project.operator().through(&proxy).start();
     a_controller_owns_the_names_of_its_role(&project);
     for cascade in ["foreground", "background"] {
         create(&project, cascade);
@@ -114,6 +117,7 @@ fn what_a_cleanup_needs_stays_until_it_has_ended() {
             get_until(&names(kind), str::is_empty);
         }
     }
+    a_conflict_with_a_child_keeps_the_finalizer(&project, &proxy);
     a_cleanup_that_has_ended_is_not_repeated_after_a_kill(&project, operator);
 }
 
@@ -127,6 +131,23 @@ fn a_controller_owns_the_names_of_its_role(project: &Project) {
         "database other -o jsonpath={.status.conditions[?(@.type==\"Ready\")]}",
         |ready| ready.contains("OtherName") && ready.contains("ConfigMap other"),
     );
+}
+
+/// The API server refuses to delete a child once. The operator deletes it again before it removes the finalizer.
+fn a_conflict_with_a_child_keeps_the_finalizer(project: &Project, proxy: &Proxy) {
+    create(project, "conflict");
+    let deletes_secret = |method: &Method, path: &str| {
+        *method == Method::DELETE && path.contains("/secrets/conflict")
+    };
+    let _refusal = proxy.answer(deletes_secret, 409, 1);
+    run(&mut kubectl("delete database conflict --wait=false"));
+    complete(&pod("conflict"));
+    get_until(&query("database", "conflict"), str::is_empty);
+
+    let deletions = proxy.exchanges().into_iter();
+    let deletions = deletions.filter(|exchange| deletes_secret(&exchange.method, &exchange.path));
+    let answers: Vec<_> = deletions.map(|exchange| exchange.code).collect();
+    assert_eq!(answers, [409, 200]);
 }
 
 /// The children that the cleanup needed are deleted, and the finalizer is not removed yet, when the operator is killed.
