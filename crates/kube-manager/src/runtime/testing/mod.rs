@@ -43,20 +43,14 @@ pub mod faults;
 /// Time limit for each step.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
+const CRD: &str = "CustomResourceDefinition";
+
 /// The time between two looks at something that no watch tells.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs a program until its stdin is closed, then kills it and removes the folder. After SIGTERM, an API server would
 /// wait for its etcd, which may have ended already.
 const SCRIPT: &str = r#""$0" "$@" & read -r _; kill -9 $!; wait; rm -rf "$PWD""#;
-
-/// Parts of manifests that this control plane cannot take: it does not know kinds of other projects, such as
-/// ServiceMonitor, and its API server cannot reach the Service of a webhook.
-const LEFT_OUT: [&str; 3] = [
-    "cert-manager.io/",
-    "monitoring.coreos.com/",
-    "WebhookConfiguration\n",
-];
 
 /// etcd and kube-apiserver from the folder `KUBEBUILDER_ASSETS`, and an operator on them.
 ///
@@ -123,14 +117,19 @@ impl ControlPlane {
         namespace.clone_into(&mut self.namespace);
         let kustomization = kustomization.as_ref().to_string_lossy();
         let built = self.kubectl(&["kustomize", &*kustomization]);
-        let built = built.expect("manifests");
-        let known = built
-            .split("---\n")
-            .filter(|manifest| !LEFT_OUT.iter().any(|other| manifest.contains(other)));
-        let manifests = self.write("manifests.yaml", &known.collect::<Vec<_>>().join("---\n"));
+        let mut objects: Vec<Value> =
+            serde_saphyr::from_multiple(&built.expect("manifests")).expect("YAML");
+        objects.retain(is_deployable);
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        let manifests = self.write("manifests.json", &list.to_string());
         let manifests = manifests.to_string_lossy();
         self.kubectl(&["apply", "--server-side", "-f", &*manifests])
             .expect("an API server that takes the manifests");
+        if objects.iter().any(|object| object["kind"] == CRD) {
+            let limit = format!("--timeout={}s", PATIENCE.as_secs());
+            self.kubectl(&["wait", "--for=condition=Established", CRD, "--all", &*limit])
+                .expect("CustomResourceDefinitions that the API server takes");
+        }
         self
     }
 
@@ -309,6 +308,16 @@ impl ControlPlane {
     }
 }
 
+/// Whether a control plane can take `object`: it does not know kinds of other projects, such as ServiceMonitor, and its
+/// API server cannot reach the Service of a webhook.
+fn is_deployable(object: &Value) -> bool {
+    let group_version = object["apiVersion"].as_str().unwrap_or_default();
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let group = group_version.split('/').next();
+    !matches!(group, Some("cert-manager.io" | "monitoring.coreos.com"))
+        && !kind.ends_with("WebhookConfiguration")
+}
+
 /// The object in the text of a sample, which may also have objects of other kinds.
 ///
 /// # Panics
@@ -364,4 +373,31 @@ fn random() -> String {
     let mut source = File::open("/dev/urandom").expect("a source of random numbers");
     source.read_exact(&mut bytes).expect("random numbers");
     bytes.map(|byte| format!("{byte:02x}")).concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_plane_takes_all_but_kinds_of_other_projects_and_webhooks() {
+        let crd = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": CRD,
+            "metadata": {"annotations": {"cert-manager.io/inject-ca-from": "shop/certificate"}},
+        });
+        assert!(is_deployable(&crd));
+        for (group_version, kind) in [
+            ("cert-manager.io/v1", "Certificate"),
+            ("monitoring.coreos.com/v1", "ServiceMonitor"),
+            (
+                "admissionregistration.k8s.io/v1",
+                "MutatingWebhookConfiguration",
+            ),
+        ] {
+            assert!(!is_deployable(
+                &json!({"apiVersion": group_version, "kind": kind})
+            ));
+        }
+    }
 }
