@@ -4,6 +4,7 @@
 //! `SEQUENCES=2000` runs more sequences, and `SEED=7` begins with another seed.
 
 mod draw;
+mod long;
 mod names;
 mod play;
 
@@ -14,7 +15,10 @@ use std::{
     process::Command,
 };
 
-use proptest::test_runner::TestRunner;
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::TestRunner,
+};
 use tempfile::TempDir;
 
 use self::{
@@ -24,7 +28,7 @@ use self::{
 use crate::{
     help::{commands, flags, help},
     project::Project,
-    scaffold::{root, run},
+    scaffold::run,
 };
 
 /// Flags that no sequence has. `init --from` reads a project in Go, whose code becomes edits of the user: the tests of
@@ -84,57 +88,25 @@ fn are_formatted(texts: &BTreeMap<String, u64>) {
     }
 }
 
-/// The names in the table on long names have the documented maximum length.
 #[test]
-fn names_of_the_documented_length_have_the_layout_of_rustfmt() {
-    let page = fs::read_to_string(root().join("docs/layout.md")).expect("a readable page");
-    let length = |name: &str| -> usize {
-        let row = format!("| {name} | ");
-        let length = page.lines().find_map(|line| line.strip_prefix(&row));
-        let length = length.unwrap_or_else(|| panic!("no row for {name}"));
-        length.trim_end_matches(" |").parse().expect("a number")
-    };
-    // Four words: the page gives the length for names of up to four words.
-    let kind = |first: char, name: &str| {
-        let last = format!("D{}", "d".repeat(length(name) - 7));
-        format!("{first}aBbCc{last}")
-    };
-    let own = kind('K', "a kind of the project");
-    let owned = kind('O', "a kind that a controller owns");
-    let watched = kind('W', "a kind that a controller watches");
-    let other = "a kind of Kubernetes or of another project with a controller";
-    let other = kind('E', other);
-    let controller = "c".repeat(length("a controller"));
-    let full = length("`<name>.<group>.<domain>` of a controller");
-    let domain = "d".repeat(full - controller.len() - ".shop.".len());
-    let shop = "--group shop --version v1 --kind";
-    let uses = format!("--owns shop/v1/{owned} --watches shop/v1/{watched} --finalizer");
-
-    let projects = [
-        vec![
-            format!("init --domain {domain} --repo guestbook --runtime registry"),
-            format!("create api {shop} Book --controller-name {controller}"),
-        ],
-        vec![
-            "init --domain com --repo guestbook --runtime registry".to_owned(),
-            format!("create api {shop} {owned} --controller=false"),
-            format!("create api {shop} {watched} --controller=false"),
-            format!("create api {shop} {own} {uses}"),
-            format!("create webhook {shop} {own} --defaulting --programmatic-validation"),
-            format!(
-                "create api --group toys --version v1 --kind {other} --resource=false {uses} \
-                 --external-api-path widgets::v1::{other} --external-api-domain example.org \
-                 --external-api-crate widgets@1"
-            ),
-        ],
-    ];
-    let projects = projects.map(|commands| {
-        let commands: Vec<_> = commands.iter().map(String::as_str).collect();
-        Project::new(&commands)
-    });
-    let files = projects.iter().flat_map(Project::tree);
-    let rust = files.filter(|(path, _)| path.extension().is_some_and(|it| it == "rs"));
-    are_formatted(&rust.filter_map(|(_, text)| Some((text?, 0))).collect());
+fn names_of_each_length_have_the_layout_of_rustfmt() {
+    let (seed, count) = (variable("SEED", 0), variable("SEQUENCES", 10));
+    let mut texts = BTreeMap::new();
+    for seed in seed..seed + count {
+        let mut runner = TestRunner::new(draw::config(seed));
+        let steps = long::project().new_tree(&mut runner);
+        let steps = steps.expect("a project, because nothing is left out");
+        let project = Project::new(&[]);
+        for step in steps.current() {
+            let outcome = step.run(&project.folder());
+            let command = step.arguments.join(" ");
+            assert_eq!(outcome.code, 0, "SEED={seed} {command}: {}", outcome.stderr);
+        }
+        let files = project.tree().into_iter();
+        let rust = files.filter(|(path, _)| path.extension().is_some_and(|it| it == "rs"));
+        texts.extend(rust.filter_map(|(_, text)| Some((text?, seed))));
+    }
+    are_formatted(&texts);
 }
 
 /// Returns `line`, where an empty module replaces a module in another file: `mod a {}` instead of `mod a;`.

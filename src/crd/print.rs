@@ -7,7 +7,7 @@ use super::{
     model::{Field, Helper, Item, Lowered, Purpose, Shape, TypesCode, Variant},
     read::{Column, Crd, CrdVersion},
 };
-use crate::rust::{Attribute, Meta, literal, one_or_several};
+use crate::rust::{Attribute, LINE, Meta, is_within, literal, one_or_several};
 
 /// The code of the types.
 pub(super) fn print(
@@ -117,21 +117,30 @@ fn body(item: &Item) -> String {
         Shape::Struct(fields) if fields.is_empty() => format!("pub struct {name} {{}}"),
         Shape::Struct(fields) => {
             let lines: Vec<_> = fields.iter().map(print_field).collect();
-            format!("pub struct {name} {{\n{}}}", lines.join("\n"))
+            format!("{}\n{}}}", opened("struct", name), lines.join("\n"))
         }
         Shape::Enum(variants) => {
             let lines: String = variants.iter().map(print_variant).collect();
-            format!("pub enum {name} {{\n{lines}}}")
+            format!("{}\n{lines}}}", opened("enum", name))
         }
         Shape::OpenEnum(variants, other) => {
             let lines: String = variants.iter().map(print_variant).collect();
             format!(
-                "pub enum {name} {{\n{lines}    /// A value that was not in the schema.\n    \
-                 #[serde(untagged)]\n    {other}(String),\n}}"
+                "{}\n{lines}    /// A value that was not in the schema.\n    \
+                 #[serde(untagged)]\n    {other}(String),\n}}",
+                opened("enum", name)
             )
         }
     };
     text
+}
+
+/// The head of a type, with the brace.
+fn opened(keyword: &str, name: &str) -> String {
+    one_or_several(
+        format!("pub {keyword} {name} {{"),
+        format!("pub {keyword} {name}\n{{"),
+    )
 }
 
 fn print_variant(variant: &Variant) -> String {
@@ -152,11 +161,19 @@ fn print_field(field: &Field) -> String {
         text += &attribute.laid_out(4);
     }
     let (ident, rust) = (&field.ident, &field.rust);
-    let line = one_or_several(
-        format!("    pub {ident}: {rust},"),
-        format!("    pub {ident}:\n        {rust},"),
-    );
-    text + &line + "\n"
+    let line = format!("    pub {ident}: {rust},");
+    let own_line = format!("        {rust},");
+    let on_lines = format!("    pub {ident}: {},", rust.laid_out(4, LINE));
+    text += &if is_within(&line) {
+        line
+    } else if is_within(&own_line) {
+        format!("    pub {ident}:\n{own_line}")
+    } else if is_within(&on_lines) {
+        on_lines
+    } else {
+        line
+    };
+    text + "\n"
 }
 
 fn print_helper(Helper { name, doc, schema }: &Helper) -> String {

@@ -1,5 +1,7 @@
 //! The name of a kind, which is a Rust type, a Rust module and a Kubernetes name at once.
 
+use std::iter;
+
 use anyhow::{Result, ensure};
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use serde::Serialize;
@@ -15,6 +17,9 @@ names! {
     /// A kind of objects: `Guestbook`. The kind of a CRD can also be `postgresql` or `guest-book`.
     Kind: "a kind", "Guestbook", str::to_upper_camel_case, check;
 }
+
+/// The longest identifier for objects of a kind, so that each line of a controller has room for it.
+const LONGEST: usize = 27;
 
 /// Names that the Rust type of a kind cannot have, because the code around the type would not compile. Found by
 /// compiling a project for each name: `Clone`, `Box`, `Ok` and `Status` do compile.
@@ -95,9 +100,9 @@ impl Kind {
         format!("{digit}{}{}", group.to_upper_camel_case(), self.in_rust())
     }
 
-    /// The identifiers for objects of the kind in a controller's code.
+    /// The identifiers for objects of the kind in a controller's code: the last words of a long name.
     pub fn identifiers(&self) -> Identifiers {
-        Identifiers::of(&self.0.to_snake_case())
+        Identifiers::of(last_words(&self.0.to_snake_case()))
     }
 
     /// Like [`Kind::identifiers`], with the module of the `group` as a prefix, to distinguish kinds of the same name in
@@ -105,6 +110,17 @@ impl Kind {
     pub fn identifiers_in(&self, group: &str) -> Identifiers {
         Identifiers::of(&format!("{group}_{}", self.0.to_snake_case()))
     }
+}
+
+/// The last words of `name`, which is in snake case, so that the plural has at most [`LONGEST`] characters.
+fn last_words(name: &str) -> &str {
+    let words = name.match_indices('_').map(|(end, _)| &name[end + 1..]);
+    let mut ends = iter::once(name).chain(words);
+    let fits = |words: &&str| plural(words).len() <= LONGEST;
+    ends.find(fits).unwrap_or_else(|| {
+        let last = name.rsplit('_').next().unwrap_or(name);
+        &last[..LONGEST - "es".len()]
+    })
 }
 
 /// The kind of a CRD as a Rust type.
@@ -223,6 +239,16 @@ mod tests {
             ("Endpoints", None, "endpoints endpoints"),
             ("Type", None, "type_ types"),
             ("Self", None, "self_ selfs"),
+            (
+                "ValidatingAdmissionPolicyBinding",
+                None,
+                "admission_policy_binding admission_policy_bindings",
+            ),
+            (
+                "Abcdefghijklmnopqrstuvwxyzab",
+                None,
+                "abcdefghijklmnopqrstuvwxy abcdefghijklmnopqrstuvwxies",
+            ),
             (
                 "Type",
                 Some("air_traffic_control"),

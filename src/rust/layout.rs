@@ -11,17 +11,18 @@ const ARGUMENTS: usize = 70;
 /// rustfmt leaves the items of a list, and the arguments of a call, on one line up to this width.
 const ITEMS: usize = 60;
 
+/// Whether no line of `code` is too long.
+pub(crate) fn is_within(code: &str) -> bool {
+    code.lines().all(|line| width(line) <= LINE)
+}
+
 /// Returns `line`, or `lines` if `line` is too long. A newline at its end does not count.
 pub(crate) fn one_or_several(line: String, lines: String) -> String {
-    if width(line.trim_end_matches('\n')) <= LINE {
-        line
-    } else {
-        lines
-    }
+    if is_within(&line) { line } else { lines }
 }
 
 /// Puts the lines of `code` on one line, if it fits into `columns`, or if rustfmt breaks no line because one of `code` is
-/// too long. Otherwise, returns `code`.
+/// too long. Puts a method with its arguments on a line of its own, if that fits. Otherwise, returns `code`.
 pub(crate) fn on_one_line(code: &str, columns: usize) -> String {
     let mut line = String::new();
     for part in code.lines() {
@@ -44,12 +45,22 @@ pub(crate) fn on_one_line(code: &str, columns: usize) -> String {
             line = format!("{line} {next}");
         }
     }
-    let is_too_long = code.lines().any(|part| width(part) > LINE);
+    let is_too_long = !is_within(code);
     if width(&line) <= columns || is_too_long {
-        line
-    } else {
-        code.to_owned()
+        return line;
     }
+    let is_call = code
+        .lines()
+        .next()
+        .is_some_and(|first| first.ends_with(['(', '{']));
+    if is_call && let Some((value, method)) = line.split_once('.') {
+        let indent = line.len() - line.trim_start().len() + 4;
+        let call = format!("{:indent$}.{method}", "");
+        if width(&call) <= LINE {
+            return format!("{value}\n{call}");
+        }
+    }
+    code.to_owned()
 }
 
 /// `name` with `fields` in braces, as a pattern or an expression at the indentation `indent`.
@@ -243,10 +254,19 @@ mod tests {
             ("let a =\n    b;", "let a = b;"),
             ("    a\n        .b()\n        .await?;", "    a.b().await?;"),
             ("a: B<\n    C,\n    D,\n>,", "a: B<C, D>,"),
-            ("a.b(|_| {\n    C\n});", "a.b(|_| C);"),
         ] {
             assert_eq!(on_one_line(lines, LINE), line);
             assert_eq!(on_one_line(lines, 9), lines);
+        }
+        for (letters, expected) in [
+            (LINE - 20, "    manager.b(|_| LONG);"),
+            (LINE - 19, "    manager\n        .b(|_| LONG);"),
+            (LINE - 16, "    manager.b(|_| {\n        LONG\n    });"),
+        ] {
+            let long = "a".repeat(letters);
+            let lines = format!("    manager.b(|_| {{\n        {long}\n    }});");
+            let expected = expected.replace("LONG", &long);
+            assert_eq!(on_one_line(&lines, LINE), expected);
         }
         let long = "a".repeat(LINE);
         let lines = format!("let a =\n    {long};");

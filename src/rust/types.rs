@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, fmt};
 
+use super::{layout::LINE, literal::width};
+
 /// The path of the type of [`RustType::Time`].
 const TIME: &str = "k8s_openapi::apimachinery::pkg::apis::meta::v1::Time";
 const INT_OR_STRING: &str = "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString";
@@ -101,6 +103,27 @@ impl RustType {
             }
             _ => paths.extend(self.path().map(str::to_owned)),
         }
+    }
+
+    /// Formats the type at the indentation `indent`. `around` is the number of columns besides the type.
+    pub fn laid_out(&self, indent: usize, around: usize) -> String {
+        let line = self.to_string();
+        let (start, inner) = match self {
+            Self::Option(inner) => ("Option<", inner),
+            Self::List(inner) => ("Vec<", inner),
+            Self::Map(inner) => ("BTreeMap<", inner),
+            _ => return line,
+        };
+        if around + width(&line) <= LINE {
+            return line;
+        }
+        let pad = " ".repeat(indent + 4);
+        let key = match self {
+            Self::Map(_) => format!("{pad}String,\n"),
+            _ => String::new(),
+        };
+        let inner = inner.laid_out(indent + 4, indent + 4 + ",".len());
+        format!("{start}\n{key}{pad}{inner},\n{}>", " ".repeat(indent))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Names that sequences are drawn from. Most of these names may break code or manifests.
 
 /// Groups: keywords, names of crates and modules, digits, dots and dashes, and the empty name, for which the domain is
-/// the whole group. No name is long, because the type of a kind may begin with the name of its group, and the code has
-/// the format of rustfmt only up to a [length](../../docs/layout.md#long-names).
+/// the whole group. No name is long, because the names in a controller may contain the group, and then the code has the
+/// format of rustfmt only up to a [length](../../docs/layout.md#long-names).
 pub const GROUPS: &[&str] = &[
     "",
     "3scale",

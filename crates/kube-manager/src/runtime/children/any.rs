@@ -174,16 +174,47 @@ impl AnyChildren {
         self.delete_if(child, preconditions).await
     }
 
-    /// Deletes the children that this controller has created.
+    /// Deletes the children that this controller has created. Nobody finds them after their owner is gone. So if the watch
+    /// has shown none, the API server is asked.
     pub async fn delete_all(&self, owner: &ObjectMeta) -> Result<()> {
-        for child in self.owned.by(uid(owner)) {
-            let metadata = child.metadata();
-            let is_going = metadata.deletion_timestamp.is_some();
-            if self.marks.of(metadata).is_some() && !is_going {
-                self.delete(metadata).await?;
+        let shown = self.owned.by(uid(owner)).into_iter();
+        let mut children: Vec<_> = shown.map(|child| child.metadata().clone()).collect();
+        if children.is_empty() {
+            children = self.live(owner).await?;
+        }
+        for child in &children {
+            if self.marks.of(child).is_some() && child.deletion_timestamp.is_none() {
+                self.delete(child).await?;
             }
         }
         Ok(())
+    }
+
+    /// The children of `owner`, as the API server has them.
+    async fn live(&self, owner: &ObjectMeta) -> Result<Vec<ObjectMeta>> {
+        let client = self.access.client.clone();
+        let api = self.kind.api::<false>(client, owner.namespace.as_deref());
+        let mut children = Vec::new();
+        for Follow { selector, .. } in self.follows() {
+            let params = ListParams {
+                label_selector: Some(selector.labels),
+                field_selector: Some(selector.fields).filter(|fields| !fields.is_empty()),
+                ..ListParams::default()
+            };
+            let listed = api
+                .list_metadata(&params)
+                .await
+                .map_err(|source| Error::Request {
+                    verb: "list",
+                    child: resource(&self.kind.resource),
+                    source,
+                })?;
+            children.extend(listed.items.into_iter().map(|object| object.metadata));
+        }
+        children.retain(|child| {
+            controlled_by(child).is_some_and(|controller| controller.uid == uid(owner))
+        });
+        Ok(children)
     }
 
     pub async fn delete_if(

@@ -373,7 +373,8 @@ mod tests {
 
     #[test]
     fn an_object_is_not_ready_without_what_it_owns() {
-        let error = children::Error::NotOwned("Deployment".to_owned());
+        let kind = "Deployment".to_owned();
+        let error = children::Error::NotOwned(kind);
         let status = observe(&sample(), &Err(error));
         assert_eq!(status.conditions[0].status, "False");
         assert_eq!(status.conditions[0].reason, "NotOwned");
