@@ -90,8 +90,8 @@ fn the_types_pass_their_tests_without_the_operator() {
         .args(TYPES));
 }
 
-/// Checks that the reference of the API has a section for each version of each CRD in `folder`, and a line for each field
-/// of its spec.
+/// Checks that the reference of the API has a section for each version of each CRD in `folder`, a line for each field of
+/// its spec, and a target for each link.
 fn writes_its_reference(folder: &Path, target: &Path) {
     let out = TempDir::new().expect("a temporary folder");
     let file = out.path().join("docs/api.md");
@@ -127,6 +127,13 @@ fn writes_its_reference(folder: &Path, target: &Path) {
         }
     }
     assert!(versions > 10, "{versions}");
+    for link in reference.split("](#").skip(1) {
+        let (anchor, _) = link.split_once(')').expect("the end of a link");
+        assert!(
+            reference.contains(&format!("<a id=\"{anchor}\"></a>\n")),
+            "{anchor}: {reference}"
+        );
+    }
 }
 
 /// A copy of the runtime has only those parts that its project uses. Without the others, nothing in it is unused.
