@@ -44,6 +44,8 @@
 mod cel;
 mod check;
 mod crd;
+mod expression;
+mod functions;
 mod integer;
 mod keys;
 mod mark;

@@ -23,6 +23,9 @@ pub struct Controller {
     pub short_name: String,
     /// The name in the cluster, such as `guestbook.webapp.example.com`.
     pub name: String,
+    /// The name of the object in its test on an API server. No other controller has it, because objects of several kinds
+    /// may have children of the same kind.
+    name_in_test: String,
     /// Whether it is the kind's own controller. The names of objects and conditions of other controllers contain the
     /// controller's name, because several controllers may work on the same objects.
     own: bool,
@@ -135,6 +138,7 @@ impl Controller {
         Self {
             types_module: resource.kind.module(),
             short_name: controller.name.to_string(),
+            name_in_test: name_in_test(&kind.group.name, controller.name.as_str(), own),
             name: project.controller_name(resource, controller),
             own,
             condition: format!("{}Ready", prefix.to_upper_camel_case()),
@@ -172,6 +176,22 @@ impl Controller {
         self.rules
             .insert(0, rules::of_code(&needed, &[&own, types]));
     }
+}
+
+/// The name of an object for tests. Names of its children have at most 63 characters, with 11 that Kubernetes adds for
+/// Pods, and with the name of a controller that is not the kind's own.
+fn name_in_test(group: &str, controller: &str, is_own: bool) -> String {
+    const LONGEST: usize = 52;
+    let suffix = if is_own { 0 } else { controller.len() + 1 };
+    let longest = LONGEST.saturating_sub(suffix).max("test-a".len());
+    let room = longest.saturating_sub("test--".len() + controller.len());
+    let group: String = group.replace('.', "-").chars().take(room).collect();
+    let mut name = match group.trim_end_matches('-') {
+        "" => format!("test-{controller}"),
+        group => format!("test-{group}-{controller}"),
+    };
+    name.truncate(longest);
+    name.trim_end_matches('-').to_owned()
 }
 
 /// Sorts imports as rustfmt does: the project's own paths first, and paths part by part.
@@ -223,5 +243,29 @@ mod tests {
         paths.reverse();
         sort_imports(&mut paths);
         assert_eq!(paths, sorted);
+    }
+
+    #[test]
+    fn an_object_in_a_test_has_room_for_the_names_of_its_children() {
+        let long = &"k".repeat(63);
+        for (group, controller, is_own, expected) in [
+            ("shop", "book", true, "test-shop-book"),
+            (
+                "cert-manager.io",
+                "issuer",
+                false,
+                "test-cert-manager-io-issuer",
+            ),
+            (
+                &"g".repeat(60),
+                "book",
+                true,
+                &format!("test-{}-book", "g".repeat(42)),
+            ),
+            ("shop", long, true, &format!("test-{}", "k".repeat(47))),
+            ("shop", long, false, "test-k"),
+        ] {
+            assert_eq!(name_in_test(group, controller, is_own), expected);
+        }
     }
 }

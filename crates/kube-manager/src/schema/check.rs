@@ -72,8 +72,8 @@ const RECURSION: &str = "a type that derives `KubeSchema` contains itself: deriv
 /// Checks CustomResourceDefinitions as an API server does when it gets them. Returns a warning for each place that it
 /// takes, but that users do not expect.
 ///
-/// Not checked are the types in CEL rules and their cost, and whether a default fits a rule. Without the feature
-/// `runtime`, only an empty default is compared with its pattern.
+/// Not checked are the cost of CEL rules, and whether a default fits a rule. Without the feature `runtime`, only an empty
+/// default is compared with its pattern.
 ///
 /// # Errors
 ///

@@ -1,41 +1,17 @@
-//! Faults of CEL rules that need no types: the syntax, the names of variables, and fields that the schema lacks. A
-//! library for CEL would add 50 crates to each operator, and finds no more than the syntax.
+//! The tokens of CEL rules.
+
+use std::fmt;
 
 use super::{
-    cel,
-    keys::{INT_OR_STRING, Object, fields, name_of_type, subschema},
+    expression::{self, Type},
+    keys::{INT_OR_STRING, Object, name_of_type, subschema},
 };
-
-/// Names that need no declaration: constants, types, and libraries of functions.
-const KNOWN: [&str; 21] = [
-    "base64",
-    "bool",
-    "bytes",
-    "cidr",
-    "double",
-    "false",
-    "format",
-    "google",
-    "int",
-    "ip",
-    "list",
-    "map",
-    "null",
-    "null_type",
-    "oldSelf",
-    "optional",
-    "self",
-    "sets",
-    "string",
-    "true",
-    "type",
-];
 
 /// The fields of each object that has metadata.
 pub const OF_RESOURCES: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// The word with which a rule compares a value with the one before an update.
-const OLD_SELF: &str = "oldSelf";
+pub const OLD_SELF: &str = "oldSelf";
 
 /// Functions whose arguments declare variables.
 const MACROS: [&str; 8] = [
@@ -49,13 +25,24 @@ const MACROS: [&str; 8] = [
     "transformMap",
 ];
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Token<'a> {
+/// A part of a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Token<'a> {
+    /// A name, or the operator `in`.
     Name(&'a str),
     /// A number or a text.
-    Value,
+    Value(Type<'static>),
     /// A bracket, or a part of an operator.
     Sign(&'a str),
+}
+
+impl fmt::Display for Token<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(text) | Self::Sign(text) => f.write_str(text),
+            Self::Value(_) => f.write_str("…"),
+        }
+    }
 }
 
 /// Whether the rule compares the value with the one before an update.
@@ -82,136 +69,7 @@ pub fn has_type(schema: &Object) -> bool {
 
 /// What is wrong with a rule about the values of `schema`. A resource has the fields of all resources.
 pub fn check(rule: &str, schema: &Object, is_resource: bool) -> Result<(), String> {
-    let tokens = tokens(rule)?;
-    check_order(&tokens)?;
-    let mut variables: Vec<&str> = KNOWN.to_vec();
-    for (index, token) in tokens.iter().enumerate() {
-        let Token::Name(name) = *token else { continue };
-        let next = tokens.get(index + 1);
-        let before = index.checked_sub(1).map(|before| tokens[before]);
-        if matches!(before, Some(Token::Sign("." | ".?"))) || name == "in" {
-            continue;
-        }
-        if matches!(before, Some(Token::Sign("(" | ","))) && next == Some(&Token::Sign(",")) {
-            variables.push(name);
-        }
-        let is_called = matches!(next, Some(Token::Sign("(" | "{")));
-        let is_key_of_message = next == Some(&Token::Sign(":"));
-        if !is_called && !is_key_of_message && !variables.contains(&name) {
-            return Err(format!(
-                "`{name}` is no variable: the value is `self`, and that before an update `oldSelf`"
-            ));
-        }
-        if matches!(name, "self" | OLD_SELF) {
-            follow(name, &tokens[index + 1..], schema, is_resource)?;
-        }
-    }
-    Ok(())
-}
-
-/// Follows the fields that are named behind `self`.
-fn follow(name: &str, tokens: &[Token], schema: &Object, is_resource: bool) -> Result<(), String> {
-    let mut path = name.to_owned();
-    let mut known = Some(schema);
-    let mut rest = tokens;
-    while let ([Token::Sign("." | ".?"), Token::Name(name), after @ ..], Some(schema)) =
-        (rest, known)
-    {
-        if after.first() == Some(&Token::Sign("(")) {
-            return Ok(());
-        }
-        if path == "self" && is_resource && OF_RESOURCES.contains(name) {
-            return Ok(());
-        }
-        let is_open = name_of_type(schema).is_empty();
-        let mut all = fields(schema).into_iter().flatten();
-        let field = all.find(|(key, _)| cel::field(key).as_deref() == Some(*name));
-        let field = field.and_then(|(_, value)| value.as_object());
-        let others = subschema(schema, "additionalProperties");
-        known = field.or(others).filter(|field| has_type(field));
-        if known.is_none() && !is_open {
-            return Err(format!(
-                "`{path}` has no field `{name}` that a rule can read"
-            ));
-        }
-        path = format!("{path}.{name}");
-        rest = after;
-    }
-    Ok(())
-}
-
-/// Checks that values and operators take turns, and that brackets are closed.
-fn check_order(tokens: &[Token]) -> Result<(), String> {
-    let mut open: Vec<&str> = Vec::new();
-    let mut needs_value = true;
-    let mut choices = 0;
-    for (index, token) in tokens.iter().enumerate() {
-        let before = index.checked_sub(1).map(|before| tokens[before]);
-        let is_right = match *token {
-            Token::Name("in") => !std::mem::replace(&mut needs_value, true),
-            Token::Name(_) | Token::Value => std::mem::replace(&mut needs_value, false),
-            Token::Sign(sign) => match sign {
-                "!" => needs_value,
-                "-" => {
-                    needs_value = true;
-                    true
-                }
-                "(" | "[" | "{" => {
-                    open.push(if needs_value || sign == "[" {
-                        sign
-                    } else {
-                        "call"
-                    });
-                    let is_of_name = matches!(before, Some(Token::Name(_)));
-                    let is_right = needs_value || is_of_name || sign == "[";
-                    needs_value = true;
-                    is_right
-                }
-                ")" | "]" | "}" => {
-                    let opened = open.pop();
-                    let is_pair = match opened {
-                        Some("(") => sign == ")",
-                        Some("[") => sign == "]",
-                        Some("{") => sign == "}",
-                        Some(_) => sign != "]",
-                        None => false,
-                    };
-                    let is_empty = matches!(before, Some(Token::Sign("(" | "[" | "{")));
-                    let is_right = !needs_value
-                        || is_empty && opened != Some("(")
-                        || before == Some(Token::Sign(",")) && sign != ")";
-                    needs_value = false;
-                    is_pair && is_right
-                }
-                "." | ".?" => {
-                    let is_name = matches!(tokens.get(index + 1), Some(Token::Name(_)));
-                    is_name && !std::mem::replace(&mut needs_value, true)
-                }
-                "?" if needs_value => matches!(before, Some(Token::Sign("[" | "{" | ","))),
-                "," => !open.is_empty() && !std::mem::replace(&mut needs_value, true),
-                ":" => {
-                    let is_in_map = matches!(open.last(), Some(&("{" | "call")));
-                    choices -= i32::from(!is_in_map || choices > 0);
-                    choices >= 0 && !std::mem::replace(&mut needs_value, true)
-                }
-                _ => {
-                    choices += i32::from(sign == "?");
-                    !std::mem::replace(&mut needs_value, true)
-                }
-            },
-        };
-        if !is_right {
-            let text = match token {
-                Token::Name(text) | Token::Sign(text) => text,
-                Token::Value => "a value",
-            };
-            return Err(format!("`{text}` is not expected there"));
-        }
-    }
-    if needs_value || !open.is_empty() || choices > 0 {
-        return Err("it is not complete".to_owned());
-    }
-    Ok(())
+    expression::check(&tokens(rule)?, schema, is_resource)
 }
 
 /// The operators and brackets, long ones first.
@@ -234,15 +92,20 @@ fn tokens(rule: &str) -> Result<Vec<Token<'_>>, String> {
             rest = comment.split_once('\n').unwrap_or_default().1;
         } else if first == '`' {
             let end = rest[1..].find('`').ok_or("a name has no end")?;
-            tokens.push(Token::Value);
+            tokens.push(Token::Value(Type::Any));
             rest = &rest[end + 2..];
         } else if after.starts_with(['"', '\'']) && (word.is_empty() || is_prefix) {
             rest = behind_text(after, word.contains(['r', 'R']))?;
-            tokens.push(Token::Value);
-        } else if first.is_ascii_digit() {
-            let end = rest.find(|next: char| !next.is_ascii_alphanumeric() && next != '.');
-            rest = &rest[end.unwrap_or(rest.len())..];
-            tokens.push(Token::Value);
+            let is_bytes = word.contains(['b', 'B']);
+            tokens.push(Token::Value(if is_bytes {
+                Type::Bytes
+            } else {
+                Type::Text
+            }));
+        } else if first.is_ascii_digit() || is_fraction(rest) {
+            let (number, after) = split_number(rest);
+            tokens.push(Token::Value(type_of_number(number)));
+            rest = after;
         } else if !word.is_empty() {
             tokens.push(Token::Name(word));
             rest = after;
@@ -255,6 +118,35 @@ fn tokens(rule: &str) -> Result<Vec<Token<'_>>, String> {
         rest = rest.trim_start();
     }
     Ok(tokens)
+}
+
+/// Whether `rest` begins with a number such as `.5`.
+fn is_fraction(rest: &str) -> bool {
+    let digits = rest.strip_prefix('.');
+    digits.is_some_and(|digits| digits.starts_with(|next: char| next.is_ascii_digit()))
+}
+
+/// The number that `rest` begins with, and what follows it.
+fn split_number(rest: &str) -> (&str, &str) {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '.';
+    let end_of = |text: &str| text.find(|next| !is_part(next)).unwrap_or(text.len());
+    let mut end = end_of(rest);
+    let has_exponent = rest[..end].ends_with(['e', 'E']) && !rest.starts_with("0x");
+    if has_exponent && rest[end..].starts_with(['+', '-']) {
+        end += 1 + end_of(&rest[end + 1..]);
+    }
+    rest.split_at(end)
+}
+
+fn type_of_number(number: &str) -> Type<'static> {
+    let is_hexadecimal = number.starts_with("0x");
+    if number.ends_with(['u', 'U']) {
+        Type::Uint
+    } else if !is_hexadecimal && number.contains(['.', 'e', 'E']) {
+        Type::Double
+    } else {
+        Type::Int
+    }
 }
 
 /// What follows the text that `rest` begins with.

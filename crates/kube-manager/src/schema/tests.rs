@@ -1073,6 +1073,49 @@ fn a_rule_that_does_not_compile_is_refused() {
             r"self.__in__.matches('\d')",
             r"`\d` is no escape in a text: write `\\d`",
         ),
+        (
+            "self.size > 'a'",
+            "`>` does not take values of the types int and string",
+        ),
+        ("self.size", "its result is of the type int, and not bool"),
+        (
+            "self.tags.startsWith('a')",
+            "there is no function `list.startsWith`",
+        ),
+        (
+            "self.__in__.startsWith(1)",
+            "`string.startsWith` does not take (int)",
+        ),
+        (
+            "!self.size",
+            "`!` needs a bool, and not a value of the type int",
+        ),
+        (
+            "self.tags[0].a",
+            "a value of the type string has no field `a`",
+        ),
+        ("has(self)", "`has` needs a field, as in `has(self.name)`"),
+        (
+            "['a', 1] == self.tags",
+            "values of two types: string and int",
+        ),
+        (
+            "self.tags.all(tag, tag > 1)",
+            "`>` does not take values of the types string and int",
+        ),
+        (
+            "self.?size.orValue('a') == 1",
+            "`orValue` of an optional int does not take a value of the type string",
+        ),
+        (
+            "self.size > 1 ? true : 'a'",
+            "`?` has results of two types: bool and string",
+        ),
+        (
+            "self.tags.map(tag, tag.size()).sum() == size(self.tags)",
+            "",
+        ),
+        ("timestamp('2026-01-01T00:00:00Z').getFullYear() > 2000", ""),
     ];
     for (rule, expected) in cases {
         let told = faults(json!({

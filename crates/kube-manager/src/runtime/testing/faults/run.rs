@@ -501,7 +501,15 @@ impl Run {
         let is_any = !garbage.is_empty();
         for work in garbage {
             match work {
-                Collect::Delete(object) => self.remove(path_of(object)).await,
+                Collect::Delete(object) => {
+                    let metadata = &object["metadata"];
+                    // As the garbage collector does: an object that has got another owner stays.
+                    let unchanged = json!({
+                        "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"],
+                    });
+                    self.remove_with(path_of(object), &json!({"preconditions": unchanged}))
+                        .await;
+                }
                 Collect::Release(object) => {
                     let finalizers = object
                         .pointer("/metadata/finalizers")
@@ -519,16 +527,21 @@ impl Run {
 
     /// Deletes the object at `path`, unless it is gone.
     pub(super) async fn remove(&self, path: &str) {
+        self.remove_with(path, &json!({"propagationPolicy": "Background"}))
+            .await;
+    }
+
+    /// Deletes the object at `path`, unless it is gone, or has changed.
+    async fn remove_with(&self, path: &str, options: &Value) {
         self.note(format!("step: delete {path}"));
-        let options = json!({"propagationPolicy": "Background"});
-        let mut deleted = self.send(Method::DELETE, path, &options).await;
+        let mut deleted = self.send(Method::DELETE, path, options).await;
         // The API server may close an idle connection just when a request is sent.
         if matches!(&deleted, Err(error) if !matches!(error, kube::Error::Api(_))) {
-            deleted = self.send(Method::DELETE, path, &options).await;
+            deleted = self.send(Method::DELETE, path, options).await;
         }
         match deleted {
             Ok(_) => {}
-            Err(kube::Error::Api(answer)) if answer.is_not_found() => {}
+            Err(kube::Error::Api(answer)) if answer.is_not_found() || answer.is_conflict() => {}
             Err(error) => self.fail(format!("cannot delete {path}: {error}")).await,
         }
     }

@@ -1,0 +1,126 @@
+//! The functions that a CEL rule can call, as an API server declares them.
+
+use super::expression::Type;
+
+/// The forms of functions: name, types of the arguments, and type of the result. A function of the type `time` or
+/// `duration`, or of one that has no name here, is in the group `any`. `get…` takes a time zone, too.
+const FORMS: [(&str, &str); 10] = [
+    (
+        "",
+        "bool(bool) bool; bool(text) bool; bytes(bytes) bytes; bytes(text) bytes; cidr(text) any; double(double) double; \
+         double(int) double; double(text) double; double(uint) double; duration(duration) duration; \
+         duration(int) duration; duration(text) duration; dyn(any) dyn; int(double) int; int(duration) int; int(int) int; \
+         int(text) int; int(time) int; int(uint) int; ip(text) any; isCIDR(text) bool; isIP(text) bool; \
+         isQuantity(text) bool; isSemver(text) bool; isSemver(text, bool) bool; isURL(text) bool; \
+         matches(text, text) bool; quantity(text) any; semver(text) any; semver(text, bool) any; size(bytes) int; \
+         size(list) int; size(map) int; size(text) int; string(bool) text; string(bytes) text; string(double) text; \
+         string(duration) text; string(int) text; string(text) text; string(time) text; string(uint) text; \
+         timestamp(int) time; timestamp(text) time; timestamp(time) time; type(any) any; uint(double) uint; \
+         uint(int) uint; uint(text) uint; uint(uint) uint; url(text) any",
+    ),
+    ("bytes", "size() int"),
+    ("ip", "isCanonical(text) bool"),
+    (
+        "list",
+        "distinct() list; first() any; flatten() list; flatten(int) list; indexOf(any) int; isSorted() bool; \
+         join() text; join(text) text; last() any; lastIndexOf(any) int; max() any; min() any; reverse() list; \
+         size() int; slice(int, int) list; sort() list; sum() any",
+    ),
+    ("lists", "range(int) list"),
+    ("map", "size() int"),
+    (
+        "optional",
+        "none() optional; of(any) optional; ofNonZeroValue(any) optional",
+    ),
+    (
+        "sets",
+        "contains(list, list) bool; equivalent(list, list) bool; intersects(list, list) bool",
+    ),
+    ("strings", "quote(text) text"),
+    (
+        "text",
+        "charAt(int) text; contains(text) bool; endsWith(text) bool; find(text) text; findAll(text) list; \
+         findAll(text, int) list; format(list) text; indexOf(text) int; indexOf(text, int) int; \
+         lastIndexOf(text) int; lastIndexOf(text, int) int; lowerAscii() text; matches(text) bool; \
+         replace(text, text) text; replace(text, text, int) text; size() int; split(text) list; \
+         split(text, int) list; startsWith(text) bool; substring(int) text; substring(int, int) text; trim() text; \
+         upperAscii() text",
+    ),
+];
+
+/// The functions of times, durations, addresses, quantities and versions, with their results.
+const OF_OTHERS: &str = "add any, asApproximateFloat double, asInteger int, compareTo int, containsCIDR bool, \
+    containsIP bool, family int, getDate int, getDayOfMonth int, getDayOfWeek int, getDayOfYear int, \
+    getEscapedPath text, getFullYear int, getHost text, getHostname text, getHours int, getMilliseconds int, \
+    getMinutes int, getMonth int, getPort text, getQuery any, getScheme text, getSeconds int, ip any, \
+    isGlobalUnicast bool, isGreaterThan bool, isInteger bool, isLessThan bool, isLinkLocalMulticast bool, \
+    isLinkLocalUnicast bool, isLoopback bool, isUnspecified bool, major int, masked any, minor int, \
+    patch int, prefixLength int, sign int, sub any, validate optional";
+
+/// Names before the dot that are no values.
+pub const LIBRARIES: [&str; 6] = ["format", "ip", "lists", "optional", "sets", "strings"];
+
+/// A form of a function.
+struct Form {
+    name: &'static str,
+    parameters: Vec<Type<'static>>,
+    result: Type<'static>,
+}
+
+impl Form {
+    /// Reads `name(types) result`.
+    fn read(text: &'static str) -> Option<Self> {
+        let (head, result) = text.rsplit_once(") ")?;
+        let (name, parameters) = head.split_once('(')?;
+        let parameters = parameters.split(", ").filter(|name| !name.is_empty());
+        Some(Self {
+            name,
+            parameters: parameters.map(Type::named).collect(),
+            result: Type::named(result),
+        })
+    }
+
+    fn takes(&self, arguments: &[Type]) -> bool {
+        let mut pairs = self.parameters.iter().zip(arguments);
+        self.parameters.len() == arguments.len()
+            && pairs.all(|(parameter, argument)| parameter.takes(argument))
+    }
+}
+
+/// The result of `group.name(arguments)`. `group` is a library, the type of a value, or empty.
+pub fn call(group: &str, name: &str, arguments: &[Type]) -> Result<Type<'static>, String> {
+    if group == "format" {
+        return Ok(Type::Any);
+    }
+    let is_open = matches!(group, "any" | "dyn");
+    let mut forms = Vec::new();
+    for (known, texts) in FORMS {
+        let is_of_values = !known.is_empty() && !LIBRARIES.contains(&known);
+        if known == group || is_open && is_of_values {
+            forms.extend(texts.split("; ").filter_map(Form::read));
+        }
+    }
+    forms.retain(|form| form.name == name);
+    if let Some(form) = forms.iter().find(|form| form.takes(arguments)) {
+        return Ok(form.result.clone());
+    }
+    let mut others = OF_OTHERS
+        .split(", ")
+        .filter_map(|other| other.split_once(' '));
+    if (is_open || matches!(group, "duration" | "time"))
+        && let Some((_, result)) = others.find(|(known, _)| *known == name)
+    {
+        return Ok(Type::named(result));
+    }
+    let shown = match group {
+        "" => name.to_owned(),
+        "text" => format!("string.{name}"),
+        "time" => format!("timestamp.{name}"),
+        group => format!("{group}.{name}"),
+    };
+    if forms.is_empty() {
+        return Err(format!("there is no function `{shown}`"));
+    }
+    let given: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    Err(format!("`{shown}` does not take ({})", given.join(", ")))
+}
