@@ -42,6 +42,7 @@
 //! attribute `#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]` opens a place for any value instead.
 
 mod cel;
+mod cel_type;
 mod check;
 mod crd;
 mod expression;

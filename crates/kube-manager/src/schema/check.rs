@@ -17,11 +17,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
+    cel_type::{self, OF_RESOURCES},
     crd::{Crd, NoSchema},
-    integer,
+    expression, integer,
     keys::{INT_OR_STRING, OPEN, Object, RULES, any, fields, list, name_of_type, subschema, texts},
-    mark, overflow, pattern,
-    rule::{self, OF_RESOURCES},
+    mark, overflow, pattern, rule,
     structural::FORMATS,
     types,
 };
@@ -361,7 +361,7 @@ impl Checker {
             let text = format!("the default does not fit the schema: {reason}");
             self.says(path, &text);
         }
-        let is_wrong = schema.contains_key(RULES) && !rule::has_type(schema);
+        let is_wrong = schema.contains_key(RULES) && !cel_type::has_type(schema);
         self.says_if(is_wrong, path, "a place for any value has no CEL rules");
         for rule in list(schema, RULES) {
             self.check_rule(place, rule, schema);
@@ -548,7 +548,7 @@ impl Checker {
         let mut texts = texts.into_iter().flatten();
         let has_blank = texts.any(|text| !text.is_empty() && text.trim().is_empty());
         let reason = rule["reason"].as_str();
-        let wrong = if let Err(fault) = rule::check(code, schema, is_resource) {
+        let wrong = if let Err(fault) = expression::check(code, schema, is_resource) {
             fault
         } else if message.trim().contains(['\n', '\r']) {
             "its message has several lines".to_owned()

@@ -1,156 +1,12 @@
 //! Reads a CEL rule, and follows the types of its values. What is not known here counts as right.
 
-use std::fmt;
-
 use super::{
-    cel, functions,
-    keys::{INT_OR_STRING, Object, fields, name_of_type, subschema},
-    rule::{OF_RESOURCES, OLD_SELF, Token, has_type},
+    cel,
+    cel_type::{OF_RESOURCES, Type, has_type, is_embedded},
+    functions,
+    keys::{Object, fields},
+    rule::{OLD_SELF, Token, tokens},
 };
-
-/// The type of a value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Type<'a> {
-    /// A type that is not known here.
-    Any,
-    /// Any type: only the API server sees the value.
-    Dyn,
-    Bool,
-    Bytes,
-    Double,
-    Duration,
-    Int,
-    Null,
-    Text,
-    Time,
-    Uint,
-    List(Box<Self>),
-    /// The types of the keys and of the values.
-    Map(Box<Self>, Box<Self>),
-    Optional(Box<Self>),
-    /// An object with the fields of a schema. A resource also has those of all resources.
-    Object(&'a Object, bool),
-    /// The metadata of a resource.
-    Metadata,
-}
-
-impl<'a> Type<'a> {
-    /// The type of this name.
-    pub fn named(name: &str) -> Self {
-        match name {
-            "bool" => Self::Bool,
-            "bytes" => Self::Bytes,
-            "double" => Self::Double,
-            "duration" => Self::Duration,
-            "dyn" => Self::Dyn,
-            "int" => Self::Int,
-            "list" => Self::List(Box::new(Self::Any)),
-            "map" => Self::Map(Box::new(Self::Any), Box::new(Self::Any)),
-            "optional" => Self::Optional(Box::new(Self::Any)),
-            "text" => Self::Text,
-            "time" => Self::Time,
-            "uint" => Self::Uint,
-            _ => Self::Any,
-        }
-    }
-
-    /// The type of the values of `schema`.
-    fn of(schema: &'a Object, is_resource: bool) -> Self {
-        let inner = |key| {
-            let inner = subschema(schema, key);
-            Box::new(inner.map_or(Self::Any, |inner| Self::of(inner, is_embedded(inner))))
-        };
-        if schema.get(INT_OR_STRING) == Some(&true.into()) {
-            return Self::Dyn;
-        }
-        let format = schema.get("format").and_then(|format| format.as_str());
-        match (name_of_type(schema), format) {
-            ("array", _) => Self::List(inner("items")),
-            ("boolean", _) => Self::Bool,
-            ("integer", _) => Self::Int,
-            ("number", _) => Self::Double,
-            ("object", _) if subschema(schema, "additionalProperties").is_some() => {
-                Self::Map(Box::new(Self::Text), inner("additionalProperties"))
-            }
-            ("object", _) => Self::Object(schema, is_resource),
-            ("string", Some("byte")) => Self::Bytes,
-            ("string", Some("date" | "date-time")) => Self::Time,
-            ("string", Some("duration")) => Self::Duration,
-            ("string", _) => Self::Text,
-            _ => Self::Any,
-        }
-    }
-
-    /// Whether a value of the type `other` can stand where one of this type is expected.
-    pub fn takes(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Any | Self::Dyn, _) | (_, Self::Any | Self::Dyn) => true,
-            (Self::Null, Self::Time | Self::Duration | Self::Object(..))
-            | (Self::Time | Self::Duration | Self::Object(..), Self::Null) => true,
-            (Self::List(one), Self::List(other)) | (Self::Optional(one), Self::Optional(other)) => {
-                one.takes(other)
-            }
-            (Self::Map(key, value), Self::Map(other_key, other_value)) => {
-                key.takes(other_key) && value.takes(other_value)
-            }
-            (Self::Object(one, _), Self::Object(other, _)) => std::ptr::eq(*one, *other),
-            _ => self == other,
-        }
-    }
-
-    fn is_number(&self) -> bool {
-        matches!(self, Self::Double | Self::Int | Self::Uint)
-    }
-
-    fn is_ordered(&self) -> bool {
-        !matches!(
-            self,
-            Self::List(_)
-                | Self::Map(..)
-                | Self::Metadata
-                | Self::Null
-                | Self::Object(..)
-                | Self::Optional(_)
-        )
-    }
-
-    /// The group of functions that a value of this type has.
-    fn group(&self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::Dyn => "dyn",
-            Self::Metadata => "metadata",
-            Self::Optional(_) => "optional",
-            Self::Bool => "bool",
-            Self::Bytes => "bytes",
-            Self::Double => "double",
-            Self::Duration => "duration",
-            Self::Int => "int",
-            Self::List(_) => "list",
-            Self::Map(..) => "map",
-            Self::Null => "null",
-            Self::Object(..) => "object",
-            Self::Text => "text",
-            Self::Time => "time",
-            Self::Uint => "uint",
-        }
-    }
-}
-
-/// The name of the type in CEL.
-impl fmt::Display for Type<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text => "string",
-            Self::Time => "timestamp",
-            _ => self.group(),
-        })
-    }
-}
-
-fn is_embedded(schema: &Object) -> bool {
-    schema.contains_key("x-kubernetes-embedded-resource")
-}
 
 /// The binary operators, those that bind least first.
 const OPERATORS: [&[&str]; 5] = [
@@ -199,10 +55,11 @@ struct Reader<'a, 't> {
 type Result<T> = std::result::Result<T, String>;
 
 /// What is wrong with a rule about the values of `schema`. A resource has the fields of all resources.
-pub fn check(tokens: &[Token], schema: &Object, is_resource: bool) -> Result<()> {
+pub fn check(rule: &str, schema: &Object, is_resource: bool) -> Result<()> {
     let own = Type::of(schema, is_resource);
+    let tokens = tokens(rule)?;
     let mut reader = Reader {
-        tokens,
+        tokens: &tokens,
         variables: vec![("self", own.clone()), (OLD_SELF, own)],
     };
     let result = reader.expression()?;

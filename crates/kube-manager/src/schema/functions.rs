@@ -1,6 +1,6 @@
 //! The functions that a CEL rule can call, as an API server declares them.
 
-use super::expression::Type;
+use super::cel_type::Type;
 
 /// The forms of functions: name, types of the arguments, and type of the result. A function of the type `time` or
 /// `duration`, or of one that has no name here, is in the group `any`. `get…` takes a time zone, too.

@@ -2,13 +2,7 @@
 
 use std::fmt;
 
-use super::{
-    expression::{self, Type},
-    keys::{INT_OR_STRING, Object, name_of_type, subschema},
-};
-
-/// The fields of each object that has metadata.
-pub const OF_RESOURCES: [&str; 3] = ["apiVersion", "kind", "metadata"];
+use super::cel_type::Type;
 
 /// The word with which a rule compares a value with the one before an update.
 pub const OLD_SELF: &str = "oldSelf";
@@ -57,28 +51,14 @@ pub fn has_loop(rule: &str) -> bool {
     pairs.any(|pair| matches!(pair, [Token::Name(name), Token::Sign("(")] if MACROS.contains(name)))
 }
 
-/// Whether a rule can read the values of `schema`: not those of an open place.
-pub fn has_type(schema: &Object) -> bool {
-    let inner = match name_of_type(schema) {
-        "" => return schema.contains_key(INT_OR_STRING),
-        "array" => "items",
-        _ => "additionalProperties",
-    };
-    subschema(schema, inner).is_none_or(has_type)
-}
-
-/// What is wrong with a rule about the values of `schema`. A resource has the fields of all resources.
-pub fn check(rule: &str, schema: &Object, is_resource: bool) -> Result<(), String> {
-    expression::check(&tokens(rule)?, schema, is_resource)
-}
-
 /// The operators and brackets, long ones first.
 const SIGNS: [&str; 27] = [
     "&&", "||", "==", "!=", "<=", ">=", ".?", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":",
     ".", ",", "(", ")", "[", "]", "{", "}", "`", "//",
 ];
 
-fn tokens(rule: &str) -> Result<Vec<Token<'_>>, String> {
+/// The tokens of a rule.
+pub fn tokens(rule: &str) -> Result<Vec<Token<'_>>, String> {
     let mut tokens = Vec::new();
     let mut rest = rule.trim_start();
     while let Some(first) = rest.chars().next() {

@@ -35,7 +35,7 @@ async fn a_sample_is_reconciled() {
     let client = CONTROL_PLANE.client().await;
     let objects: api::Api<Averylongkindofthirtyoneletters> = api::Api::default_namespaced(client);
     // A unique name, because other tests may use the same sample.
-    let name = "test-a-group-of-26-characters-it-averylongkindofthirtyoneletters";
+    let name = "test-a-group-of-26-c-averylongkindofthirtyoneletters";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;
