@@ -25,6 +25,9 @@ use crate::{
 /// the project, controllers of an operator for one namespace, and controllers of kinds whose types come from a CRD.
 const PROJECTS: [&str; 4] = ["guestbook", "library", "owner", "tenant"];
 
+/// The other golden projects with controllers: with certificates of cert-manager, several versions, long names, and more.
+const OTHER_PROJECTS: [&str; 6] = ["cache", "crddemo", "fleet", "long", "versions", "warden"];
+
 /// Returns the folders that the control planes of these tests have written to.
 fn folders() -> BTreeSet<OsString> {
     let folder = fs::read_dir(build_folder(golden_projects::folder()).join("tmp"));
@@ -37,12 +40,32 @@ fn folders() -> BTreeSet<OsString> {
 
 #[test]
 fn the_tests_of_a_project_pass_on_a_real_api_server() {
+    pass_on_a_real_api_server(&PROJECTS);
+}
+
+#[test]
+#[ignore = "takes 5 minutes"]
+fn the_tests_of_the_other_golden_projects_pass_on_a_real_api_server() {
+    pass_on_a_real_api_server(&OTHER_PROJECTS);
+}
+
+/// The name of the package in `folder`.
+fn package(folder: &Path) -> String {
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+    let name = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("name = "));
+    name.expect("a name").trim_matches('"').to_owned()
+}
+
+fn pass_on_a_real_api_server(projects: &[&str]) {
     let assets = cluster().assets().expect("programs");
     let before = folders();
     let mut tests = cargo(golden_projects::folder());
     tests.args(["test", "--locked", "--test=api_server"]);
-    for project in PROJECTS {
-        tests.args(["--package", project]);
+    for project in projects {
+        let package = package(&golden_projects::folder().join(project));
+        tests.args(["--package", &package]);
     }
     tests.args(["--", "--ignored"]);
     let printed = run(tests.env("KUBEBUILDER_ASSETS", assets));
@@ -53,7 +76,7 @@ fn the_tests_of_a_project_pass_on_a_real_api_server() {
         Ok(Some(()))
     })
     .unwrap_or_else(|error| panic!("{error:#}"));
-    for project in PROJECTS {
+    for project in projects {
         let folder = golden_projects::folder().join(project);
         let tests = folder.join("tests/api_server");
         let controllers = WalkDir::new(tests.join("controller")).min_depth(2);
