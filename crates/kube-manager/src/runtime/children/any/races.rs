@@ -182,6 +182,10 @@ impl Cluster {
         }
         self.requests.push(method.clone());
         self.next_acts();
+        if path.ends_with("/secrets") && *method == Method::GET {
+            let items: Vec<_> = self.secret.iter().collect();
+            return (200, json!({"metadata": {}, "items": items}));
+        }
         let Some(live) = self.secret.clone() else {
             if *method != Method::POST {
                 return failed(404, "NotFound");
@@ -322,10 +326,7 @@ impl World {
 
     /// Reconciles the owner, whose Secret has a password and the text `title`.
     async fn reconcile(&mut self, way: Way, title: &str) -> Result<(), Error> {
-        let mut owner = ConfigMap::default();
-        owner.metadata.name = Some("owner".to_owned());
-        owner.metadata.namespace = Some("home".to_owned());
-        owner.metadata.uid = Some("owner".to_owned());
+        let owner = owner();
         self.passwords += 1;
         let password = ByteString(format!("password {}", self.passwords).into_bytes());
         let reconcile = async {
@@ -348,6 +349,18 @@ impl World {
         // After a conflict that ended well, the object is reconciled again, too.
         assert!(is_outdated || !is_stale);
         applied.map(drop)
+    }
+}
+
+fn owner() -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some("owner".to_owned()),
+            namespace: Some("home".to_owned()),
+            uid: Some("owner".to_owned()),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
     }
 }
 
@@ -536,5 +549,24 @@ fn a_change_after_the_read_is_not_overwritten() {
         let shown = vec![Act::Label(Some("test")), Act::Show];
         world.cluster.lock().acts = [shown].into();
         assert_eq!(settled(&mut world, "two").await, 2);
+    });
+}
+
+/// The list with which the watch began was empty once, or from an earlier time.
+#[test]
+fn a_child_that_no_watch_has_shown_is_deleted_after_a_cleanup() {
+    wait(async {
+        let mut world = World::new(false);
+        let created = world.reconcile(Way::CreateOnly, "title").await;
+        created.expect("a child");
+        world.children = children(world.client.clone(), index());
+        let deleted = world.children.any.delete_all(&owner().metadata).await;
+        deleted.expect("an answer");
+        let cluster = world.cluster.lock();
+        assert_eq!(cluster.secret, None);
+        assert_eq!(
+            cluster.requests,
+            [Method::POST, Method::GET, Method::DELETE]
+        );
     });
 }
