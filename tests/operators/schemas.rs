@@ -29,7 +29,7 @@ const GROUP: &str = "schemas.example.com";
 
 /// What a message of the API server has when only an API server finds the fault: the cost of rules, and defaults that
 /// break a rule.
-const OF_SERVER: [&str; 2] = ["cost", "failed rule"];
+const OF_SERVER: [&str; 3] = ["cost", "failed rule", "evaluating rule"];
 
 /// The keys that kube writes at the root of a kind.
 const AT_ROOT: [&str; 5] = [
@@ -386,7 +386,17 @@ const CHANGES: &[(&str, &str)] = &[
         r#"[[{"rule": ""}], [{"rule": "true", "message": " "}], [{"rule": "true", "message": "a\nb"}],
             [{"rule": "true\n&& true"}], [{"rule": "true", "reason": "odd"}], [{"rule": "true", "reason": "FieldValueInvalid"}],
             [{"rule": "true", "optionalOldSelf": true}], [{"rule": "self == oldSelf", "message": "a"}],
-            [{"rule": "true", "messageExpression": " "}], [{"rule": "true", "messageExpression": "'a'"}]]"#,
+            [{"rule": "true", "messageExpression": " "}], [{"rule": "true", "messageExpression": "'a'"}],
+            [{"rule": "true", "messageExpression": "self.size()"}], [{"rule": "true", "messageExpression": "self.a"}],
+            [{"rule": "true", "messageExpression": "'a' + string(size(self))"}], [{"rule": "true", "messageExpression": "'a"}],
+            [{"rule": "!oldSelf.hasValue() || self == oldSelf.value()", "optionalOldSelf": true}],
+            [{"rule": "oldSelf.orValue(self) == self", "optionalOldSelf": true}],
+            [{"rule": "oldSelf == self", "optionalOldSelf": true}], [{"rule": "oldSelf.hasValue()"}],
+            [{"rule": "true", "fieldPath": ".a"}], [{"rule": "true", "fieldPath": ".missing"}],
+            [{"rule": "true", "fieldPath": "a"}], [{"rule": "true", "fieldPath": "['a']"}],
+            [{"rule": "true", "fieldPath": ".a.a"}], [{"rule": "true", "fieldPath": "[0]"}],
+            [{"rule": "true", "fieldPath": ".a[0]"}], [{"rule": "true", "fieldPath": ""}],
+            [{"rule": "true", "fieldPath": ".name"}]]"#,
     ),
 ];
 

@@ -17,9 +17,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
-    cel_type::{self, OF_RESOURCES},
+    cel_type::{self, OF_RESOURCES, Type},
     crd::{Crd, NoSchema},
-    expression, integer,
+    expression::{self, Scope},
+    integer,
     keys::{INT_OR_STRING, OPEN, Object, RULES, any, fields, list, name_of_type, subschema, texts},
     mark, overflow, pattern, rule,
     structural::FORMATS,
@@ -548,7 +549,13 @@ impl Checker {
         let mut texts = texts.into_iter().flatten();
         let has_blank = texts.any(|text| !text.is_empty() && text.trim().is_empty());
         let reason = rule["reason"].as_str();
-        let wrong = if let Err(fault) = expression::check(code, schema, is_resource) {
+        let scope = Scope {
+            schema,
+            is_resource,
+            has_optional_old: rule["optionalOldSelf"] == true,
+        };
+        let expression = rule["messageExpression"].as_str().unwrap_or_default();
+        let wrong = if let Err(fault) = expression::check(code, &scope, &Type::Bool) {
             fault
         } else if message.trim().contains(['\n', '\r']) {
             "its message has several lines".to_owned()
@@ -561,6 +568,14 @@ impl Checker {
                 .to_owned()
         } else if !has_old && !rule["optionalOldSelf"].is_null() {
             "`optionalOldSelf` is set for a rule without `oldSelf`".to_owned()
+        } else if !expression.is_empty()
+            && let Err(fault) = expression::check(expression, &scope, &Type::Text)
+        {
+            format!("its message `{expression}`: {fault}")
+        } else if let Some(path) = rule["fieldPath"].as_str()
+            && !leads_to_field(path, schema)
+        {
+            format!("its `fieldPath` must lead to a field, as in `.name`, and not to `{path}`")
         } else if reason.is_some_and(|reason| !REASONS.contains(&reason)) {
             format!("the reason must be one of {}", REASONS.join(", "))
         } else {
@@ -627,6 +642,29 @@ impl Checker {
         let text = format!("a version has at most {MOST_SELECTABLE} selectable fields");
         self.says_if(selected.len() > MOST_SELECTABLE, "", &text);
     }
+}
+
+/// Whether `path`, such as `.a.b` or `['a'].b`, leads to a field of `schema`.
+fn leads_to_field(path: &str, schema: &Object) -> bool {
+    let (mut rest, mut known) = (path, schema);
+    while !rest.is_empty() {
+        let parts = match rest.strip_prefix("['") {
+            Some(quoted) => quoted.split_once("']"),
+            None => rest.strip_prefix('.').map(|part| {
+                let end = part.find(['.', '[']).unwrap_or(part.len());
+                part.split_at(end)
+            }),
+        };
+        let Some((name, after)) = parts else {
+            return false;
+        };
+        let field = fields(known).and_then(|fields| subschema(fields, name));
+        let Some(field) = field.or_else(|| subschema(known, "additionalProperties")) else {
+            return false;
+        };
+        (rest, known) = (after, field);
+    }
+    true
 }
 
 /// The formats that a column may have; empty if it has none.

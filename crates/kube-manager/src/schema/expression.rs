@@ -54,20 +54,35 @@ struct Reader<'a, 't> {
 
 type Result<T> = std::result::Result<T, String>;
 
-/// What is wrong with a rule about the values of `schema`. A resource has the fields of all resources.
-pub fn check(rule: &str, schema: &Object, is_resource: bool) -> Result<()> {
-    let own = Type::of(schema, is_resource);
-    let tokens = tokens(rule)?;
+/// What the variables of a rule stand for.
+pub struct Scope<'a> {
+    /// The schema of the value.
+    pub schema: &'a Object,
+    /// Whether the value also has the fields of all resources.
+    pub is_resource: bool,
+    /// Whether the value before an update may be missing.
+    pub has_optional_old: bool,
+}
+
+/// What is wrong with an expression whose result must be of the type `expected`.
+pub fn check(expression: &str, scope: &Scope, expected: &Type) -> Result<()> {
+    let own = Type::of(scope.schema, scope.is_resource);
+    let old = if scope.has_optional_old {
+        optional(own.clone())
+    } else {
+        own.clone()
+    };
+    let tokens = tokens(expression)?;
     let mut reader = Reader {
         tokens: &tokens,
-        variables: vec![("self", own.clone()), (OLD_SELF, own)],
+        variables: vec![("self", own), (OLD_SELF, old)],
     };
     let result = reader.expression()?;
     match reader.tokens.first() {
         Some(token) => Err(unexpected(token)),
-        None if result == Type::Dyn || !Type::Bool.takes(&result) => {
-            Err(format!("its result is of the type {result}, and not bool"))
-        }
+        None if result == Type::Dyn || !expected.takes(&result) => Err(format!(
+            "its result is of the type {result}, and not {expected}"
+        )),
         None => Ok(()),
     }
 }

@@ -347,13 +347,14 @@ pub async fn complete_jobs(client: Client) {
             });
             let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
             let jobs: Api<Job> = Api::namespaced(client.clone(), &namespace);
-            let patch = Patch::Merge(json!({"status": status}));
+            let unchanged = json!({"resourceVersion": job.resource_version()});
+            let patch = Patch::Merge(json!({"metadata": unchanged, "status": status}));
             match jobs
                 .patch_status(&name, &PatchParams::default(), &patch)
                 .await
             {
-                // It was deleted meanwhile.
-                Err(kube::Error::Api(answer)) if answer.is_not_found() => {}
+                // It was deleted or changed meanwhile. Another test may complete it, too.
+                Err(kube::Error::Api(answer)) if answer.is_not_found() || answer.is_conflict() => {}
                 completed => drop(completed.expect("a Job that can be completed")),
             }
         }

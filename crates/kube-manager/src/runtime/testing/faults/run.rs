@@ -507,8 +507,9 @@ impl Run {
                     let unchanged = json!({
                         "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"],
                     });
-                    self.remove_with(path_of(object), &json!({"preconditions": unchanged}))
-                        .await;
+                    let options =
+                        json!({"propagationPolicy": "Background", "preconditions": unchanged});
+                    self.remove_with(path_of(object), &options).await;
                 }
                 Collect::Release(object) => {
                     let finalizers = object
