@@ -304,7 +304,8 @@ impl Checker {
         let text = "a kind is an object: derive `CustomResource` for a struct";
         self.says_if(name_of_type(root) != "object", "", text);
         if let Some(metadata) = fields(root).and_then(|fields| subschema(fields, "metadata")) {
-            let keys = metadata.keys();
+            let set = metadata.iter().filter(|(_, value)| is_set(value));
+            let keys = set.map(|(key, _)| key);
             let wrong_keys = keys.filter(|key| !matches!(key.as_str(), "properties" | "type"));
             let names = fields(metadata).into_iter().flat_map(Map::keys);
             let wrong_names =

@@ -2,8 +2,8 @@
 
 use super::cel_type::Type;
 
-/// The forms of functions: name, types of the arguments, and type of the result. A function of the type `time` or
-/// `duration`, or of one that has no name here, is in the group `any`. `get…` takes a time zone, too.
+/// The forms of functions: name, types of the arguments, and type of the result. The groups are libraries and types of
+/// values.
 const FORMS: [(&str, &str); 10] = [
     (
         "",
@@ -48,14 +48,26 @@ const FORMS: [(&str, &str); 10] = [
     ),
 ];
 
-/// The functions of times, durations, addresses, quantities and versions, with their results.
+/// The functions of addresses, quantities, versions and formats, with their results.
 const OF_OTHERS: &str = "add any, asApproximateFloat double, asInteger int, compareTo int, containsCIDR bool, \
-    containsIP bool, family int, getDate int, getDayOfMonth int, getDayOfWeek int, getDayOfYear int, \
-    getEscapedPath text, getFullYear int, getHost text, getHostname text, getHours int, getMilliseconds int, \
-    getMinutes int, getMonth int, getPort text, getQuery any, getScheme text, getSeconds int, ip any, \
-    isGlobalUnicast bool, isGreaterThan bool, isInteger bool, isLessThan bool, isLinkLocalMulticast bool, \
-    isLinkLocalUnicast bool, isLoopback bool, isUnspecified bool, major int, masked any, minor int, \
-    patch int, prefixLength int, sign int, sub any, validate optional";
+    containsIP bool, family int, getEscapedPath text, getHost text, getHostname text, getPort text, getQuery any, \
+    getScheme text, hasValue bool, ip any, isGlobalUnicast bool, isGreaterThan bool, isInteger bool, isLessThan bool, \
+    isLinkLocalMulticast bool, isLinkLocalUnicast bool, isLoopback bool, isUnspecified bool, major int, masked any, \
+    minor int, or any, orValue any, patch int, prefixLength int, sign int, sub any, validate optional, value any";
+
+/// The parts of times and durations that a function such as `getDate` returns, as an integer.
+const PARTS: [&str; 10] = [
+    "Date",
+    "DayOfMonth",
+    "DayOfWeek",
+    "DayOfYear",
+    "FullYear",
+    "Hours",
+    "Milliseconds",
+    "Minutes",
+    "Month",
+    "Seconds",
+];
 
 /// Names before the dot that are no values.
 pub const LIBRARIES: [&str; 6] = ["format", "ip", "lists", "optional", "sets", "strings"];
@@ -104,12 +116,16 @@ pub fn call(group: &str, name: &str, arguments: &[Type]) -> Result<Type<'static>
     if let Some(form) = forms.iter().find(|form| form.takes(arguments)) {
         return Ok(form.result.clone());
     }
+    let part = name.strip_prefix("get");
+    if (is_open || matches!(group, "duration" | "time"))
+        && part.is_some_and(|part| PARTS.contains(&part))
+    {
+        return Ok(Type::Int);
+    }
     let mut others = OF_OTHERS
         .split(", ")
         .filter_map(|other| other.split_once(' '));
-    if (is_open || matches!(group, "duration" | "time"))
-        && let Some((_, result)) = others.find(|(known, _)| *known == name)
-    {
+    if is_open && let Some((_, result)) = others.find(|(known, _)| *known == name) {
         return Ok(Type::named(result));
     }
     let shown = match group {
