@@ -21,10 +21,7 @@ use super::{
     call::Collection,
     journal::Journal,
     network::{Network, PAUSE, QUIET},
-    state::{
-        Collect, FOREGROUND, Snapshot, State, Varied, Varying, differences, mask, path_of, text,
-        title,
-    },
+    state::{Collect, Snapshot, State, Varied, Varying, differences, mask, path_of, text, title},
 };
 
 /// The longest delay before an operator repeats a failed reconcile.
@@ -511,12 +508,12 @@ impl Run {
                         json!({"propagationPolicy": "Background", "preconditions": unchanged});
                     self.remove_with(path_of(object), &options).await;
                 }
-                Collect::Release(object) => {
+                Collect::Release(object, finalizer) => {
                     let finalizers = object
                         .pointer("/metadata/finalizers")
                         .and_then(Value::as_array);
                     let mut finalizers = finalizers.cloned().unwrap_or_default();
-                    finalizers.retain(|finalizer| finalizer != FOREGROUND);
+                    finalizers.retain(|other| other != finalizer);
                     let patch = json!({"metadata": {"finalizers": finalizers}});
                     // If the object has changed, the next look sees it.
                     let _ = self.send(Method::PATCH, path_of(object), &patch).await;

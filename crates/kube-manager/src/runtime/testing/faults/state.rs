@@ -48,7 +48,9 @@ pub struct Varied {
 const VARIES: &str = "<varies>";
 
 /// The finalizer of the garbage collector.
-pub const FOREGROUND: &str = "foregroundDeletion";
+const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer of a PersistentVolumeClaim. Its controller removes it, since no Pod of the run uses the claim.
+const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     let value = object.pointer(pointer).and_then(Value::as_str);
@@ -74,15 +76,15 @@ pub fn path_of(object: &Value) -> &str {
     text(object, "/metadata/selfLink")
 }
 
-/// What the garbage collector of a cluster would do next.
+/// What the controllers of a cluster would do next.
 pub enum Collect<'a> {
     Delete(&'a Value),
-    /// Removes the finalizer of an object whose dependents are gone.
-    Release(&'a Value),
+    /// Removes this finalizer of a deleted object.
+    Release(&'a Value, &'static str),
 }
 
 impl Snapshot {
-    /// What the garbage collector would do. An owner of a kind that was not listed counts as present.
+    /// What is left to delete, or to let go. An owner of a kind that was not listed counts as present.
     pub fn garbage(&self) -> Vec<Collect<'_>> {
         let waiting: HashSet<_> = self
             .objects
@@ -108,7 +110,10 @@ impl Snapshot {
                 .iter()
                 .any(|other| owners(other).any(|owner| text(owner, "/uid") == uid));
             if waits_for_dependents(object) && !has_dependents {
-                garbage.push(Collect::Release(object));
+                garbage.push(Collect::Release(object, FOREGROUND));
+            }
+            if is_deleted(object) && has_finalizer(object, PROTECTION) {
+                garbage.push(Collect::Release(object, PROTECTION));
             }
         }
         garbage
@@ -172,10 +177,13 @@ fn is_deleted(object: &Value) -> bool {
 }
 
 fn waits_for_dependents(object: &Value) -> bool {
-    let finalizers = object
-        .pointer("/metadata/finalizers")
-        .and_then(Value::as_array);
-    is_deleted(object) && finalizers.is_some_and(|all| all.iter().any(|one| one == FOREGROUND))
+    is_deleted(object) && has_finalizer(object, FOREGROUND)
+}
+
+fn has_finalizer(object: &Value, finalizer: &str) -> bool {
+    let finalizers = object.pointer("/metadata/finalizers");
+    let finalizers = finalizers.and_then(Value::as_array);
+    finalizers.is_some_and(|all| all.iter().any(|one| one == finalizer))
 }
 
 struct Comparison<'a> {
@@ -507,7 +515,7 @@ mod tests {
     fn collected(snapshot: &Snapshot) -> Vec<&str> {
         let work = snapshot.garbage().into_iter();
         work.map(|work| match work {
-            Collect::Delete(object) | Collect::Release(object) => text(object, "/kind"),
+            Collect::Delete(object) | Collect::Release(object, _) => text(object, "/kind"),
         })
         .collect()
     }
@@ -535,6 +543,15 @@ mod tests {
         assert_eq!(collected(&both), ["ConfigMap"]);
         both.objects.remove(1);
         assert_eq!(collected(&both), ["Site"]);
+    }
+
+    #[test]
+    fn a_deleted_claim_of_storage_is_let_go() {
+        let mut both = snapshot(objects("here", SITE, "a"));
+        both.objects[1]["metadata"]["finalizers"] = json!([PROTECTION]);
+        assert!(collected(&both).is_empty());
+        both.objects[1]["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert_eq!(collected(&both), ["ConfigMap"]);
     }
 
     #[test]
