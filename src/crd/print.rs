@@ -161,18 +161,14 @@ fn print_field(field: &Field) -> String {
         text += &attribute.laid_out(4);
     }
     let (ident, rust) = (&field.ident, &field.rust);
-    let line = format!("    pub {ident}: {rust},");
-    let own_line = format!("        {rust},");
-    let on_lines = format!("    pub {ident}: {},", rust.laid_out(4, LINE));
-    text += &if is_within(&line) {
-        line
-    } else if is_within(&own_line) {
-        format!("    pub {ident}:\n{own_line}")
-    } else if is_within(&on_lines) {
-        on_lines
-    } else {
-        line
-    };
+    let layouts = [
+        format!("    pub {ident}: {rust},"),
+        format!("    pub {ident}:\n        {rust},"),
+        format!("    pub {ident}: {},", rust.laid_out(4, LINE)),
+    ];
+    // rustfmt breaks no line if a name alone is too long.
+    let fits = layouts.iter().find(|layout| is_within(layout));
+    text += fits.unwrap_or(&layouts[0]);
     text + "\n"
 }
 

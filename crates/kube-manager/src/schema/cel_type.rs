@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::keys::{INT_OR_STRING, Object, name_of_type, subschema};
+use super::keys::{EMBEDDED, INT_OR_STRING, Object, is_true, name_of_type, subschema};
 
 /// The fields of each object that has metadata.
 pub const OF_RESOURCES: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -57,9 +57,9 @@ impl<'a> Type<'a> {
     pub fn of(schema: &'a Object, is_resource: bool) -> Self {
         let inner = |key| {
             let inner = subschema(schema, key);
-            Box::new(inner.map_or(Self::Any, |inner| Self::of(inner, is_embedded(inner))))
+            Box::new(inner.map_or(Self::Any, |inner| Self::of(inner, is_true(inner, EMBEDDED))))
         };
-        if schema.get(INT_OR_STRING) == Some(&true.into()) {
+        if is_true(schema, INT_OR_STRING) {
             return Self::Dyn;
         }
         let format = schema.get("format").and_then(|format| format.as_str());
@@ -145,10 +145,6 @@ impl fmt::Display for Type<'_> {
             _ => self.group(),
         })
     }
-}
-
-pub fn is_embedded(schema: &Object) -> bool {
-    schema.contains_key("x-kubernetes-embedded-resource")
 }
 
 /// Whether a rule can read the values of `schema`: not those of an open place.

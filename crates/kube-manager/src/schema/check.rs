@@ -21,7 +21,10 @@ use super::{
     crd::{Crd, NoSchema},
     expression::{self, Scope},
     integer,
-    keys::{INT_OR_STRING, OPEN, Object, RULES, any, fields, list, name_of_type, subschema, texts},
+    keys::{
+        EMBEDDED, INT_OR_STRING, OPEN, Object, RULES, any, field, fields, is_true, list,
+        name_of_type, subschema, texts,
+    },
     mark, overflow, pattern, rule,
     structural::FORMATS,
     types,
@@ -217,9 +220,6 @@ const REASONS: [&str; 4] = [
     "FieldValueInvalid",
     "FieldValueRequired",
 ];
-
-/// The key of an object that is a resource of its own.
-const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
 /// A place in an object.
 struct Place {
@@ -626,11 +626,8 @@ impl Checker {
         for path in paths {
             let mut names = path.split('.');
             let has_dot = names.next() == Some("");
-            let field = names.try_fold(root, |schema, name| match fields(schema) {
-                Some(fields) => subschema(fields, name),
-                None => subschema(schema, "additionalProperties"),
-            });
-            let type_name = field.filter(|_| has_dot).map(name_of_type);
+            let selected_field = names.try_fold(root, field);
+            let type_name = selected_field.filter(|_| has_dot).map(name_of_type);
             let wrong = match type_name {
                 _ if path.starts_with(".metadata.") => "is in the metadata",
                 None => "leads to no field",
@@ -659,11 +656,10 @@ fn leads_to_field(path: &str, schema: &Object) -> bool {
         let Some((name, after)) = parts else {
             return false;
         };
-        let field = fields(known).and_then(|fields| subschema(fields, name));
-        let Some(field) = field.or_else(|| subschema(known, "additionalProperties")) else {
+        let Some(inner) = field(known, name) else {
             return false;
         };
-        (rest, known) = (after, field);
+        (rest, known) = (after, inner);
     }
     true
 }
@@ -710,10 +706,6 @@ fn text_of<'a>(schema: &'a Object, key: &str) -> &'a str {
 /// Whether `schema` is that of `std::time::Duration`.
 fn is_std_duration(schema: &Object) -> bool {
     fields(schema).is_some_and(|fields| fields.keys().eq(["nanos", "secs"]))
-}
-
-fn is_true(schema: &Object, key: &str) -> bool {
-    schema.get(key) == Some(&Value::Bool(true))
 }
 
 /// Whether `value` fits `schema`, which may be a part of a schema; the error says why not. CEL rules are not checked.

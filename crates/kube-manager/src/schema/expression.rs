@@ -2,10 +2,10 @@
 
 use super::{
     cel,
-    cel_type::{OF_RESOURCES, Type, has_type, is_embedded},
+    cel_type::{OF_RESOURCES, Type, has_type},
     functions,
-    keys::{Object, fields},
-    rule::{OLD_SELF, Token, tokens},
+    keys::{EMBEDDED, Object, fields, is_true},
+    rule::{LOOPS, OLD_SELF, Token, tokens},
 };
 
 /// The binary operators, those that bind least first.
@@ -15,20 +15,6 @@ const OPERATORS: [&[&str]; 5] = [
     &["<", "<=", ">", ">=", "==", "!=", "in"],
     &["+", "-"],
     &["*", "/", "%"],
-];
-
-/// Functions whose first arguments declare variables.
-const MACROS: [&str; 10] = [
-    "all",
-    "exists",
-    "existsOne",
-    "exists_one",
-    "filter",
-    "map",
-    "optFlatMap",
-    "optMap",
-    "transformList",
-    "transformMap",
 ];
 
 /// Names of types, which are values.
@@ -192,7 +178,7 @@ impl<'a, 't> Reader<'a, 't> {
                 let found = at(&value, &index)?;
                 value = if is_optional { optional(found) } else { found };
             } else if value == Type::Any && self.reads("{") {
-                self.entries("}")?;
+                self.entries()?;
             } else {
                 return Ok(value);
             }
@@ -213,7 +199,7 @@ impl<'a, 't> Reader<'a, 't> {
                 Ok(Type::List(Box::new(same(&items)?)))
             }
             Token::Sign("{") => {
-                let (keys, values) = self.entries("}")?;
+                let (keys, values) = self.entries()?;
                 Ok(Type::Map(Box::new(same(&keys)?), Box::new(same(&values)?)))
             }
             Token::Name("true" | "false") => Ok(Type::Bool),
@@ -264,7 +250,7 @@ impl<'a, 't> Reader<'a, 't> {
     }
 
     fn method(&mut self, value: &Type<'a>, name: &str) -> Result<Type<'a>> {
-        if !MACROS.contains(&name) {
+        if !LOOPS.contains(&name) && !matches!(name, "optFlatMap" | "optMap") {
             let arguments = self.arguments(")")?;
             return match value {
                 Type::Optional(inner) => of_optional(inner, name, &arguments),
@@ -346,10 +332,10 @@ impl<'a, 't> Reader<'a, 't> {
         Ok(all)
     }
 
-    /// The keys and values of a map until `end`. The keys of a message are names.
-    fn entries(&mut self, end: &str) -> Result<(Vec<Type<'a>>, Vec<Type<'a>>)> {
+    /// The keys and values of a map, until its brace. The keys of a message are names.
+    fn entries(&mut self) -> Result<(Vec<Type<'a>>, Vec<Type<'a>>)> {
         let (mut keys, mut values) = (Vec::new(), Vec::new());
-        while !self.reads(end) {
+        while !self.reads("}") {
             self.reads("?");
             if let [Token::Name(_), Token::Sign(":"), ..] = self.tokens {
                 self.tokens = &self.tokens[1..];
@@ -358,7 +344,7 @@ impl<'a, 't> Reader<'a, 't> {
             }
             self.expect(":")?;
             values.push(self.expression()?);
-            if self.reads(end) {
+            if self.reads("}") {
                 break;
             }
             self.expect(",")?;
@@ -438,7 +424,7 @@ fn select<'a>(value: &Type<'a>, name: &str, path: &[Token]) -> Result<Type<'a>> 
     let field = all.find(|(key, _)| cel::field(key).as_deref() == Some(name));
     let field = field.and_then(|(_, field)| field.as_object());
     match field.filter(|field| has_type(field)) {
-        Some(field) => Ok(Type::of(field, is_embedded(field))),
+        Some(field) => Ok(Type::of(field, is_true(field, EMBEDDED))),
         None => {
             let path: String = path.iter().map(ToString::to_string).collect();
             Err(format!(

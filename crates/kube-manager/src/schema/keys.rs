@@ -17,6 +17,14 @@ pub const RULES: &str = "x-kubernetes-validations";
 /// The key of a value that is an integer or a text.
 pub const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
+/// The key of an object that is a resource with metadata of its own.
+pub const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+
+/// Whether `key` is set.
+pub fn is_true(schema: &Object, key: &str) -> bool {
+    schema.get(key) == Some(&Value::Bool(true))
+}
+
 /// The name of the type; empty if the schema does not say it.
 pub fn name_of_type(schema: &Object) -> &str {
     schema
@@ -33,6 +41,14 @@ pub fn subschema<'a>(schema: &'a Object, key: &str) -> Option<&'a Object> {
 /// The schemas of the fields.
 pub fn fields(schema: &Object) -> Option<&Object> {
     subschema(schema, "properties")
+}
+
+/// The schema of the field `name`, or of the values of a map.
+pub fn field<'a>(schema: &'a Object, name: &str) -> Option<&'a Object> {
+    match fields(schema) {
+        Some(fields) => subschema(fields, name),
+        None => subschema(schema, "additionalProperties"),
+    }
 }
 
 /// The values of the list `key`; none if there is no list.

@@ -7,8 +7,8 @@ use super::cel_type::Type;
 /// The word with which a rule compares a value with the one before an update.
 pub const OLD_SELF: &str = "oldSelf";
 
-/// Functions whose arguments declare variables.
-const MACROS: [&str; 8] = [
+/// Functions that declare variables for the items of a list or map.
+pub const LOOPS: [&str; 8] = [
     "all",
     "exists",
     "existsOne",
@@ -48,7 +48,7 @@ pub fn has_old_self(rule: &str) -> bool {
 pub fn has_loop(rule: &str) -> bool {
     let tokens = tokens(rule).unwrap_or_default();
     let mut pairs = tokens.windows(2);
-    pairs.any(|pair| matches!(pair, [Token::Name(name), Token::Sign("(")] if MACROS.contains(name)))
+    pairs.any(|pair| matches!(pair, [Token::Name(name), Token::Sign("(")] if LOOPS.contains(name)))
 }
 
 /// The operators and brackets, long ones first.
