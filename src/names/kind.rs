@@ -18,6 +18,9 @@ names! {
     Kind: "a kind", "Guestbook", str::to_upper_camel_case, check;
 }
 
+/// The longest kind that an API server takes.
+const MAX: usize = 63;
+
 /// The longest identifier for objects of a kind, so that each line of a controller has room for it.
 const LONGEST: usize = 27;
 
@@ -93,34 +96,49 @@ impl Kind {
         has(TAKEN_BY_WEBHOOKS, &self.in_rust())
     }
 
-    /// The name of the Rust type, with the module of the kind's group as a prefix: `ShopController`.
-    pub fn type_in(&self, group: &str) -> String {
-        // An identifier cannot begin with a digit.
-        let digit = if group.starts_with('_') { "_" } else { "" };
-        format!("{digit}{}{}", group.to_upper_camel_case(), self.in_rust())
+    /// The name of the Rust type, with the last words of the module of the kind's group as a prefix: `ShopController`. It
+    /// has at most the length of a kind, `suffix` included.
+    pub fn type_in(&self, group: &str, suffix: &str) -> String {
+        let mut kind = self.in_rust();
+        kind.truncate(MAX - suffix.len());
+        let room = MAX - suffix.len() - kind.len();
+        let prefix = last_words(group, |words| in_type(words).len() <= room);
+        let mut prefix = in_type(prefix.unwrap_or_else(|| last_word(group)));
+        prefix.truncate(room);
+        prefix + &kind + suffix
     }
 
     /// The identifiers for objects of the kind in a controller's code: the last words of a long name.
     pub fn identifiers(&self) -> Identifiers {
-        Identifiers::of(last_words(&self.0.to_snake_case()))
+        Identifiers::within(&self.0.to_snake_case(), "")
     }
 
     /// Like [`Kind::identifiers`], with the module of the `group` as a prefix, to distinguish kinds of the same name in
-    /// different groups.
-    pub fn identifiers_in(&self, group: &str) -> Identifiers {
-        Identifiers::of(&format!("{group}_{}", self.0.to_snake_case()))
+    /// different groups, and with a `suffix` such as `_2`.
+    pub fn identifiers_in(&self, group: &str, suffix: &str) -> Identifiers {
+        let name = format!("{group}_{}", self.0.to_snake_case());
+        Identifiers::within(&name, suffix)
     }
 }
 
-/// The last words of `name`, which is in snake case, so that the plural has at most [`LONGEST`] characters.
-fn last_words(name: &str) -> &str {
-    let words = name.match_indices('_').map(|(end, _)| &name[end + 1..]);
-    let mut ends = iter::once(name).chain(words);
-    let fits = |words: &&str| plural(words).len() <= LONGEST;
-    ends.find(fits).unwrap_or_else(|| {
-        let last = name.rsplit('_').next().unwrap_or(name);
-        &last[..LONGEST - "es".len()]
-    })
+/// The last words of `name`, which is in snake case: as many as `fits` allows.
+fn last_words(name: &str, fits: impl Fn(&str) -> bool) -> Option<&str> {
+    let ends = name.match_indices('_').map(|(end, _)| &name[end + 1..]);
+    iter::once(name).chain(ends).find(|words| fits(words))
+}
+
+fn last_word(name: &str) -> &str {
+    name.rsplit('_').next().unwrap_or(name)
+}
+
+/// Words in snake case as the start of a type's name, which cannot begin with a digit: `_3scale`.
+fn in_type(words: &str) -> String {
+    let digit = if words.starts_with(|c: char| c == '_' || c.is_ascii_digit()) {
+        "_"
+    } else {
+        ""
+    };
+    format!("{digit}{}", words.to_upper_camel_case())
 }
 
 /// The kind of a CRD as a Rust type.
@@ -133,7 +151,6 @@ pub(crate) fn in_rust(kind: &str) -> String {
 
 /// Allows what the API server allows.
 fn check(text: &str) -> Result<()> {
-    const MAX: usize = 63;
     ensure!(!text.is_empty(), "it must not be empty");
     allow_only(
         text,
@@ -171,11 +188,22 @@ pub struct Identifiers {
 }
 
 impl Identifiers {
-    fn of(one: &str) -> Self {
+    /// The identifiers with `suffix` at the end.
+    fn of(one: &str, suffix: &str) -> Self {
         Self {
-            one: module(one),
-            many: module(&plural(one)),
+            one: module(&format!("{one}{suffix}")),
+            many: module(&format!("{}{suffix}", plural(one))),
         }
+    }
+
+    /// The identifiers of the last words of `name`, which is in snake case, with at most [`LONGEST`] characters.
+    fn within(name: &str, suffix: &str) -> Self {
+        let fits = |words: &str| Self::of(words, suffix).many.len() <= LONGEST;
+        let words = last_words(name, fits).unwrap_or_else(|| {
+            // A plural can have two more letters, and a name that begins with a digit gets one more character.
+            &last_word(name)[..LONGEST - "_es".len() - suffix.len()]
+        });
+        Self::of(words, suffix)
     }
 }
 
@@ -247,7 +275,7 @@ mod tests {
             (
                 "Abcdefghijklmnopqrstuvwxyzab",
                 None,
-                "abcdefghijklmnopqrstuvwxy abcdefghijklmnopqrstuvwxies",
+                "abcdefghijklmnopqrstuvwx abcdefghijklmnopqrstuvwxes",
             ),
             (
                 "Type",
@@ -255,15 +283,26 @@ mod tests {
                 "air_traffic_control_type air_traffic_control_types",
             ),
             ("Type", Some("_3scale"), "_3scale_type _3scale_types"),
+            (
+                "Type",
+                Some("gateway_api_of_the_whole_company"),
+                "of_the_whole_company_type of_the_whole_company_types",
+            ),
         ];
         for (text, group, expected) in cases {
             let kind: Kind = text.parse().unwrap();
             let Identifiers { one, many } = match group {
-                Some(group) => kind.identifiers_in(group),
+                Some(group) => kind.identifiers_in(group, ""),
                 None => kind.identifiers(),
             };
             assert_eq!(format!("{one} {many}"), expected);
         }
+        let kind: Kind = "ValidatingAdmissionPolicyBinding".parse().unwrap();
+        let Identifiers { one, many } = kind.identifiers_in("shop", "_12");
+        assert_eq!(
+            format!("{one} {many}"),
+            "policy_binding_12 policy_bindings_12"
+        );
     }
 
     #[test]
@@ -276,7 +315,23 @@ mod tests {
         ];
         for (group, expected) in cases {
             let kind: Kind = "Controller".parse().unwrap();
-            assert_eq!(kind.type_in(group), expected);
+            assert_eq!(kind.type_in(group, ""), expected);
+        }
+        let long = "gateways_and_routes_for_all_of_the_clusters_that_belong_to_us_all";
+        let (a, g) = (&*"A".repeat(63), &*"g".repeat(63));
+        for (kind, group, suffix, expected) in [
+            (
+                "Controller",
+                long,
+                "2",
+                "AndRoutesForAllOfTheClustersThatBelongToUsAllController2",
+            ),
+            ("Controller", g, "", &format!("G{}Controller", &g[..52])),
+            (a, "shop", "", a),
+            (a, "shop", "2", &format!("{}2", &a[..62])),
+        ] {
+            let kind: Kind = kind.parse().unwrap();
+            assert_eq!(kind.type_in(group, suffix), expected);
         }
     }
 
@@ -344,7 +399,7 @@ mod tests {
             assert!(text.parse::<Kind>().is_err(), "{text}");
         }
         assert!(kind("option").is_taken(false));
-        assert_eq!(kind("option").type_in("shop"), "ShopOption");
+        assert_eq!(kind("option").type_in("shop", ""), "ShopOption");
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Project {
         let kind = &resource.kind;
         let mut versions = [resource].into_iter().chain(self.versions(resource));
         if kind.is_taken(false) || kind.is_taken(true) && versions.any(Resource::has_given_types) {
-            kind.type_in(&self.group_module(resource))
+            kind.type_in(&self.group_module(resource), "")
         } else {
             kind.in_rust()
         }

@@ -20,8 +20,6 @@ const TAKEN: [&str; 10] = [
     "restricted_pod",
     "sample",
 ];
-/// The prefix of the functions that find the objects of a watched kind.
-const REFERENCED: &str = "referenced_";
 /// A variable in a controller's file, next to a variable for an object of a watched kind.
 const NAMESPACE: &str = "namespace";
 
@@ -61,16 +59,36 @@ impl RelatedKind {
     /// Whether both would have the same name in the controller's file.
     fn is_called_like(&self, other: &Self) -> bool {
         let (a, b) = (&self.identifiers, &other.identifiers);
-        a.one == b.one || a.many == b.many || self.type_name == other.type_name
+        a.one == b.one
+            || a.many == b.many
+            || self.type_name == other.type_name
+            || self.function() == other.function()
     }
 
-    /// Whether the name for the objects of the kind collides with another function or variable.
-    fn is_taken(&self) -> bool {
-        let name = self.identifiers.one.as_str();
+    /// The function for the kind in the controller's file.
+    fn function(&self) -> String {
         match self.relation {
-            Relation::Owned => TAKEN.contains(&name) || name.starts_with(REFERENCED),
-            Relation::Watched => name == "object" || name == NAMESPACE && self.resource.namespaced,
+            Relation::Owned => self.identifiers.one.clone(),
+            Relation::Watched => format!("referenced_{}", self.identifiers.many),
         }
+    }
+
+    /// Whether the name for the objects of the kind collides with another function or variable, or the name of the type
+    /// is one of `types`.
+    fn is_taken(&self, types: &[String]) -> bool {
+        let name = self.identifiers.one.as_str();
+        let is_taken = match self.relation {
+            Relation::Owned => TAKEN.contains(&name),
+            Relation::Watched => name == "object" || name == NAMESPACE && self.resource.namespaced,
+        };
+        is_taken || types.contains(&self.type_name)
+    }
+
+    /// Takes names with the module of the kind's group as a prefix, and with a `suffix` such as `_2`.
+    fn name_in(&mut self, group: &str, suffix: &str) {
+        let kind = &self.resource.kind;
+        self.identifiers = kind.identifiers_in(group, suffix);
+        self.type_name = kind.type_in(group, suffix.trim_start_matches('_'));
     }
 }
 
@@ -121,7 +139,7 @@ impl Project {
             );
             kinds.push(kind);
         }
-        self.tell_apart(owner, &mut kinds)?;
+        self.tell_apart(owner, &mut kinds);
         Ok(kinds)
     }
 
@@ -156,8 +174,9 @@ impl Project {
         })
     }
 
-    /// Adds the group to the names of those `kinds` whose names would collide in the controller's file.
-    fn tell_apart(&self, owner: &Resource, kinds: &mut [RelatedKind]) -> Result<()> {
+    /// Adds the group to the names of those `kinds` whose names would collide in the controller's file, and a number to
+    /// those that still would.
+    fn tell_apart(&self, owner: &Resource, kinds: &mut [RelatedKind]) {
         // The types of the controller's own kind, which are in scope.
         let types = [
             self.type_name(owner),
@@ -167,43 +186,29 @@ impl Project {
         let mut ambiguous = Vec::new();
         for (index, kind) in kinds.iter().enumerate() {
             let alike = kinds.iter().filter(|other| kind.is_called_like(other));
-            if kind.is_taken() || types.contains(&kind.type_name) || alike.count() > 1 {
+            if kind.is_taken(&types) || alike.count() > 1 {
                 ambiguous.push(index);
             }
         }
         for index in ambiguous {
-            let kind = &mut kinds[index];
-            let group = self.group_module(&kind.resource);
-            kind.identifiers = kind.resource.kind.identifiers_in(&group);
-            kind.type_name = kind.resource.kind.type_in(&group);
-        }
-        for (index, a) in kinds.iter().enumerate() {
-            let name = if types.contains(&a.type_name) {
-                Some(&a.type_name)
-            } else {
-                Some(&a.identifiers.one).filter(|_| a.is_taken())
-            };
-            if let Some(name) = name {
-                bail!(
-                    "{owner} cannot {} `{}` of `{}`: its name in Rust, `{name}`, is that of something else in \
-                     the controller's file",
-                    a.relation.verb(),
-                    a.resource.kind,
-                    self.group_name(&a.resource)
-                );
-            }
-            if let Some(b) = kinds[..index].iter().find(|b| a.is_called_like(b)) {
-                let name = &a.identifiers.many;
-                let [a, b] = [a, b].map(|RelatedKind { resource, .. }| {
-                    format!("`{}` of `{}`", resource.kind, self.group_name(resource))
-                });
-                bail!(
-                    "{owner} cannot own both {b} and {a}: they would have the same name in Rust, `{name}`"
-                );
+            let group = self.group_module(&kinds[index].resource);
+            let mut number = 1;
+            kinds[index].name_in(&group, "");
+            while kinds[index].is_taken(&types) || has_namesake(kinds, index) {
+                number += 1;
+                kinds[index].name_in(&group, &format!("_{number}"));
             }
         }
-        Ok(())
     }
+}
+
+/// Whether another kind has the names of the kind at `index` in the controller's file.
+fn has_namesake(kinds: &[RelatedKind], index: usize) -> bool {
+    let mut others = kinds
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != index);
+    others.any(|(_, other)| kinds[index].is_called_like(other))
 }
 
 #[cfg(test)]
@@ -467,47 +472,66 @@ mod tests {
         assert_eq!(
             names(
                 guestbook(),
-                &[
-                    "press/v1/Error",
-                    "press/v1/All",
-                    "press/v1/ReferencedSecret"
-                ],
-                ["Error", "All", "ReferencedSecret"].map(|kind| own("press", kind)),
+                &["press/v1/Error", "press/v1/All"],
+                ["Error", "All"].map(|kind| own("press", kind)),
+            ),
+            ["error errors PressError", "press_all press_alls PressAll",]
+        );
+        let mut owner = guestbook();
+        owner.controllers[0].watches = vec!["v1/Secret".parse().unwrap()];
+        assert_eq!(
+            names(
+                owner,
+                &["press/v1/ReferencedSecrets"],
+                [own("press", "ReferencedSecrets")],
             ),
             [
-                "error errors PressError",
-                "press_all press_alls PressAll",
-                "press_referenced_secret press_referenced_secrets PressReferencedSecret"
+                "press_referenced_secrets press_referenced_secrets PressReferencedSecrets",
+                "core_secret core_secrets CoreSecret",
             ]
         );
-        for (owner, owned) in [
-            (api("crew", "v1", "PressError"), own("press", "Error")),
-            (guestbook(), own("restricted", "Pod")),
-        ] {
-            let id = owned.id().to_string();
-            let name = if owned.kind.as_str() == "Pod" {
-                "restricted_pod"
-            } else {
-                "PressError"
-            };
-            let kind = owned.kind.clone();
-            let group = owned.group.clone();
-            assert_eq!(
-                error(owner.clone(), &[&id, "v1/Pod"], [owned]),
-                format!(
-                    "{owner} cannot own `{kind}` of `{group}`: its name in Rust, `{name}`, is that of something \
-                     else in the controller's file"
-                )
-            );
-        }
+    }
+
+    #[test]
+    fn rust_names_that_collide_with_a_group_too_get_a_number() {
+        let alike = own("restricted", "Pod");
         assert_eq!(
-            error(
+            names(guestbook(), &["restricted/v1/Pod", "v1/Pod"], [alike]),
+            [
+                "restricted_pod_2 restricted_pods_2 RestrictedPod2",
+                "core_pod core_pods CorePod",
+            ]
+        );
+        let owner = api("crew", "v1", "PressError");
+        assert_eq!(
+            names(owner, &["press/v1/Error"], [own("press", "Error")]),
+            ["press_error_2 press_errors_2 PressError2"]
+        );
+        assert_eq!(
+            names(
                 guestbook(),
                 &["v1/Event", "events.k8s.io/v1/Event", "press/v1/CoreEvent"],
                 [own("press", "CoreEvent")]
             ),
-            "`webapp/v1/Guestbook` cannot own both `Event` of `core` and `CoreEvent` of `press`: \
-             they would have the same name in Rust, `core_events`"
+            [
+                "core_event_2 core_events_2 CoreEvent2",
+                "events_event events_events EventsEvent",
+                "core_event core_events CoreEvent",
+            ]
+        );
+        let groups = ["east", "west"].map(|side| format!("{side}-of-the-railway-station"));
+        let groups = groups.each_ref().map(String::as_str);
+        let ids = groups.map(|group| format!("{group}/v1/Pod"));
+        assert_eq!(
+            names(
+                guestbook(),
+                &ids.each_ref().map(String::as_str),
+                groups.map(|group| own(group, "Pod"))
+            ),
+            [
+                "of_the_railway_station_pod of_the_railway_station_pods EastOfTheRailwayStationPod",
+                "the_railway_station_pod_2 the_railway_station_pods_2 WestOfTheRailwayStationPod2",
+            ]
         );
     }
 }

@@ -31,7 +31,7 @@ impl Webhook {
     fn new(project: &Project, resource: &Resource) -> Self {
         let mut kind = Kind::new(project, resource);
         if resource.kind.is_taken_by_webhooks() {
-            kind.type_name = resource.kind.type_in(&kind.group.module);
+            kind.type_name = resource.kind.type_in(&kind.group.module, "");
         }
         Self {
             import: project.import(resource, &kind.type_name),
