@@ -19,7 +19,7 @@ const WINDOWS: &str = "\
 
 /// The crates that the code of a generated project uses, by their names in code.
 const DEPENDENCIES: &str = "\
-    anyhow clap k8s_openapi kube kube_cel kube_manager schemars serde serde_saphyr serde_json thiserror \
+    anyhow clap k8s_openapi kube kube_manager schemars serde serde_json thiserror \
     tokio tracing tracing_subscriber";
 
 /// Whether the code of a generated project uses a crate with the name `ident`.

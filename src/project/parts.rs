@@ -13,6 +13,9 @@ impl Project {
         if self.has(Feature::ApiDocs) {
             parts.insert(Part::ApiDocs);
         }
+        if self.apis().next().is_some() {
+            parts.insert(Part::SchemaTesting);
+        }
         let mut controllers = self.controllers();
         let has_controller = controllers.any(|(resource, _)| resource.has_api());
         // The tests of conversions need arbitrary objects.

@@ -43,7 +43,7 @@ const READ_BY_SERDE: &str = r#"
 mod tests {
     #[test]
     fn serde_reads_the_stored_object_as_it_was_sent() {
-        let sent: super::SiteSpec = serde_saphyr::from_str(include_str!("sent.yaml")).unwrap();
+        let sent: super::SiteSpec = serde_json::from_str(include_str!("sent.json")).unwrap();
         let stored: super::SiteSpec = serde_json::from_str(include_str!("stored.json")).unwrap();
         assert_eq!(stored, sent);
     }
@@ -81,7 +81,8 @@ fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
         run(kubectl("create --dry-run=server --output=json -f").arg(project.manifest(&object)));
     let stored: Value = serde_json::from_str(&stored).expect("JSON");
     let stored = stored["spec"]["documented"].to_string();
-    for (name, text) in [("sent.yaml", code("yaml")), ("stored.json", stored)] {
+    let sent: Value = serde_yaml::from_str(&code("yaml")).expect("YAML");
+    for (name, text) in [("sent.json", sent.to_string()), ("stored.json", stored)] {
         fs::write(documented.with_file_name(name), text).expect("a writable file");
     }
     fs::write(&documented, code("rust") + READ_BY_SERDE).expect("a writable file");

@@ -7,6 +7,7 @@
 //! - `webhook`: admission and conversion, in the module `webhook`.
 //! - `testing`: an API server and faults for the tests of users' controllers, in the module `testing`; and arbitrary
 //!   objects for the tests of users' conversions: `Hub::assert_lossless`.
+//! - `schema-testing`: an evaluator of CEL rules for the tests of users' types, in the module `schema::testing`.
 //! - `source`: the text of the crate's own files, for tools that write them into projects.
 #![cfg_attr(
     not(feature = "runtime"),

@@ -55,6 +55,9 @@ mod pattern;
 mod rule;
 mod structural;
 mod subresource;
+#[cfg(feature = "schema-testing")]
+#[rustfmt::skip]
+pub mod testing;
 mod types;
 mod union;
 

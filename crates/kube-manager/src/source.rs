@@ -11,6 +11,8 @@ pub type File = (&'static str, &'static str);
 pub enum Part {
     /// The reference of the API in Markdown.
     ApiDocs,
+    /// For tests of types: reads samples, and evaluates CEL rules.
+    SchemaTesting,
     /// For tests: an API server, faults for controllers, arbitrary objects for conversions.
     Testing,
     /// Several versions of a kind: checks of their schemas, and the storage migration.
@@ -21,12 +23,19 @@ pub enum Part {
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 4] = [Self::ApiDocs, Self::Testing, Self::Versions, Self::Webhook];
+    pub const ALL: [Self; 5] = [
+        Self::ApiDocs,
+        Self::SchemaTesting,
+        Self::Testing,
+        Self::Versions,
+        Self::Webhook,
+    ];
 
     /// The feature of the crate that compiles the part.
     pub const fn feature(self) -> &'static str {
         match self {
             Self::ApiDocs => "api-docs",
+            Self::SchemaTesting => "schema-testing",
             Self::Testing => "testing",
             Self::Versions => "versions",
             Self::Webhook => "webhook",
@@ -35,13 +44,14 @@ impl Part {
 
     /// Whether only tests use the part, so that the feature belongs to the dependencies of tests.
     pub const fn is_for_tests(self) -> bool {
-        matches!(self, Self::Testing)
+        matches!(self, Self::SchemaTesting | Self::Testing)
     }
 
     /// The files of the part.
     pub const fn files(self) -> &'static [File] {
         match self {
             Self::ApiDocs => API_DOCS,
+            Self::SchemaTesting => SCHEMA_TESTING,
             Self::Testing => TESTING,
             Self::Versions => VERSIONS,
             Self::Webhook => WEBHOOK,
@@ -164,6 +174,8 @@ pub const CORE: &[File] = &[
 ];
 
 const API_DOCS: &[File] = &[runtime!("manager/api_docs.rs")];
+
+const SCHEMA_TESTING: &[File] = &[schema!("schema/testing.rs")];
 
 const TESTING: &[File] = &[
     runtime!("arbitrary.rs"),

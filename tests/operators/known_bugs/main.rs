@@ -464,7 +464,7 @@ impl Work for NeverRemoves {
 }
 
 fn sample() -> Site {
-    testing::sample(include_str!("../../config/samples/web_v1_site.yaml"))
+    kube_manager::schema::testing::sample(include_str!("../../config/samples/web_v1_site.yaml"))
 }
 
 /// Whether each fault is tried, and not only the run that shows a bug.

@@ -346,7 +346,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/shop_v1_database.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -26,7 +26,7 @@ static API_SERVER: LazyLock<ControlPlane> = LazyLock::new(|| {
 });
 
 fn sample() -> Database {
-    testing::sample(include_str!("../config/samples/shop_v1_database.yaml"))
+    kube_manager::schema::testing::sample(include_str!("../config/samples/shop_v1_database.yaml"))
 }
 
 /// Starts an inventory, and returns its address. It records each change, and no request that changes nothing.

@@ -150,7 +150,7 @@ impl fmt::Display for Type<'_> {
 /// Whether a rule can read the values of `schema`: not those of an open place.
 pub fn has_type(schema: &Object) -> bool {
     let inner = match name_of_type(schema) {
-        "" => return schema.contains_key(INT_OR_STRING),
+        "" => return is_true(schema, INT_OR_STRING),
         "array" => "items",
         _ => "additionalProperties",
     };

@@ -76,8 +76,8 @@ const RECURSION: &str = "a type that derives `KubeSchema` contains itself: deriv
 /// Checks CustomResourceDefinitions as an API server does when it gets them. Returns a warning for each place that it
 /// takes, but that users do not expect.
 ///
-/// Not checked are the cost of CEL rules, and whether a default fits a rule. Without the feature `runtime`, only an empty
-/// default is compared with its pattern.
+/// The cost of CEL rules is not checked. Without the feature `schema-testing`, defaults are not compared with CEL rules, and
+/// without the feature `runtime` or `schema-testing`, only an empty default is compared with its pattern.
 ///
 /// # Errors
 ///
@@ -357,16 +357,25 @@ impl Checker {
         self.says_if(!is_known, path, &text);
         self.check_parts(place, schema, 2);
         // A default that is null is none.
-        if let Some(value) = schema.get("default").filter(|value| !value.is_null())
-            && let Err(reason) = fits(value, schema)
-        {
-            let text = format!("the default does not fit the schema: {reason}");
-            self.says(path, &text);
+        if let Some(value) = schema.get("default").filter(|value| !value.is_null()) {
+            self.check_default(path, value, schema);
         }
         let is_wrong = schema.contains_key(RULES) && !cel_type::has_type(schema);
         self.says_if(is_wrong, path, "a place for any value has no CEL rules");
         for rule in list(schema, RULES) {
             self.check_rule(place, rule, schema);
+        }
+    }
+
+    fn check_default(&mut self, path: &str, value: &Value, schema: &Object) {
+        if let Err(reason) = fits(value, schema) {
+            let text = format!("the default does not fit the schema: {reason}");
+            return self.says(path, &text);
+        }
+        #[cfg(feature = "schema-testing")]
+        if let Some(reason) = super::testing::broken_by_default(value, schema) {
+            let text = format!("the default breaks a CEL rule: {reason}");
+            self.says(path, &text);
         }
     }
 
@@ -657,7 +666,9 @@ fn leads_to_field(path: &str, schema: &Object) -> bool {
             return false;
         };
         let Some(inner) = field(known, name) else {
-            return false;
+            let values = known.get("additionalProperties");
+            let is_map = fields(known).is_none() && values.is_some_and(Value::is_boolean);
+            return is_map && after.is_empty();
         };
         (rest, known) = (after, inner);
     }
@@ -723,10 +734,18 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
         "string" => value.is_string(),
         _ => true,
     };
-    if !has_type {
+    let format = text_of(schema, "format");
+    let is_number = matches!(type_name, "integer" | "number");
+    if !format.is_empty() && !is_number && (value.is_string() || value.is_array()) {
+        // An API server then looks at the format alone.
+    } else if !has_type {
         return Err(format!("{value} is no {type_name}"));
+    } else if type_name.is_empty() && !format.is_empty() && !(value.is_string() || value.is_array())
+    {
+        return Err(format!("{value} is no {format}"));
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array)
+        && !values.is_empty()
         && !values.contains(value)
     {
         return Err(format!("{value} is not in the enum"));
@@ -761,6 +780,12 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
 
 /// Whether `value`, which is `number`, is within the bounds of `schema`.
 fn fits_bounds(value: &Value, number: f64, schema: &Object) -> Result<(), String> {
+    let is_whole = |bound: &Value| bound.as_f64().is_some_and(|bound| bound.fract() == 0.0);
+    for key in ["minimum", "maximum", "multipleOf"] {
+        if name_of_type(schema) == "integer" && !schema.get(key).is_none_or(is_whole) {
+            return Err(format!("its `{key}` is no integer"));
+        }
+    }
     let [minimum, maximum] = ["minimum", "maximum"].map(|key| integer::bound(schema, key));
     if let Some(minimum) = minimum.as_ref().and_then(Value::as_f64)
         && (number < minimum || number <= minimum && is_true(schema, "exclusiveMinimum"))

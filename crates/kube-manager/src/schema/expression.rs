@@ -254,6 +254,7 @@ impl<'a, 't> Reader<'a, 't> {
             let arguments = self.arguments(")")?;
             return match value {
                 Type::Optional(inner) => of_optional(inner, name, &arguments),
+                Type::List(items) => functions::call_of_list(items, name, &arguments),
                 _ => functions::call(value.group(), name, &arguments),
             };
         }

@@ -94,9 +94,29 @@ impl Form {
 
     fn takes(&self, arguments: &[Type]) -> bool {
         let mut pairs = self.parameters.iter().zip(arguments);
+        // The items of two lists have one type.
+        let is_list = |parameter: &Type| matches!(parameter, Type::List(_));
+        let mut lists = arguments.windows(2);
         self.parameters.len() == arguments.len()
             && pairs.all(|(parameter, argument)| parameter.takes(argument))
+            && (!self.parameters.iter().all(is_list) || lists.all(|pair| pair[0].takes(&pair[1])))
     }
+}
+
+/// The result of `name(arguments)` of a list with these items.
+pub fn call_of_list(items: &Type, name: &str, arguments: &[Type]) -> Result<Type<'static>, String> {
+    let is_taken = match name {
+        "indexOf" | "lastIndexOf" => arguments.iter().all(|argument| items.takes(argument)),
+        "isSorted" | "max" | "min" => items.is_ordered(),
+        "sum" => items.is_number() || matches!(items, Type::Any | Type::Dyn | Type::Duration),
+        _ => true,
+    };
+    if !is_taken {
+        return Err(format!(
+            "`list.{name}` does not take a list of the type {items}"
+        ));
+    }
+    call("list", name, arguments)
 }
 
 /// The result of `group.name(arguments)`. `group` is a library, the type of a value, or empty.

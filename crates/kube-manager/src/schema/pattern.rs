@@ -16,7 +16,7 @@ pub fn matches(pattern: &str, text: &str) -> Option<bool> {
     if text.is_empty() {
         return check(pattern).ok();
     }
-    #[cfg(feature = "runtime")]
+    #[cfg(any(feature = "runtime", feature = "schema-testing"))]
     // The API server takes these as plain characters.
     if ![r"\<", r"\>"].iter().any(|edge| pattern.contains(edge)) {
         let pattern = regex_lite::Regex::new(pattern).ok()?;

@@ -318,18 +318,6 @@ fn is_deployable(object: &Value) -> bool {
         && !kind.ends_with("WebhookConfiguration")
 }
 
-/// The object in the text of a sample, which may also have objects of other kinds.
-///
-/// # Panics
-///
-/// When there is no such object, or when it does not fit its type.
-pub fn sample<K: Resource<DynamicType = ()> + DeserializeOwned>(text: &str) -> K {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("YAML");
-    let mut own = documents.into_iter();
-    let own = own.find(|object| object["kind"] == *K::kind(&()));
-    serde_json::from_value(own.expect("an object")).expect("the sample fits the type")
-}
-
 /// Completes each Job, because an API server alone has no Job controller and runs no Pods. Never returns.
 pub async fn complete_jobs(client: Client) {
     let jobs: Api<Job> = Api::all(client.clone());

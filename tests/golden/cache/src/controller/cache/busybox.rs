@@ -230,7 +230,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/cache_v1_busybox.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

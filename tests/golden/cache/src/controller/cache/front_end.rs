@@ -257,7 +257,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/cache_v1_proxy.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

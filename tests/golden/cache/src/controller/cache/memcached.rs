@@ -242,7 +242,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/cache_v1alpha1_memcached.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -142,7 +142,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/cache_v1_pool.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

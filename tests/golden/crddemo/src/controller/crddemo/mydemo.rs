@@ -80,7 +80,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/crddemo_v1_mydemo.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

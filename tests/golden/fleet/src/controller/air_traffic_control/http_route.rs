@@ -92,7 +92,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/air-traffic.control_v9_httproute.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

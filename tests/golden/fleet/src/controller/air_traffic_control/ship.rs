@@ -80,7 +80,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/air-traffic.control_v1alpha1_ship.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -80,7 +80,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/on_v1_yes.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

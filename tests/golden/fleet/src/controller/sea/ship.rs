@@ -92,7 +92,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/sea_v1beta1_ship.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -80,7 +80,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/sea_v1_type.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -95,7 +95,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/library_v1_book.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -274,7 +274,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtyoneletters.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

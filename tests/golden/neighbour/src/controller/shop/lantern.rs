@@ -168,7 +168,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/shop_v1_lantern.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -326,7 +326,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/shop_v1_book.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

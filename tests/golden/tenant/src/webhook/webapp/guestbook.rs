@@ -95,7 +95,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/webapp_v1_guestbook.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -52,7 +52,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../config/samples/v1beta1_guestbook.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

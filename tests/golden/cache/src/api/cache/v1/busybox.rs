@@ -63,15 +63,16 @@ pub struct BusyboxStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Busybox {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/cache_v1_busybox.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

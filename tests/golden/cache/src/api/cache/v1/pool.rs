@@ -59,15 +59,16 @@ pub struct PoolStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Pool {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/cache_v1_pool.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

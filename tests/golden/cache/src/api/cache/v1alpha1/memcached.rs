@@ -83,15 +83,16 @@ pub struct MemcachedStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Memcached {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/cache_v1alpha1_memcached.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

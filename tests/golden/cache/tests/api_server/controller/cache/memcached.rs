@@ -16,7 +16,7 @@ fn sample() -> Memcached {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/cache_v1alpha1_memcached.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 /// Whether the controller has created what the sample asks for. The sample does not become ready, because an API server

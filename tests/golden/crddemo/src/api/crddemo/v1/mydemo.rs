@@ -61,15 +61,16 @@ pub struct MydemoStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Mydemo {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/crddemo_v1_mydemo.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -16,7 +16,7 @@ fn sample() -> Mydemo {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/crddemo_v1_mydemo.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

@@ -58,15 +58,16 @@ pub struct PolicyStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Policy {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/air-traffic.control_v10_policy.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -59,15 +59,16 @@ pub struct ShipStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Ship {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/air-traffic.control_v1alpha1_ship.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -58,15 +58,16 @@ pub struct HTTPRouteStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> HTTPRoute {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/air-traffic.control_v9_httproute.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -61,15 +61,16 @@ pub struct PersonStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Person {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/sea_v1_person.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

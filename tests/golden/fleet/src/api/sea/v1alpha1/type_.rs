@@ -60,15 +60,16 @@ pub struct TypeStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Type {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/sea_v1alpha1_type.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

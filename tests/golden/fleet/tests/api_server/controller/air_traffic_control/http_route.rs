@@ -16,7 +16,7 @@ fn sample() -> HTTPRoute {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/air-traffic.control_v9_httproute.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

@@ -16,7 +16,7 @@ fn sample() -> Policy {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/air-traffic.control_v10_policy.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

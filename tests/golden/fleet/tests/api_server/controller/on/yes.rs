@@ -16,7 +16,7 @@ fn sample() -> Yes {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/on_v1_yes.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

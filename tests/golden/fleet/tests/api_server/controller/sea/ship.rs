@@ -16,7 +16,7 @@ fn sample() -> Ship {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/sea_v1beta1_ship.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

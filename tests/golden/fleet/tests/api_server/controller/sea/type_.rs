@@ -16,7 +16,7 @@ fn sample() -> Type {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/sea_v1_type.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

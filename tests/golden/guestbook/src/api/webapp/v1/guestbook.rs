@@ -60,15 +60,16 @@ pub struct GuestbookStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Guestbook {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/webapp_v1_guestbook.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -16,7 +16,7 @@ fn sample() -> Guestbook {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/webapp_v1_guestbook.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 /// Whether the controller has reported that the desired state is reached.

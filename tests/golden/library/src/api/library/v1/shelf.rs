@@ -43,7 +43,7 @@ mod tests {
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/library_v1_shelf.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -16,7 +16,7 @@ fn sample() -> Shelf {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/library_v1_shelf.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 #[tokio::test]

@@ -59,15 +59,16 @@ pub struct AverylongkindofthirtyonelettersStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Averylongkindofthirtyoneletters {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtyoneletters.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

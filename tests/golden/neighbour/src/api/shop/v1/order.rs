@@ -59,15 +59,16 @@ pub struct OrderStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Order {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/shop_v1_order.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -60,15 +60,16 @@ pub struct PageStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Page {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/shop_v1_page.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

@@ -16,7 +16,7 @@ fn sample() -> Event {
         // What `kubectl apply -k config/samples` creates.
         "../../../../config/samples/shop_v1_event.yaml"
     );
-    testing::sample(text)
+    kube_manager::schema::testing::sample(text)
 }
 
 /// Whether the controller has set its condition. The condition becomes true once you have completed the objects that

@@ -58,15 +58,16 @@ pub struct ShelfStatus {
 
 #[cfg(test)]
 mod tests {
+    use kube_manager::schema::testing::broken_rules;
+
     use super::*;
-    use crate::api::broken_rules;
 
     fn sample() -> Shelf {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             "../../../../config/samples/webapp_v1_shelf.yaml"
         );
-        crate::api::sample(text)
+        kube_manager::schema::testing::sample(text)
     }
 
     #[test]

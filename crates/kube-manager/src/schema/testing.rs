@@ -1,0 +1,150 @@
+//! For tests of types: reads samples, and evaluates CEL rules.
+
+use kube::{CustomResourceExt, Resource};
+use kube_cel::{ErrorKind, ValidationError, Validator};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::keys::{Object, RULES, any};
+
+/// The object in the text of a sample, which may also have objects of other kinds.
+///
+/// # Panics
+///
+/// When there is no such object, or when it does not fit its type.
+pub fn sample<K: Resource<DynamicType = ()> + DeserializeOwned>(text: &str) -> K {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("YAML");
+    let mut own = documents.into_iter();
+    let own = own.find(|object| object["kind"] == *K::kind(&()));
+    serde_json::from_value(own.expect("an object")).expect("the sample fits the type")
+}
+
+/// The CEL rules that `new` breaks, each after its field. `old` is the object before an update, `None` for a new object.
+/// Bounds, such as a `range`, are not checked; an API server checks them.
+pub fn broken_rules<K: CustomResourceExt + Serialize>(old: Option<&K>, new: &K) -> Vec<String> {
+    let crd = json!(K::crd());
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let broken = broken(schema, old.map(|old| json!(old)).as_ref(), &json!(new));
+    broken.iter().map(ToString::to_string).collect()
+}
+
+/// The first CEL rule that the default `value` of `schema` breaks, as far as it is known. An API server looks at the
+/// default as a new value, and as one that does not change.
+pub(super) fn broken_by_default(value: &Value, schema: &Object) -> Option<String> {
+    if !any(schema, |part| part.contains_key(RULES)) {
+        return None;
+    }
+    let schema = without_defaults(schema);
+    let mut broken = broken(&schema, Some(value), value);
+    broken.extend(self::broken(&schema, None, value));
+    broken.iter().find(is_known).map(ToString::to_string)
+}
+
+/// Whether an API server refuses a value with this error, too. kube-cel lacks some functions of Kubernetes, and reads
+/// `!!` as `!`, and `--` as `-`.
+fn is_known(error: &&ValidationError) -> bool {
+    let kinds = [ErrorKind::ValidationFailure, ErrorKind::EvaluationError];
+    kinds.contains(&error.kind) && !["!!", "--"].iter().any(|sign| error.rule.contains(sign))
+}
+
+/// The schema without the defaults in it: an API server does not write them into other defaults.
+fn without_defaults(schema: &Object) -> Value {
+    let mut schema = schema.clone();
+    schema.remove("default");
+    for (key, part) in &mut schema {
+        match (key.as_str(), part) {
+            ("properties", Value::Object(fields)) => {
+                for field in fields.values_mut() {
+                    if let Value::Object(object) = field {
+                        *field = without_defaults(object);
+                    }
+                }
+            }
+            ("additionalProperties" | "items", part) => {
+                if let Value::Object(object) = part {
+                    *part = without_defaults(object);
+                }
+            }
+            _ => {}
+        }
+    }
+    schema.into()
+}
+
+fn broken(schema: &Value, old: Option<&Value>, new: &Value) -> Vec<ValidationError> {
+    let mut schema = schema.clone();
+    make_old_self_optional(&mut schema);
+    let checked = Validator::new().validate(&schema, new, old);
+    checked.err().into_iter().flatten().collect()
+}
+
+/// In a rule with `optionalOldSelf`, kube-cel makes `oldSelf` the former value or null, and Kubernetes an optional value.
+fn make_old_self_optional(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object.get("optionalOldSelf") == Some(&json!(true))
+                && let Some(Value::String(rule)) = object.get("rule").cloned()
+            {
+                let optional = "(oldSelf == null ? optional.none() : optional.of(oldSelf))";
+                object.insert("rule".to_owned(), rule.replace("oldSelf", optional).into());
+                let message = object.entry("message");
+                message.or_insert_with(|| format!("failed rule: {rule}").into());
+            }
+            object.values_mut().for_each(make_old_self_optional);
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_old_self_optional),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_breaks_a_rule_as_on_an_api_server() {
+        let number = |rule: Value| json!({"type": "integer", "x-kubernetes-validations": [rule]});
+        let fields = json!({"a": {"type": "string", "default": "a"}});
+        for (schema, default, expected) in [
+            (number(json!({"rule": "self > 1"})), json!(2), None),
+            (
+                number(json!({"rule": "self > 1"})),
+                json!(1),
+                Some("failed rule: self > 1"),
+            ),
+            (
+                number(json!({"rule": "self > 1", "message": "too few"})),
+                json!(1),
+                Some("too few"),
+            ),
+            // A default is also a value that does not change.
+            (
+                number(json!({"rule": "self > oldSelf"})),
+                json!(1),
+                Some("failed rule: self > oldSelf"),
+            ),
+            (
+                number(json!({"rule": "!oldSelf.hasValue() || self > 1", "optionalOldSelf": true})),
+                json!(1),
+                Some("failed rule: !oldSelf.hasValue() || self > 1"),
+            ),
+            (
+                number(json!({"rule": "oldSelf.orValue(1) == self", "optionalOldSelf": true})),
+                json!(1),
+                None,
+            ),
+            // kube-cel has no `type`.
+            (number(json!({"rule": "type(self) == string"})), json!(1), None),
+            (number(json!({"rule": "!!(self == 1)"})), json!(1), None),
+            (
+                json!({"type": "object", "properties": fields, "x-kubernetes-validations": [{"rule": "has(self.a)"}]}),
+                json!({}),
+                Some("failed rule: has(self.a)"),
+            ),
+        ] {
+            let schema = schema.as_object().expect("a schema");
+            let broken = broken_by_default(&default, schema);
+            assert_eq!(broken.as_deref(), expected, "{schema:?}");
+        }
+    }
+}
