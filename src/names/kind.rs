@@ -102,8 +102,8 @@ impl Kind {
         let mut kind = self.in_rust();
         kind.truncate(MAX - suffix.len());
         let room = MAX - suffix.len() - kind.len();
-        let prefix = last_words(group, |words| in_type(words).len() <= room);
-        let mut prefix = in_type(prefix.unwrap_or_else(|| last_word(group)));
+        let words = last_words(group, |words| in_type(words).len() <= room);
+        let mut prefix = in_type(words.unwrap_or_else(|| last_word(group)));
         prefix.truncate(room);
         prefix + &kind + suffix
     }

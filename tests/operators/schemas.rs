@@ -35,7 +35,7 @@ const OF_SERVER: &str = "cost";
 const BROKEN: [&str; 2] = ["failed rule", "evaluating rule"];
 
 /// The functions in rules that kube-cel lacks, so that no default is compared with the rule.
-const UNKNOWN: [&str; 4] = ["bool(", "isURL(", "type(", "url("];
+const UNKNOWN: [&str; 5] = ["bool(", "dyn(", "isURL(", "type(", "url("];
 
 /// What it has when a text does not match a pattern.
 const DOES_NOT_MATCH: &str = " in body should match '";

@@ -22,7 +22,7 @@ use kube_manager::{
     Action, Builder, Child, Children, Cleanup, Context, Reconciler, Watched, children, condition,
     rbac::Rule,
     testing::{
-        self, ControlPlane,
+        ControlPlane,
         faults::{Faults, Journal},
     },
 };

@@ -734,14 +734,15 @@ fn fits(value: &Value, schema: &Object) -> Result<(), String> {
         "string" => value.is_string(),
         _ => true,
     };
+    // An API server looks at the format of texts and lists, and then not at their type. It expects them if there is only
+    // a format.
     let format = text_of(schema, "format");
+    let has_format = value.is_string() || value.is_array();
     let is_number = matches!(type_name, "integer" | "number");
-    if !format.is_empty() && !is_number && (value.is_string() || value.is_array()) {
-        // An API server then looks at the format alone.
-    } else if !has_type {
+    if !has_type && (format.is_empty() || is_number || !has_format) {
         return Err(format!("{value} is no {type_name}"));
-    } else if type_name.is_empty() && !format.is_empty() && !(value.is_string() || value.is_array())
-    {
+    }
+    if type_name.is_empty() && !format.is_empty() && !has_format {
         return Err(format!("{value} is no {format}"));
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array)

@@ -24,7 +24,7 @@ pub fn sample<K: Resource<DynamicType = ()> + DeserializeOwned>(text: &str) -> K
 pub fn broken_rules<K: CustomResourceExt + Serialize>(old: Option<&K>, new: &K) -> Vec<String> {
     let crd = json!(K::crd());
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-    let broken = broken(schema, old.map(|old| json!(old)).as_ref(), &json!(new));
+    let broken = evaluate(schema, old.map(|old| json!(old)).as_ref(), &json!(new));
     broken.iter().map(ToString::to_string).collect()
 }
 
@@ -35,8 +35,8 @@ pub(super) fn broken_by_default(value: &Value, schema: &Object) -> Option<String
         return None;
     }
     let schema = without_defaults(schema);
-    let mut broken = broken(&schema, Some(value), value);
-    broken.extend(self::broken(&schema, None, value));
+    let mut broken = evaluate(&schema, Some(value), value);
+    broken.extend(evaluate(&schema, None, value));
     broken.iter().find(is_known).map(ToString::to_string)
 }
 
@@ -71,7 +71,8 @@ fn without_defaults(schema: &Object) -> Value {
     schema.into()
 }
 
-fn broken(schema: &Value, old: Option<&Value>, new: &Value) -> Vec<ValidationError> {
+/// The rules that `new` breaks.
+fn evaluate(schema: &Value, old: Option<&Value>, new: &Value) -> Vec<ValidationError> {
     let mut schema = schema.clone();
     make_old_self_optional(&mut schema);
     let checked = Validator::new().validate(&schema, new, old);

@@ -4,7 +4,7 @@
 //! The controller of Busybox, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use cache::api::cache::v1::Busybox;
 use cache::controller::cache::busybox::Controller;

@@ -4,7 +4,7 @@
 //! The controller of Memcached, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use cache::api::cache::v1alpha1::Memcached;
 use cache::controller::cache::memcached::Controller;

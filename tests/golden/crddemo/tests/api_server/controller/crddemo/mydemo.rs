@@ -4,7 +4,7 @@
 //! The controller of Mydemo, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use crddemo::api::crddemo::v1::Mydemo;
 use crddemo::controller::crddemo::mydemo::Controller;

@@ -4,7 +4,7 @@
 //! The controller of HTTPRoute, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use fleet_operator::api::air_traffic_control::v9::HTTPRoute;
 use fleet_operator::controller::air_traffic_control::http_route::Controller;

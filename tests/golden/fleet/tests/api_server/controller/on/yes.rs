@@ -4,7 +4,7 @@
 //! The controller of Yes, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use fleet_operator::api::on::v1::Yes;
 use fleet_operator::controller::on::yes::Controller;

@@ -4,7 +4,7 @@
 //! The controller of Type, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use fleet_operator::api::sea::v1::Type;
 use fleet_operator::controller::sea::type_::Controller;

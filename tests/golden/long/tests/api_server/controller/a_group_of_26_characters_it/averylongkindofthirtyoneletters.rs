@@ -4,7 +4,7 @@
 //! The controller of Averylongkindofthirtyoneletters, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use a_project_with_a_rather_long_name::api::a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtyoneletters;
 use a_project_with_a_rather_long_name::controller::a_group_of_26_characters_it::averylongkindofthirtyoneletters::Controller;

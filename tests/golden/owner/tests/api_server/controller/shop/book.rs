@@ -4,7 +4,7 @@
 //! The controller of Book, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use owner::api::shop::v1::Book;
 use owner::controller::shop::book::Controller;

@@ -4,7 +4,7 @@
 //! The controller of Event, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::{complete_jobs, faults::Faults};
 
 use owner::api::shop::v1::Event;
 use owner::controller::shop::event::Controller;
@@ -33,7 +33,7 @@ fn is_reconciled(object: Option<&Event>) -> bool {
 #[ignore = "needs an API server: `make setup-envtest` fetches one"]
 async fn a_sample_is_reconciled() {
     let client = CONTROL_PLANE.client().await;
-    tokio::spawn(testing::complete_jobs(client.clone()));
+    tokio::spawn(complete_jobs(client.clone()));
     let objects: api::Api<Event> = api::Api::default_namespaced(client);
     // A unique name, because other tests may use the same sample.
     let name = "test-shop-event";
@@ -57,7 +57,7 @@ async fn a_sample_is_reconciled() {
 #[tokio::test]
 #[ignore = "needs an API server: `make setup-envtest` fetches one"]
 async fn faults_do_not_change_the_result() {
-    tokio::spawn(testing::complete_jobs(API_SERVER.client().await));
+    tokio::spawn(complete_jobs(API_SERVER.client().await));
     Faults::new(sample(), |manager| manager.add(Controller::new))
         .run(&API_SERVER)
         .await;

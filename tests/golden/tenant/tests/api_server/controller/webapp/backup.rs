@@ -4,7 +4,7 @@
 //! The controller `backup` of Guestbook, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use tenant::api::webapp::v1::Guestbook;
 use tenant::controller::webapp::backup::Controller;

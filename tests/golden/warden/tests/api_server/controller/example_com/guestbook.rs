@@ -4,7 +4,7 @@
 //! The controller of Guestbook, on a real API server.
 
 use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
-use kube_manager::testing::{self, faults::Faults};
+use kube_manager::testing::faults::Faults;
 
 use warden::api::example_com::v1beta1::Guestbook;
 use warden::controller::example_com::guestbook::Controller;
