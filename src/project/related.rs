@@ -183,18 +183,15 @@ impl Project {
             format!("{}Spec", owner.kind.in_rust()),
             format!("{}Status", owner.kind.in_rust()),
         ];
-        let mut ambiguous = Vec::new();
-        for (index, kind) in kinds.iter().enumerate() {
-            let alike = kinds.iter().filter(|other| kind.is_called_like(other));
-            if kind.is_taken(&types) || alike.count() > 1 {
-                ambiguous.push(index);
-            }
-        }
+        let all = 0..kinds.len();
+        let ambiguous: Vec<_> = all
+            .filter(|index| is_ambiguous(kinds, *index, &types))
+            .collect();
         for index in ambiguous {
             let group = self.group_module(&kinds[index].resource);
             let mut number = 1;
             kinds[index].name_in(&group, "");
-            while kinds[index].is_taken(&types) || has_namesake(kinds, index) {
+            while is_ambiguous(kinds, index, &types) {
                 number += 1;
                 kinds[index].name_in(&group, &format!("_{number}"));
             }
@@ -202,13 +199,12 @@ impl Project {
     }
 }
 
-/// Whether another kind has the names of the kind at `index` in the controller's file.
-fn has_namesake(kinds: &[RelatedKind], index: usize) -> bool {
-    let mut others = kinds
-        .iter()
-        .enumerate()
-        .filter(|(other, _)| *other != index);
-    others.any(|(_, other)| kinds[index].is_called_like(other))
+/// Whether a name of the kind at `index` is that of another kind, of one of `types`, or of something else in the
+/// controller's file.
+fn is_ambiguous(kinds: &[RelatedKind], index: usize, types: &[String]) -> bool {
+    let kind = &kinds[index];
+    let alike = kinds.iter().filter(|other| kind.is_called_like(other));
+    kind.is_taken(types) || alike.count() > 1
 }
 
 #[cfg(test)]

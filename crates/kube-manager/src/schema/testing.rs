@@ -34,7 +34,8 @@ pub(super) fn broken_by_default(value: &Value, schema: &Object) -> Option<String
     if !any(schema, |part| part.contains_key(RULES)) {
         return None;
     }
-    let schema = without_defaults(schema);
+    let mut schema = json!(schema);
+    remove_defaults(&mut schema);
     let mut broken = evaluate(&schema, Some(value), value);
     broken.extend(evaluate(&schema, None, value));
     broken.iter().find(is_known).map(ToString::to_string)
@@ -47,28 +48,20 @@ fn is_known(error: &&ValidationError) -> bool {
     kinds.contains(&error.kind) && !["!!", "--"].iter().any(|sign| error.rule.contains(sign))
 }
 
-/// The schema without the defaults in it: an API server does not write them into other defaults.
-fn without_defaults(schema: &Object) -> Value {
-    let mut schema = schema.clone();
-    schema.remove("default");
-    for (key, part) in &mut schema {
-        match (key.as_str(), part) {
-            ("properties", Value::Object(fields)) => {
-                for field in fields.values_mut() {
-                    if let Value::Object(object) = field {
-                        *field = without_defaults(object);
-                    }
-                }
-            }
-            ("additionalProperties" | "items", part) => {
-                if let Value::Object(object) = part {
-                    *part = without_defaults(object);
-                }
-            }
-            _ => {}
+/// Removes the defaults in `schema`: an API server does not write them into other defaults.
+fn remove_defaults(schema: &mut Value) {
+    let Value::Object(object) = schema else {
+        return;
+    };
+    object.remove("default");
+    if let Some(Value::Object(fields)) = object.get_mut("properties") {
+        fields.values_mut().for_each(remove_defaults);
+    }
+    for key in ["additionalProperties", "items"] {
+        if let Some(inner) = object.get_mut(key) {
+            remove_defaults(inner);
         }
     }
-    schema.into()
 }
 
 /// The rules that `new` breaks.
