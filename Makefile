@@ -32,7 +32,7 @@ check: tools ## Check the format, run clippy, and run all tests that need neithe
 # Tests write many small files, which takes half as long in memory. A container may have too little memory for that.
 MEMORY = /dev/shm
 ifneq ($(shell df -Pk $(MEMORY) 2>/dev/null | awk '$$4 > 2000000 && $$6 == "$(MEMORY)"'),)
-check test test-core: export TMPDIR ?= $(MEMORY)
+check test test-core random: export TMPDIR ?= $(MEMORY)
 endif
 
 # Prints what a step does, and how long it takes on two cores when nothing is compiled yet.
@@ -67,7 +67,7 @@ test-operators: tools ## Compile and run generated projects: all such tests, or 
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
 .PHONY: test-long
-test-long: soak merges fuzz crds known-bugs bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
+test-long: soak merges random fuzz crds known-bugs bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
 
 .PHONY: known-bugs
 known-bugs: tools ## Run a correct reconciler with a thousand faults, and look for each known bug: takes ten minutes.
@@ -114,6 +114,11 @@ bench: tools ## Measure rscaffold, and compare its operator with one in Go: take
 merges: ## Merge ten thousand pairs of random branches, and look for lost edits: takes half an hour.
 	MERGES=10000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --locked --target-dir target/merges \
 		$(PACKAGES) --test tests -- a_merge_that_apply_accepts --nocapture
+
+.PHONY: random
+random: tools ## Try hundreds of random cases in each test that draws them: takes twenty minutes.
+	EVERY_WRITE=1 PROPTEST_CASES=1024 SEQUENCES=300 $(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
+	PROPTEST_CASES=1024 $(CARGO) test --locked $(RUNTIME) -- $(WAITING)
 
 # The programs that build the website, compiled once for each version.
 MDBOOK_VERSION = 0.5.4

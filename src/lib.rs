@@ -21,6 +21,10 @@ pub mod port;
 // reconcile: files -> plan -> disk
 pub mod engine;
 
+// How much tests try
+#[cfg(test)]
+mod cases;
+
 // Rust code as data, YAML, hints of errors, limits, and escapes for invisible characters
 pub mod hint;
 pub mod limits;

@@ -3,8 +3,6 @@
 #[path = "fuzz/src/targets/mod.rs"]
 mod targets;
 
-use std::env;
-
 use proptest::{
     prelude::*,
     sample::{Index, select},
@@ -14,6 +12,7 @@ use self::targets::{
     TARGETS, Target,
     values::{CHARACTERS, FIELDS, PAYLOADS, check},
 };
+use crate::cases::cases;
 
 /// Returns a strategy for the index of a field and a value of this field. The value is a payload or strange characters,
 /// alone or inserted into the harmless value.
@@ -33,20 +32,8 @@ fn value() -> impl Strategy<Value = (usize, String)> {
     })
 }
 
-/// Returns the configuration of a property test with `cases` cases, or with `$PROPTEST_CASES` cases if this variable is
-/// set.
-pub fn config(cases: u32) -> ProptestConfig {
-    let usual = ProptestConfig::default();
-    let is_set = env::var_os("PROPTEST_CASES").is_some();
-    ProptestConfig {
-        cases: if is_set { usual.cases } else { cases },
-        failure_persistence: None,
-        ..usual
-    }
-}
-
 proptest! {
-    #![proptest_config(config(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn every_value_that_is_accepted_appears_unchanged_in_the_files((index, value) in value()) {
@@ -128,8 +115,8 @@ fn edited(seed: &[u8], edits: &[Edit]) -> Vec<u8> {
     input
 }
 
-/// Runs a target with its seeds, and with edits of the seeds.
-fn try_target(name: &str, cases: u32) {
+/// Runs a target with its seeds, and with at least `few` edits of the seeds.
+fn try_target(name: &str, few: u32) {
     let target = TARGETS.iter().find(|target| target.name == name);
     let Target { seeds, run, .. } = target.expect("a target");
     let seeds = seeds();
@@ -137,7 +124,7 @@ fn try_target(name: &str, cases: u32) {
         run(seed);
     }
     let edits = proptest::collection::vec(edit(), 1..6);
-    proptest!(config(cases), |(seed in select(seeds), edits in edits)| {
+    proptest!(cases(few), |(seed in select(seeds), edits in edits)| {
         run(&edited(&seed, &edits));
     });
 }

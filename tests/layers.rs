@@ -14,9 +14,9 @@ use crate::scaffold::root;
 
 /// The modules of rscaffold at the top of `src`. A module imports only from those above it: the engine and the compiler
 /// of CRDs know neither the model nor its templates, and a port does not know commands.
-const MODULES: [&str; 15] = [
-    "visible", "hint", "limits", "rust", "yaml", "names", "engine", "crd", "project", "render",
-    "from_crd", "port", "command", "cli", "lib",
+const MODULES: [&str; 16] = [
+    "cases", "visible", "hint", "limits", "rust", "yaml", "names", "engine", "crd", "project",
+    "render", "from_crd", "port", "command", "cli", "lib",
 ];
 
 /// The place of a file of rscaffold among the modules.
@@ -282,7 +282,7 @@ fn no_module_of_rscaffold_imports_from_one_below_it_in_the_list() {
             used_by_crd.extend(imported.iter().map(|path| MODULES[module_of(path)]));
         }
     }
-    let expected = ["crd", "names", "rust", "visible", "yaml"];
+    let expected = ["cases", "crd", "names", "rust", "visible", "yaml"];
     assert_eq!(used_by_crd, expected.into());
 }
 

@@ -11,6 +11,8 @@ mod adopt;
 mod bench;
 mod branches;
 mod builtin;
+#[path = "../src/cases.rs"]
+mod cases;
 mod cli;
 mod contributing;
 mod dashboard;

@@ -20,8 +20,8 @@ use rscaffold::command::report::Outcome;
 use walkdir::WalkDir;
 
 use crate::{
+    cases::cases,
     hostile::{COMMANDS, project, rest},
-    inputs::config,
     project::Project,
     scaffold::{outcome, run},
 };
@@ -162,7 +162,7 @@ fn soon(project: &Project, command: &'static str) -> Outcome {
 }
 
 proptest! {
-    #![proptest_config(config(48))]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn special_files_neither_block_a_command_nor_do_harm(

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{visible::is_hidden, yaml};
+use crate::{cases::cases, visible::is_hidden, yaml};
 
 /// A CRD of a kind `Book` with this schema of its spec.
 fn crd(spec: &Value) -> Crd {
@@ -826,7 +826,7 @@ fn schemas() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn types_of_any_schema_are_formatted(schema in schemas()) {

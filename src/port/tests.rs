@@ -8,6 +8,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 
 use super::*;
 use crate::{
+    cases::cases,
     command::init::ported,
     crd::tests::is_formatted,
     engine::Texts,
@@ -1108,7 +1109,7 @@ fn range(text: &str, a: Index, b: Index) -> Range<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn text_of_a_go_project_is_data_and_never_code(changes in vec(changes(), 1..8)) {
@@ -1140,7 +1141,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn a_name_of_each_length_is_formatted_like_rustfmt(
@@ -1209,7 +1210,7 @@ fn files_of(name: &str, namespace: &str) -> Texts {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(cases(8))]
 
     #[test]
     fn only_what_means_the_namespace_has_it(name in names(), namespace in names()) {
@@ -1225,15 +1226,5 @@ proptest! {
             let quoted = marked.replace(&format!("\nnamespace: {MARK}\n"), &format!("\nnamespace: {scalar}\n"));
             prop_assert_eq!(&found[path], &quoted.replace(MARK, &namespace), "{}", path);
         }
-    }
-}
-
-/// How many random projects are tried: 48, or as many as `$PROPTEST_CASES` says.
-fn cases() -> u32 {
-    let usual = ProptestConfig::default().cases;
-    if std::env::var_os("PROPTEST_CASES").is_some() {
-        usual
-    } else {
-        48
     }
 }

@@ -3,7 +3,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{project::Feature, project::builtin};
+use crate::{
+    cases::cases,
+    project::{Feature, builtin},
+};
 
 /// A project with all features and these entries of `resources`.
 fn project(settings: &str, resources: &[String]) -> Result<Project> {
@@ -193,7 +196,7 @@ fn a_controller_has_the_function_labels_if_it_calls_it() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn no_two_files_have_the_same_path(

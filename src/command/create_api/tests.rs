@@ -7,6 +7,7 @@ use super::{
     *,
 };
 use crate::{
+    cases::cases,
     command::external::ExternalType,
     names::{Group, GroupVersionKind, ShortName},
     project::{Controller, Conversion, Definition, External, License, Own, Stage, Webhooks},
@@ -601,7 +602,7 @@ const GROUPS: [&str; 10] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn a_name_means_the_same_kind_to_every_command(

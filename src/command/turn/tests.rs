@@ -5,6 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
+    cases::cases,
     engine::{
         reconcile::{Change, Kept},
         worktree::{Commit, Commits},
@@ -931,7 +932,7 @@ fn edits() -> impl Strategy<Value = Vec<(usize, bool, usize)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(cases(16))]
     #[test]
     fn every_edit_of_a_version_is_copied_to_the_next_version(edits in edits()) {
         let folder = Folder::of(one_version());

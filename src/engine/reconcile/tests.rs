@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use proptest::prelude::*;
 
 use super::{super::OF_TESTS, *};
-use crate::engine::Texts;
+use crate::{cases::cases, engine::Texts};
 
 const POLICIES: [OnConflict; 4] = [
     OnConflict::Abort,
@@ -930,7 +930,7 @@ fn has_what_was_added(result: &str, base: &str, side: &str) -> bool {
 const SMALL: &str = "[ab\r\n=]{0,30}";
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(cases(1_000))]
 
     #[test]
     fn no_line_of_the_user_is_lost_without_a_conflict(

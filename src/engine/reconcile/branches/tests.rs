@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::{super::Hunk, *};
+use crate::cases::cases;
 
 /// A file with the text `ours` that the tool wrote as `base`. An empty text stands for a missing file.
 fn side(base: &str, ours: &str) -> Side {
@@ -195,7 +196,7 @@ fn edited(text: &str, who: &str, edits: &[Edit]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(cases(1_000))]
 
     /// Users and the tool edit the text before the branches split, and on each branch.
     #[test]

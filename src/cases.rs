@@ -1,0 +1,16 @@
+//! How many random cases a property test tries.
+
+use std::env;
+
+use proptest::test_runner::Config;
+
+/// Returns the configuration of a property test with `few` cases, or with as many as `$PROPTEST_CASES` says.
+pub fn cases(few: u32) -> Config {
+    let usual = Config::default();
+    let is_set = env::var_os("PROPTEST_CASES").is_some();
+    Config {
+        cases: if is_set { usual.cases } else { few },
+        failure_persistence: None,
+        ..usual
+    }
+}
