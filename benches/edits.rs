@@ -17,3 +17,6 @@ pub const NO_EVENTS: Edit = (
 "#,
     "",
 );
+
+/// A text of the controller, which a build after a change replaces.
+pub const MESSAGE: &str = "Desired state reached";

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 #[path = "../tests/scale/apis.rs"]
 mod apis;
+mod builds;
 mod cli;
 #[expect(dead_code, reason = "the tests use all of it")]
 #[path = "../tests/operators/compile.rs"]
@@ -46,9 +47,10 @@ fn median<T>(rounds: &[T], figure: impl Fn(&T) -> f64) -> f64 {
 /// are within their limits.
 type Part = (&'static str, fn(&Path) -> Result<bool>);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("cli", cli::bench),
     ("scale", scale::bench),
+    ("builds", builds::bench),
     ("operators", operators::bench),
     ("webhooks", operators::webhooks::bench),
     ("conversion", operators::conversion::bench),

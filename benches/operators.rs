@@ -64,8 +64,6 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     let rust = project.build()?;
     say("building the operator in Go, which takes minutes the first time");
     let go = contender::go()?;
-    say("timing builds, of which the first takes minutes");
-    let builds = project.build_times(extent.rounds)?;
 
     let results = in_turns([&rust, &go], extent.rounds, |contender, _| {
         play(contender, &project, &extent)
@@ -76,20 +74,7 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
         extent.objects, extent.rounds
     );
     let sizes = [rust.megabytes()?, go.megabytes()?];
-    let mut rows = rows(&extent, sizes, &results);
-    let build = |what: &str, rust, target| Row {
-        what: what.to_owned(),
-        unit: "s",
-        rust,
-        go: None,
-        target,
-    };
-    let again = median(&builds.again, |seconds| *seconds);
-    rows.extend([
-        build("cargo build, the first", builds.first, Target::None),
-        build("- after a change", again, Target::Below(3.0)),
-    ]);
-    Ok(table::print(&rows))
+    Ok(table::print(&rows(&extent, sizes, &results)))
 }
 
 /// Measures both operators in each round, one after the other, and prints the figures that `play` returns. `play` also

@@ -22,5 +22,6 @@ fn generated_controllers_have_each_text_that_the_benchmarks_edit() {
         let file = format!("src/controller/bench/{name}.rs");
         let text = fs::read_to_string(project.folder().join(&file)).expect("a controller");
         assert_eq!(text.matches(old).count(), 1, "{file}: {old}");
+        assert!(text.contains(edits::MESSAGE), "{file}");
     }
 }

@@ -5,7 +5,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::Instant,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +12,7 @@ use cluster::run;
 use tempfile::TempDir;
 
 use crate::{
-    compile::{NO_DEBUG, cargo, pin, target_folder},
+    compile::{cargo, pin, target_folder},
     edits,
     scaffold::root,
 };
@@ -144,46 +143,6 @@ impl Project {
             manifest: None,
         })
     }
-
-    /// Measures the builds that users wait for.
-    pub fn build_times(&self, rounds: usize) -> Result<BuildTimes> {
-        let mut build = cargo(&self.path());
-        build
-            .arg("build")
-            // The environment is the same as for users, and the target folder is empty.
-            .env_remove(NO_DEBUG.0)
-            .env_remove("CARGO_BUILD_BUILD_DIR")
-            .env_remove("CARGO_INCREMENTAL")
-            .env("CARGO_TARGET_DIR", self.folder.path().join("target"));
-        let mut timed = || -> Result<_> {
-            let start = Instant::now();
-            let output = build.output().context("failed to run cargo")?;
-            let seconds = start.elapsed().as_secs_f64();
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            ensure!(output.status.success(), "cargo build: {told}");
-            Ok((seconds, told))
-        };
-        let (first, _) = timed()?;
-        let mut again = Vec::new();
-        let mut message = "\"Desired state reached\"".to_owned();
-        for round in 1..=rounds {
-            let next = format!("\"all is well, for the {round}th time\"");
-            self.edit(CONTROLLER, (&message, &next))?;
-            message = next;
-            let (seconds, told) = timed()?;
-            ensure!(!told.contains("Compiling kube-manager"), "{told}");
-            again.push(seconds);
-        }
-        Ok(BuildTimes { first, again })
-    }
-}
-
-/// The times of `cargo build`, in seconds.
-pub struct BuildTimes {
-    /// The time for a new project, with all of its dependencies.
-    pub first: f64,
-    /// The time after each change of the reconciler.
-    pub again: Vec<f64>,
 }
 
 /// Builds the operator of benches/go.
