@@ -76,8 +76,9 @@ known-bugs: tools ## Run a correct reconciler with a thousand faults, and look f
 CRD_KINDS ?= 2
 
 .PHONY: crds
-crds: tools ## Compile CRD_KINDS kinds of each of 13 well-known projects, and 100 random CRDs: takes half an hour.
-	CRD_KINDS=$(CRD_KINDS) CRDS=100 $(CARGO) test --locked $(PACKAGES) --test operators -- --nocapture crds externals
+crds: tools ## Compile kinds of 13 well-known projects, 100 random CRDs, and ports of 2 Go projects: takes half an hour.
+	CRD_KINDS=$(CRD_KINDS) CRDS=100 GO_OPERATORS=2 $(CARGO) test --locked $(PACKAGES) --test operators -- --nocapture \
+		crds externals an_operator_in_go
 
 .PHONY: test-one
 test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=NAME
@@ -224,6 +225,8 @@ tools:
 		version=$$($(CARGO) --version | cut -d ' ' -f 2); \
 		printf '%s\n' 1.91 "$$version" | sort -C -V || missing "cargo 1.91 or newer" \
 			"this is cargo $$version, which cannot share a build folder: run \`rustup update\`"; \
+		[ -d target/projects ] || [ "$$(df -Pk . | awk 'NR == 2 {print $$4}')" -gt 18000000 ] || \
+			missing "disk space of 18 GB" "free some; the tests compile some fifty projects in target"; \
 	fi; \
 	if [ -n "$(filter check test test-contributing test-core,$(MAKECMDGOALS))" ]; then \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \

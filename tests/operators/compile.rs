@@ -94,12 +94,14 @@ pub fn cargo_by_state() -> PathBuf {
 }
 
 /// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs on the project in `folder`.
-pub fn build_environment(folder: &Path) -> [(&'static str, String); 4] {
+pub fn build_environment(folder: &Path) -> [(&'static str, String); 5] {
     environment(&build_folder(folder))
 }
 
-fn environment(build_folder: &Path) -> [(&'static str, String); 4] {
+fn environment(build_folder: &Path) -> [(&'static str, String); 5] {
     [
+        // Builds of several tests keep all processors busy, so more units only cost more.
+        ("CARGO_PROFILE_DEV_CODEGEN_UNITS", "4".to_owned()),
         ("CARGO_OF_TESTS", env!("CARGO").to_owned()),
         ("CARGO_BUILD_BUILD_DIR", build_folder.display().to_string()),
         (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
