@@ -46,6 +46,7 @@ mod cel_type;
 mod check;
 mod crd;
 mod expression;
+mod fit;
 mod functions;
 mod integer;
 mod keys;

@@ -160,6 +160,7 @@ pub const CORE: &[File] = &[
     schema!("schema/check.rs"),
     schema!("schema/crd.rs"),
     schema!("schema/expression.rs"),
+    schema!("schema/fit.rs"),
     schema!("schema/functions.rs"),
     schema!("schema/integer.rs"),
     schema!("schema/keys.rs"),

@@ -8,26 +8,19 @@ use std::{
     panic::{self, AssertUnwindSafe},
 };
 
-use k8s_openapi::{
-    ByteString,
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition,
-    apimachinery::pkg::apis::meta::v1::Time,
-};
-use serde::de::DeserializeOwned;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition;
 use serde_json::{Map, Value, json};
 
 use super::{
     cel_type::{self, OF_RESOURCES, Type},
     crd::{Crd, NoSchema},
     expression::{self, Scope},
-    integer,
+    fit::fits,
     keys::{
-        EMBEDDED, INT_OR_STRING, OPEN, Object, RULES, any, field, fields, is_true, list,
-        name_of_type, subschema, texts,
+        EMBEDDED, INT_OR_STRING, OPEN, Object, RULES, field, fields, is_true, list, name_of_type,
+        subschema, text_of, texts,
     },
-    mark, overflow, pattern, rule,
-    structural::FORMATS,
-    types,
+    mark, overflow, pattern, rule, types,
 };
 
 /// The CustomResourceDefinitions that `make` returns.
@@ -709,173 +702,7 @@ fn is_label(name: &str) -> bool {
         && name.len() <= 63
 }
 
-/// The text `key`; empty if there is none.
-fn text_of<'a>(schema: &'a Object, key: &str) -> &'a str {
-    schema.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
 /// Whether `schema` is that of `std::time::Duration`.
 fn is_std_duration(schema: &Object) -> bool {
     fields(schema).is_some_and(|fields| fields.keys().eq(["nanos", "secs"]))
-}
-
-/// Whether `value` fits `schema`, which may be a part of a schema; the error says why not. CEL rules are not checked.
-fn fits(value: &Value, schema: &Object) -> Result<(), String> {
-    let type_name = name_of_type(schema);
-    if value.is_null() && (type_name.is_empty() || is_true(schema, "nullable")) {
-        return Ok(());
-    }
-    let has_type = match type_name {
-        "array" => value.is_array(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        "number" => value.is_number(),
-        "object" => value.is_object(),
-        "string" => value.is_string(),
-        _ => true,
-    };
-    // An API server looks at the format of texts and lists, and then not at their type. It expects them if there is only
-    // a format.
-    let format = text_of(schema, "format");
-    let has_format = value.is_string() || value.is_array();
-    let is_number = matches!(type_name, "integer" | "number");
-    if !has_type && (format.is_empty() || is_number || !has_format) {
-        return Err(format!("{value} is no {type_name}"));
-    }
-    if type_name.is_empty() && !format.is_empty() && !has_format {
-        return Err(format!("{value} is no {format}"));
-    }
-    if let Some(values) = schema.get("enum").and_then(Value::as_array)
-        && !values.is_empty()
-        && !values.contains(value)
-    {
-        return Err(format!("{value} is not in the enum"));
-    }
-    fits_parts(value, schema)?;
-    if let Some(number) = value.as_f64() {
-        return fits_bounds(value, number, schema);
-    }
-    if let Some(text) = value.as_str() {
-        fits_text(text, schema)?;
-    }
-    let (length, keys) = match value {
-        Value::String(text) => (text.chars().count(), ["minLength", "maxLength"]),
-        Value::Array(items) => (items.len(), ["minItems", "maxItems"]),
-        Value::Object(fields) => (fields.len(), ["minProperties", "maxProperties"]),
-        _ => return Ok(()),
-    };
-    let [least, most] = keys.map(|key| schema.get(key).and_then(Value::as_u64));
-    if least.is_some_and(|least| (length as u64) < least)
-        || most.is_some_and(|most| length as u64 > most)
-    {
-        return Err(format!("{value} is too short or too long"));
-    }
-    if let (Some(values), Some(items)) = (value.as_array(), subschema(schema, "items")) {
-        values.iter().try_for_each(|item| fits(item, items))?;
-    }
-    match value.as_object() {
-        Some(object) => fits_fields(object, schema),
-        None => Ok(()),
-    }
-}
-
-/// Whether `value`, which is `number`, is within the bounds of `schema`.
-fn fits_bounds(value: &Value, number: f64, schema: &Object) -> Result<(), String> {
-    let is_whole = |bound: &Value| bound.as_f64().is_some_and(|bound| bound.fract() == 0.0);
-    for key in ["minimum", "maximum", "multipleOf"] {
-        if name_of_type(schema) == "integer" && !schema.get(key).is_none_or(is_whole) {
-            return Err(format!("its `{key}` is no integer"));
-        }
-    }
-    let [minimum, maximum] = ["minimum", "maximum"].map(|key| integer::bound(schema, key));
-    if let Some(minimum) = minimum.as_ref().and_then(Value::as_f64)
-        && (number < minimum || number <= minimum && is_true(schema, "exclusiveMinimum"))
-    {
-        return Err(format!("{value} is less than the minimum"));
-    }
-    if let Some(maximum) = maximum.as_ref().and_then(Value::as_f64)
-        && (number > maximum || number >= maximum && is_true(schema, "exclusiveMaximum"))
-    {
-        return Err(format!("{value} is greater than the maximum"));
-    }
-    if let Some(factor) = schema.get("multipleOf").and_then(Value::as_f64) {
-        let times = number / factor;
-        if factor <= 0.0 || (times - times.round()).abs() > 1e-9 {
-            return Err(format!("{value} is no multiple of {factor}"));
-        }
-    }
-    Ok(())
-}
-
-/// Whether `text` has the pattern and the format of `schema`, as far as this can be told.
-fn fits_text(text: &str, schema: &Object) -> Result<(), String> {
-    let pattern = text_of(schema, "pattern");
-    if pattern::matches(pattern, text) == Some(false) {
-        return Err(format!("`{text}` does not match the pattern `{pattern}`"));
-    }
-    let format = text_of(schema, "format");
-    let has_format = match format {
-        _ if text.is_empty() => !FORMATS.contains(&format) || FORMATS_OF_EMPTY.contains(&format),
-        "byte" => is_json_of::<ByteString>(text),
-        "date" => text.len() == 10 && is_json_of::<Time>(&format!("{text}T00:00:00Z")),
-        "date-time" => is_json_of::<Time>(text),
-        _ => true,
-    };
-    if !has_format {
-        return Err(format!("`{text}` is no {format}"));
-    }
-    Ok(())
-}
-
-/// Whether serde reads a `T` from a text.
-fn is_json_of<T: DeserializeOwned>(text: &str) -> bool {
-    serde_json::from_value::<T>(json!(text)).is_ok()
-}
-
-/// The formats that an empty text has. Those of numbers say nothing about texts.
-const FORMATS_OF_EMPTY: [&str; 6] = ["byte", "double", "float", "int32", "int64", "password"];
-
-/// Whether `value` fits the schemas in `allOf`, `anyOf`, `oneOf` and `not`.
-fn fits_parts(value: &Value, schema: &Object) -> Result<(), String> {
-    let fits_part = |part: &&Object| fits(value, part).is_ok();
-    let parts = |key| list(schema, key).filter_map(Value::as_object);
-    parts("allOf").try_for_each(|part| fits(value, part))?;
-    let has_none = |key| parts(key).next().is_some() && !parts(key).any(|part| fits_part(&part));
-    if has_none("anyOf") || has_none("oneOf") {
-        return Err(format!("{value} fits no variant"));
-    }
-    // A value may break a pattern or a format that is not checked.
-    let is_known = |part: &&Object| {
-        !any(part, |part| {
-            part.contains_key("pattern") || part.contains_key("format")
-        })
-    };
-    if parts("oneOf").filter(is_known).filter(fits_part).count() > 1 {
-        return Err(format!("{value} fits several variants"));
-    }
-    if subschema(schema, "not").is_some_and(|part| is_known(&part) && fits_part(&part)) {
-        return Err(format!("{value} fits the schema in `not`"));
-    }
-    Ok(())
-}
-
-/// Whether `object` has the fields that `schema` requires, and no others than it knows.
-fn fits_fields(object: &Object, schema: &Object) -> Result<(), String> {
-    if let Some(name) = texts(schema, "required").find(|name| !object.contains_key(*name)) {
-        return Err(format!("it lacks {name}"));
-    }
-    let known = fields(schema);
-    let others = subschema(schema, "additionalProperties");
-    let is_open = is_true(schema, OPEN) || is_true(schema, "additionalProperties");
-    // A part of a schema does not name all fields.
-    let is_part = name_of_type(schema).is_empty() && !is_true(schema, INT_OR_STRING);
-    for (name, field) in object {
-        let of_field = known.and_then(|known| subschema(known, name));
-        match of_field.or(others) {
-            Some(of_field) => fits(field, of_field)?,
-            None if is_open || is_part => {}
-            None => return Err(format!("{name} is not in the schema")),
-        }
-    }
-    Ok(())
 }

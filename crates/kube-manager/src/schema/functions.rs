@@ -95,11 +95,11 @@ impl Form {
     fn takes(&self, arguments: &[Type]) -> bool {
         let mut pairs = self.parameters.iter().zip(arguments);
         // The items of two lists have one type.
-        let is_list = |parameter: &Type| matches!(parameter, Type::List(_));
-        let mut lists = arguments.windows(2);
+        let mut parameters = self.parameters.iter();
+        let are_lists = parameters.all(|parameter| matches!(parameter, Type::List(_)));
         self.parameters.len() == arguments.len()
             && pairs.all(|(parameter, argument)| parameter.takes(argument))
-            && (!self.parameters.iter().all(is_list) || lists.all(|pair| pair[0].takes(&pair[1])))
+            && (!are_lists || arguments.windows(2).all(|pair| pair[0].takes(&pair[1])))
     }
 }
 

@@ -27,10 +27,12 @@ pub fn is_true(schema: &Object, key: &str) -> bool {
 
 /// The name of the type; empty if the schema does not say it.
 pub fn name_of_type(schema: &Object) -> &str {
-    schema
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    text_of(schema, "type")
+}
+
+/// The text `key`; empty if there is none.
+pub fn text_of<'a>(schema: &'a Object, key: &str) -> &'a str {
+    schema.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The schema `key` in `schema`, or in its fields.

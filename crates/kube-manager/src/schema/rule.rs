@@ -108,14 +108,18 @@ fn is_fraction(rest: &str) -> bool {
 
 /// The number that `rest` begins with, and what follows it.
 fn split_number(rest: &str) -> (&str, &str) {
-    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '.';
-    let end_of = |text: &str| text.find(|next| !is_part(next)).unwrap_or(text.len());
-    let mut end = end_of(rest);
+    let mut end = end_of_digits(rest);
     let has_exponent = rest[..end].ends_with(['e', 'E']) && !rest.starts_with("0x");
     if has_exponent && rest[end..].starts_with(['+', '-']) {
-        end += 1 + end_of(&rest[end + 1..]);
+        end += 1 + end_of_digits(&rest[end + 1..]);
     }
     rest.split_at(end)
+}
+
+/// The end of the digits, letters and dots that `text` begins with.
+fn end_of_digits(text: &str) -> usize {
+    let end = text.find(|next: char| !next.is_ascii_alphanumeric() && next != '.');
+    end.unwrap_or(text.len())
 }
 
 fn type_of_number(number: &str) -> Type<'static> {

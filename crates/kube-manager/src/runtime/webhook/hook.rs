@@ -503,10 +503,11 @@ fn is_qualified(name: &str) -> bool {
 
 /// Whether `text` is a part of a DNS name.
 fn is_label(text: &str) -> bool {
-    let is_inside = |c| matches!(c, 'a'..='z' | '0'..='9');
-    text.starts_with(is_inside)
-        && text.ends_with(is_inside)
-        && text.chars().all(|c| is_inside(c) || c == '-')
+    let mut letters = text.bytes();
+    letters.all(|letter| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        && !text.is_empty()
+        && !text.starts_with('-')
+        && !text.ends_with('-')
 }
 
 /// Checks that the API server would accept the webhooks, and that names and paths are unique.
