@@ -2,9 +2,11 @@ CARGO ?= cargo
 comma := ,
 
 # The features of a dependency depend on the selected packages. So all targets select the same packages: otherwise cargo
-# compiles rscaffold and most of its dependencies again.
-PACKAGES = --package rscaffold --package cluster --package operators
-RUNTIME = --package kube-manager --all-features
+# compiles most of their dependencies again.
+PACKAGES = --package rscaffold --package kube-manager --package cluster --package operators --all-features
+
+# What needs neither a cluster nor a compiler for generated code.
+CORE = $(PACKAGES) --lib --bins --test tests
 
 # Many tests of the runtime wait for the end of a limit. So more of them run at once than there are processors.
 WAITING = --test-threads=8
@@ -24,10 +26,9 @@ demo: tools ## Scaffold an operator, and see it reconcile on a temporary API ser
 check: tools ## Check the format, run clippy, and run all tests that need neither a cluster nor a compiler.
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
-	$(CARGO) clippy --locked $(PACKAGES) --lib --bins --test tests -- -D warnings
-	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
-	$(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
-	$(CARGO) test --locked $(RUNTIME) -- $(WAITING)
+	$(CARGO) clippy --locked $(CORE) -- -D warnings
+	$(CARGO) test --locked $(CORE) -- $(WAITING)
+	$(CARGO) test --locked $(PACKAGES) --doc
 
 # Tests write many small files, which takes half as long in memory. A container may have too little memory for that.
 MEMORY = /dev/shm
@@ -48,10 +49,9 @@ minutes:
 
 .PHONY: test-core
 test-core: tools ## Run the tests that need neither a cluster nor a compiler for generated code.
-	$(call step,rscaffold: command line$(comma) golden texts$(comma) merges$(comma) a kill at each write,3 minutes)
-	EVERY_WRITE=1 $(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
-	$(call step,kube-manager: unit tests,2 minutes)
-	$(CARGO) test --locked $(RUNTIME) -- $(WAITING)
+	$(call step,command line$(comma) golden texts$(comma) merges$(comma) a kill at each write$(comma) unit tests,5 minutes)
+	EVERY_WRITE=1 $(CARGO) test --locked $(CORE) -- $(WAITING)
+	$(CARGO) test --locked $(PACKAGES) --doc
 
 .PHONY: test-cluster
 test-cluster: tools ## Build the control plane of the tests with Go, unless it is built, and test it.
@@ -82,7 +82,7 @@ crds: tools ## Compile kinds of 13 well-known projects, 100 random CRDs, and por
 
 .PHONY: test-one
 test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=NAME
-	@TEST="$(TEST)" CARGO="$(CARGO)" PACKAGES="$(PACKAGES)" RUNTIME="$(RUNTIME)" sh tests/one.sh
+	@TEST="$(TEST)" CARGO="$(CARGO)" PACKAGES="$(PACKAGES)" sh tests/one.sh
 
 .PHONY: test-release
 test-release: ## Build the program of a release twice, package it and install it: takes ten minutes.
@@ -104,7 +104,6 @@ lint: ## Check the format, and run clippy and rustdoc.
 	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
 	$(CARGO) metadata --locked --format-version=1 --manifest-path tests/fuzz/Cargo.toml >/dev/null
 	$(CARGO) clippy --locked $(PACKAGES) --all-targets -- -D warnings
-	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
 .PHONY: bench
@@ -118,8 +117,7 @@ merges: ## Merge ten thousand pairs of random branches, and look for lost edits:
 
 .PHONY: random
 random: tools ## Try hundreds of random cases in each test that draws them: takes twenty minutes.
-	EVERY_WRITE=1 PROPTEST_CASES=1024 SEQUENCES=300 $(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
-	PROPTEST_CASES=1024 $(CARGO) test --locked $(RUNTIME) -- $(WAITING)
+	EVERY_WRITE=1 PROPTEST_CASES=1024 SEQUENCES=300 $(CARGO) test --locked $(CORE) -- $(WAITING)
 
 # The programs that build the website, compiled once for each version.
 MDBOOK_VERSION = 0.5.4

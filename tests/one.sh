@@ -22,8 +22,7 @@ fi
 # Uses the same packages as `make test`: with others, cargo compiles dependencies again.
 for package in $packages; do
   case $package in
-  kube-manager) targets="$RUNTIME --tests" ;;
-  rscaffold) targets="$PACKAGES --lib --bins --test tests" ;;
+  kube-manager | rscaffold) targets="$PACKAGES --lib --bins --test tests" ;;
   cluster) targets="$PACKAGES --lib --test cluster" ;;
   operators) targets="$PACKAGES --test operators" ;;
   *) targets="--package $package --tests" ;;
