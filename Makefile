@@ -97,6 +97,7 @@ test-e2e: tools ## Build the image of an operator, and test it in a Pod: needs r
 	$(CARGO) test --locked $(PACKAGES) --lib --bins --test cluster --test operators -- --ignored --nocapture \
 		--skip release::
 
+# Examples use the dependencies of tests. Without examples, cargo would compile most dependencies of rustdoc again.
 .PHONY: lint
 lint: ## Check the format, and run clippy and rustdoc.
 	$(call step,format$(comma) clippy and rustdoc,3 minutes)
@@ -104,7 +105,7 @@ lint: ## Check the format, and run clippy and rustdoc.
 	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
 	$(CARGO) metadata --locked --format-version=1 --manifest-path tests/fuzz/Cargo.toml >/dev/null
 	$(CARGO) clippy --locked $(PACKAGES) --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(PACKAGES) --lib --examples --no-deps
 
 .PHONY: bench
 bench: tools ## Measure rscaffold, and compare its operator with one in Go: takes half an hour.
