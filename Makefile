@@ -117,7 +117,7 @@ merges: ## Merge ten thousand pairs of random branches, and look for lost edits:
 		$(PACKAGES) --test tests -- a_merge_that_apply_accepts --nocapture
 
 .PHONY: random
-random: tools ## Try hundreds of random cases in each test that draws them: takes twenty minutes.
+random: tools ## Try hundreds of random cases in each property test of rscaffold: takes twenty minutes.
 	PROPTEST_CASES=1024 SEQUENCES=300 $(CARGO) test --locked $(CORE) -- $(WAITING)
 
 # The programs that build the website, compiled once for each version.

@@ -8,7 +8,6 @@ use tempfile::TempDir;
 
 #[path = "../tests/scale/apis.rs"]
 mod apis;
-mod builds;
 mod cli;
 #[expect(dead_code, reason = "the tests use all of it")]
 #[path = "../tests/operators/compile.rs"]
@@ -50,7 +49,7 @@ type Part = (&'static str, fn(&Path) -> Result<bool>);
 const PARTS: [Part; 7] = [
     ("cli", cli::bench),
     ("scale", scale::bench),
-    ("builds", builds::bench),
+    ("builds", operators::builds::bench),
     ("operators", operators::bench),
     ("webhooks", operators::webhooks::bench),
     ("conversion", operators::conversion::bench),

@@ -6,6 +6,7 @@ use std::{env, fmt, path::Path, thread, time::Duration};
 use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
 
+pub mod builds;
 mod contender;
 pub mod conversion;
 pub mod kinds;

@@ -115,7 +115,7 @@ fn edited(seed: &[u8], edits: &[Edit]) -> Vec<u8> {
     input
 }
 
-/// Runs a target with its seeds, and with at least `few` edits of the seeds.
+/// Runs a target with its seeds, and with `few` edits of them or more.
 fn try_target(name: &str, few: u32) {
     let target = TARGETS.iter().find(|target| target.name == name);
     let Target { seeds, run, .. } = target.expect("a target");

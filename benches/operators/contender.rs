@@ -47,7 +47,7 @@ pub struct Project {
     folder: TempDir,
 }
 
-const CONTROLLER: &str = "src/controller/bench/bench.rs";
+pub const CONTROLLER: &str = "src/controller/bench/bench.rs";
 
 impl Project {
     /// Scaffolds the project, and makes the edits.
@@ -125,7 +125,7 @@ impl Project {
     }
 
     /// Replaces the text `old` of the `controller` with `new`.
-    fn edit(&self, controller: &str, (old, new): (&str, &str)) -> Result<()> {
+    pub fn edit(&self, controller: &str, (old, new): (&str, &str)) -> Result<()> {
         let path = self.path().join(controller);
         let text = fs::read_to_string(&path).context("failed to read the controller")?;
         ensure!(text.contains(old), "`{controller}` has no `{old}`");

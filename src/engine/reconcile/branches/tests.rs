@@ -196,7 +196,7 @@ fn edited(text: &str, who: &str, edits: &[Edit]) -> String {
 }
 
 proptest! {
-    #![proptest_config(cases(1_000))]
+    #![proptest_config(cases(2_000))]
 
     /// Users and the tool edit the text before the branches split, and on each branch.
     #[test]

@@ -1,18 +1,17 @@
 //! Measures the builds that users wait for: the first one of a new operator, beside that of a program which uses kube
 //! alone, and one after a change.
 
-use std::{
-    fs,
-    path::Path,
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use super::{
+    contender::{CONTROLLER, Project},
+    say,
+};
 use crate::{
     compile::pin,
-    edits, fast_folder,
+    edits, median,
     scaffold::{by_hand, root},
 };
 
@@ -22,17 +21,15 @@ const MAX_RATIO: f64 = 1.4;
 /// The maximum number of crates in the first build.
 const MAX_CRATES: usize = 230;
 
-/// The maximum time of a build after a change.
-const MAX_AGAIN: Duration = Duration::from_secs(3);
+/// The maximum time of a build after a change, in seconds.
+const MAX_AGAIN: f64 = 3.0;
 
 /// How often the controller is changed. The median time counts.
 const CHANGES: usize = 5;
 
-const CONTROLLER: &str = "src/controller/bench/bench.rs";
-
 /// A build that has ended.
 struct Build {
-    time: Duration,
+    seconds: f64,
     /// The names of the compiled crates, with their versions.
     crates: Vec<String>,
 }
@@ -48,13 +45,13 @@ impl Build {
             .current_dir(folder)
             .output()
             .context("failed to run cargo")?;
-        let time = start.elapsed();
+        let seconds = start.elapsed().as_secs_f64();
         let told = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "cargo build: {told}");
         let lines = told.lines().map(str::trim_start);
         let crates = lines.filter_map(|line| line.strip_prefix("Compiling "));
         Ok(Self {
-            time,
+            seconds,
             crates: crates.map(str::to_owned).collect(),
         })
     }
@@ -62,66 +59,42 @@ impl Build {
 
 /// Measures the builds, and returns whether all are within their limits.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
-    let folder = fast_folder()?;
-    let [operator, plain] = ["bench", "plain"].map(|name| folder.path().join(name));
-    scaffold(rscaffold, &operator)?;
+    let operator = Project::scaffold(rscaffold)?;
+    let plain = operator.path().with_file_name("plain");
     copy_plain(&plain)?;
 
-    eprintln!("building an operator, and a program that uses kube alone");
-    let first = Build::run(&operator)?;
+    say("building an operator, and a program that uses kube alone");
+    let first = Build::run(&operator.path())?;
     let alone = Build::run(&plain)?;
     let mut again = Vec::new();
-    let controller = operator.join(CONTROLLER);
-    let scaffolded = fs::read_to_string(&controller).context("failed to read the controller")?;
-    ensure!(
-        scaffolded.contains(edits::MESSAGE),
-        "the controller has no `{}`",
-        edits::MESSAGE
-    );
+    let mut message = edits::MESSAGE.to_owned();
     for round in 1..=CHANGES {
-        let message = format!("all is well, for the {round}th time");
-        let changed = scaffolded.replace(edits::MESSAGE, &message);
-        fs::write(&controller, changed).context("failed to write the controller")?;
-        let build = Build::run(&operator)?;
+        let next = format!("all is well, for the {round}th time");
+        operator.edit(CONTROLLER, (&message, &next))?;
+        message = next;
+        let build = Build::run(&operator.path())?;
         ensure!(build.crates.len() == 1, "compiled: {:?}", build.crates);
-        again.push(build.time);
+        again.push(build.seconds);
     }
-    again.sort_unstable();
-    let again = again[CHANGES / 2];
+    let again = median(&again, |seconds| *seconds);
 
-    let ratio = first.time.div_duration_f64(alone.time);
+    let ratio = first.seconds / alone.seconds;
     let crates = first.crates.len();
     println!("\ncargo build, in the dev profile");
     for (build, what) in [
         (&first, "an operator"),
         (&alone, "a program with kube alone"),
     ] {
-        let (time, crates) = (build.time, build.crates.len());
-        println!("  the first of {what}: {time:.1?}, {crates} crates");
+        let (seconds, crates) = (build.seconds, build.crates.len());
+        println!("  the first of {what}: {seconds:.1} s, {crates} crates");
     }
     println!("  - {ratio:.2} times the time, at most {MAX_RATIO}; at most {MAX_CRATES} crates");
-    println!("  after a change: {again:.1?}, at most {MAX_AGAIN:?}");
+    println!("  after a change: {again:.1} s, at most {MAX_AGAIN} s");
     let is_good = ratio <= MAX_RATIO && crates <= MAX_CRATES && again <= MAX_AGAIN;
     if !is_good {
         println!("MISSED");
     }
     Ok(is_good)
-}
-
-/// Scaffolds an operator in `folder`.
-fn scaffold(rscaffold: &Path, folder: &Path) -> Result<()> {
-    fs::create_dir(folder)?;
-    for arguments in [
-        "init --domain example.com",
-        "create api --group bench --version v1 --kind Bench --owns v1/ConfigMap",
-    ] {
-        cluster::run(
-            Command::new(rscaffold)
-                .args(arguments.split(' '))
-                .current_dir(folder),
-        )?;
-    }
-    pin(folder).context("failed to copy Cargo.lock")
 }
 
 /// Copies the program that uses kube alone to `folder`.
