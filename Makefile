@@ -59,12 +59,11 @@ test-cluster: tools ## Build the control plane of the tests with Go, unless it i
 	$(CARGO) test --locked $(PACKAGES) --test cluster -- --test-threads=8
 
 # Most of these tests wait for a compiler or for the end of a lease. So more tests run at once than there are
-# processors. The first command builds rscaffold, unless `test-core` has built it.
+# processors.
 .PHONY: test-operators
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
 	$(call step,generated projects: compiled$(comma) and run on that control plane,30 minutes)
-	$(CARGO) test --quiet --locked $(PACKAGES) --test tests --no-run
-	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
+	$(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
 .PHONY: test-long
 test-long: soak merges random fuzz crds known-bugs bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.

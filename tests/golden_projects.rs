@@ -49,7 +49,7 @@ pub fn folder() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let folder = top().join("target/golden");
         let texts = expected(&texts(&stored_folder()));
-        fs::create_dir_all(&folder).expect("a writable folder");
+        fs::create_dir_all(top().join("target")).expect("a writable folder");
         // Other test programs may write to the folder at the same time.
         let lock = File::create(folder.with_extension("lock")).expect("a writable file");
         lock.lock().expect("a file that can be locked");
@@ -84,6 +84,7 @@ pub fn paths(folder: &Path) -> Vec<String> {
 /// Makes `texts` the only files below `folder`. A file that has its text already keeps its time, so that cargo does not
 /// compile it again.
 pub fn write(folder: &Path, texts: &Texts) {
+    fs::create_dir_all(folder).expect("a writable folder");
     for path in paths(folder) {
         if !texts.contains_key(&path) {
             fs::remove_file(folder.join(path)).expect("a writable folder");

@@ -2,9 +2,8 @@
 
 use std::{
     env,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output},
-    sync::LazyLock,
 };
 
 use clap::Parser;
@@ -17,21 +16,12 @@ pub fn root() -> &'static Path {
     top.unwrap_or_else(|| panic!("no folder above has a lock file"))
 }
 
-/// Returns the path of this work tree's rscaffold, built in the dev profile. For the tests of its own package, Cargo
-/// builds rscaffold. `make test` builds rscaffold with all tests, and sets the variable `RSCAFFOLD` to its path.
-/// Otherwise, the tests of other packages build rscaffold on first use.
+/// Returns the path of this work tree's rscaffold, built in the dev profile. For tests of generated projects, that is a
+/// program that runs rscaffold as a release does.
 pub fn program() -> &'static Path {
-    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
-        env::var_os("RSCAFFOLD").map_or_else(build, |program| root().join(program))
-    });
-    option_env!("CARGO_BIN_EXE_rscaffold").map_or_else(|| BUILT.as_path(), Path::new)
-}
-
-fn build() -> PathBuf {
-    run(by_hand(&mut Command::new(env!("CARGO")))
-        .args(["build", "--quiet", "--locked", "--bin=rscaffold"])
-        .current_dir(root()));
-    root().join("target/debug/rscaffold")
+    let rscaffold = option_env!("CARGO_BIN_EXE_rscaffold");
+    let program = rscaffold.or(option_env!("CARGO_BIN_EXE_released"));
+    Path::new(program.unwrap_or_else(|| panic!("this package has no rscaffold")))
 }
 
 /// Runs rscaffold in `folder` with arguments separated by spaces, and returns its output and its exit code. rscaffold

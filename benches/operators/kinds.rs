@@ -62,7 +62,7 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     let both = |what: &str, unit, figure: fn(&Figures) -> f64, target| {
         both(&results, what, unit, figure, target)
     };
-    let less = Target::AtMostOfGo(0.8);
+    let less = Target::AtMostOfGo(0.55);
     let no_more = Target::AtMostOfGo(1.0);
     let mut rows = vec![
         both("memory without objects", "MiB", |of| of.memory, less),

@@ -1,13 +1,10 @@
 //! Tests `init` in a workspace that has other members.
 
-use std::{
-    fs,
-    process::{Command, Output},
-};
+use std::fs;
 
 use crate::{
     compile::{make, pin, scaffolded},
-    scaffold::{program, run},
+    scaffold::{rscaffold, run},
 };
 
 /// Checks that a project that is a member of a workspace uses the Cargo.lock and the target folder of the workspace.
@@ -33,23 +30,12 @@ fn a_workspace_member_builds_with_the_workspace() {
     pin(&workspace).expect("a lock file");
     let member = workspace.join("operators/guestbook");
     fs::create_dir_all(&member).expect("a folder");
-    let rscaffold = |arguments: &str| -> Output {
-        let mut command = Command::new(program());
-        let command = command.args(arguments.split(' ')).current_dir(&member);
-        command.output().expect("rscaffold")
-    };
-    let output = rscaffold("init --domain com");
-    let told = String::from_utf8(output.stderr).expect("a text");
-    assert!(output.status.success(), "{told}");
+    let told = rscaffold(&member, "init --domain com --runtime vendored").stderr;
     // The pattern of the workspace matches the folder.
     assert!(!told.contains("note:"), "{told}");
-    assert!(
-        rscaffold("create api --group webapp --version v1 --kind Guestbook")
-            .status
-            .success()
-    );
-    let told = rscaffold("edit --enable github").stderr;
-    let told = String::from_utf8(told).expect("a text");
+    let create = "create api --group webapp --version v1 --kind Guestbook";
+    rscaffold(&member, create);
+    let told = rscaffold(&member, "edit --enable github").stderr;
     assert!(
         told.contains("note: `github` has no effect: its files belong at the top of a repository"),
         "{told}"
@@ -61,14 +47,12 @@ fn a_workspace_member_builds_with_the_workspace() {
     assert!(output.status.success(), "{told}");
     assert!(!told.contains("warning"), "{told}");
     assert!(!member.join("Cargo.lock").exists());
-    assert!(rscaffold("diff --exit-code").status.success(), "as it was");
+    rscaffold(&member, "diff --exit-code");
 
     // A workspace cannot have two packages of the same name, so a second project shares the runtime of the first.
     let second = workspace.join("operators/library");
     fs::create_dir_all(&second).expect("a folder");
-    run(Command::new(program())
-        .args(["init", "--domain=com"])
-        .current_dir(&second));
+    rscaffold(&second, "init --domain com");
     assert!(!second.join("crates").exists());
     let told = make(&second, "manifests").output().expect("make");
     assert!(told.status.success(), "{told:?}");

@@ -1,5 +1,10 @@
 //! Compiles scaffolded projects, programs in Go, and rscaffold as a release has it.
 
+#![allow(
+    clippy::expect_used,
+    reason = "tests and the programs of `make demo` and `make bench` end where something fails"
+)]
+
 use std::{
     fs, io,
     panic::Location,
@@ -11,7 +16,7 @@ use std::{
 
 use crate::{
     golden_projects::{self, RUNTIME},
-    scaffold::{by_hand, plain_make, root, run},
+    scaffold::{by_hand, plain_make, root, rscaffold, run},
 };
 
 /// The variable that turns off debug information: nobody debugs these builds, and debug information needs most of the
@@ -22,33 +27,51 @@ pub const NO_DEBUG: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
 pub const BUILD_PATIENCE: Duration = Duration::from_secs(1200);
 
 /// Returns the build folder of the project in `folder`. Cargo builds one project at a time in a build folder, and
-/// rarely has work for two processors. So there are two build folders: one for projects that have the runtime from the
-/// registry, and one for projects with a copy of it, which need other artifacts of the runtime.
+/// rarely has work for two processors, so scaffolded projects have two build folders.
 pub fn build_folder(folder: &Path) -> PathBuf {
     static FOLDERS: LazyLock<[PathBuf; 2]> = LazyLock::new(build_folders);
-    let [of_registry, of_copies] = &*FOLDERS;
-    let build_folder = if is_from_registry(folder) {
-        of_registry
-    } else {
-        of_copies
-    };
-    build_folder.clone()
+    match folder.strip_prefix(projects()) {
+        Ok(below) => {
+            // The project is the second part of the path. Its number is the same in each run.
+            let project = below.iter().take(2).collect::<PathBuf>();
+            let number: usize = project
+                .as_os_str()
+                .as_encoded_bytes()
+                .iter()
+                .map(|byte| usize::from(*byte))
+                .sum();
+            FOLDERS[number % FOLDERS.len()].clone()
+        }
+        Err(_) => first_build_folder(),
+    }
 }
 
-/// Returns both build folders. The second one starts as a copy of the first one, so that the dependencies of projects
-/// are built once.
+fn first_build_folder() -> PathBuf {
+    root().join("target/projects/first")
+}
+
+/// Returns the build folders of scaffolded projects. The second one starts as a copy of the first one, so that the
+/// runtime and the dependencies are built once.
 fn build_folders() -> [PathBuf; 2] {
-    let folders = ["first", "second"].map(|name| root().join("target/projects").join(name));
-    let [first, second] = &folders;
+    let [first, second] = [first_build_folder(), root().join("target/projects/second")];
     if !second.exists() {
-        let guestbook = golden_projects::folder().join("guestbook");
-        run(cargo_in(&guestbook, first).args(["clippy", "--quiet", "--locked", "--all-targets"]));
-        run(cargo_in(&guestbook, first).args(["test", "--quiet", "--locked", "--no-run"]));
+        let project = scaffolded("first").expect("a folder");
+        rscaffold(
+            &project,
+            "init --domain com --repo first --runtime registry",
+        );
+        rscaffold(
+            &project,
+            "create api --group webapp --version v1 --kind Guestbook",
+        );
+        pin(&project).expect("a copy of the lock file");
+        run(cargo_in(&project, &first).args(["clippy", "--quiet", "--all-targets"]));
+        run(cargo_in(&project, &first).args(["test", "--quiet", "--no-run"]));
         let copy = second.with_extension("copy");
-        run(Command::new("cp").arg("-a").args([first, &copy]));
-        run(Command::new("mv").args([&copy, second]));
+        run(Command::new("cp").arg("-a").args([&first, &copy]));
+        run(Command::new("mv").args([&copy, &second]));
     }
-    folders
+    [first, second]
 }
 
 /// Returns the target folder of the project in `folder`, for finished programs. Two projects may have programs of the
@@ -94,12 +117,16 @@ pub fn cargo_by_state() -> PathBuf {
 }
 
 /// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs on the project in `folder`.
-pub fn build_environment(folder: &Path) -> [(&'static str, String); 5] {
-    environment(&build_folder(folder))
+pub fn build_environment(folder: &Path) -> [(&'static str, String); 6] {
+    environment(folder, &build_folder(folder))
 }
 
-fn environment(build_folder: &Path) -> [(&'static str, String); 5] {
+fn environment(folder: &Path, build_folder: &Path) -> [(&'static str, String); 6] {
     [
+        (
+            "RUNTIME_OF_TESTS",
+            shared_runtime(folder).display().to_string(),
+        ),
         // Builds of several tests keep all processors busy, so more units only cost more.
         ("CARGO_PROFILE_DEV_CODEGEN_UNITS", "4".to_owned()),
         ("CARGO_OF_TESTS", env!("CARGO").to_owned()),
@@ -120,10 +147,7 @@ fn cargo_in(folder: &Path, build_folder: &Path) -> Command {
     by_hand(&mut cargo)
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target_folder(folder))
-        .envs(environment(build_folder));
-    if let Some(patch) = patch(folder) {
-        cargo.args(["--config", &patch]);
-    }
+        .envs(environment(folder, build_folder));
     cargo
 }
 
@@ -135,26 +159,40 @@ pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
     clippy
 }
 
-/// Returns the folder of the runtime that projects share, so that it is built once.
+/// Returns the folder of the runtime of the golden projects, which have the features that they name.
 pub fn runtime() -> PathBuf {
     golden_projects::folder().join(RUNTIME)
 }
 
-/// Whether the project in `folder` has its runtime from the registry.
-fn is_from_registry(folder: &Path) -> bool {
-    let project = fs::read_to_string(folder.join("PROJECT")).unwrap_or_default();
-    project.lines().any(|line| line == "runtime: registry")
+/// Returns the folder of the runtime that the project in `folder` has if it takes its runtime from the registry.
+fn shared_runtime(folder: &Path) -> PathBuf {
+    static WITH_ALL_FEATURES: LazyLock<PathBuf> = LazyLock::new(runtime_with_all_features);
+    if folder.starts_with(projects()) {
+        WITH_ALL_FEATURES.clone()
+    } else {
+        runtime()
+    }
 }
 
-/// Returns cargo's configuration for a project in `folder` that has its runtime from the registry: it replaces the
-/// runtime with that of a golden project. So the runtime is built once for all projects.
-fn patch(folder: &Path) -> Option<String> {
-    is_from_registry(folder).then(|| {
-        format!(
-            "patch.crates-io.kube-manager.path=\"{}\"",
-            runtime().display()
-        )
-    })
+/// Writes a copy of the runtime whose feature `runtime` enables all others, and returns its folder. Cargo compiles a
+/// crate once for each set of its features: so this copy is compiled once for all scaffolded projects, and for their
+/// tests. The golden projects, and those with copies of the runtime, show that the named features are enough.
+fn runtime_with_all_features() -> PathBuf {
+    let folder = root().join("target/projects/kube-manager");
+    let mut texts = golden_projects::texts(&runtime());
+    let manifest = texts.get_mut("Cargo.toml").expect("a manifest");
+    let (_, features) = manifest.split_once("\n[features]\n").expect("features");
+    let (features, _) = features.split_once("\n[").expect("another section");
+    let names = features.lines().filter_map(|line| line.split_once(" = ["));
+    let others = names.filter(|(name, _)| !["runtime", "schema"].contains(name));
+    let others: Vec<_> = others.map(|(name, _)| format!("{name:?}, ")).collect();
+    *manifest = manifest.replacen(
+        "\nruntime = [",
+        &format!("\nruntime = [{}", others.concat()),
+        1,
+    );
+    golden_projects::write(&folder, &texts);
+    folder
 }
 
 /// Returns a make command in `folder`, with arguments separated by spaces. Its cargo builds into [`build_folder`] and
@@ -164,13 +202,8 @@ pub fn make(folder: &Path, arguments: &str) -> Command {
     make.args(arguments.split(' '))
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target_folder(folder))
-        .envs(build_environment(folder));
-    let patch = patch(folder).map(|patch| format!(" --config '{patch}'"));
-    make.arg(format!(
-        "CARGO={}{}",
-        cargo_by_state().display(),
-        patch.unwrap_or_default()
-    ));
+        .envs(build_environment(folder))
+        .arg(format!("CARGO={}", cargo_by_state().display()));
     make
 }
 

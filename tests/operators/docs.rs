@@ -96,7 +96,9 @@ impl Reader {
         cluster.add_simulated_node(&silent)?;
         let beside = TempDir::new().context("failed to create a temporary folder")?;
         let cargo = cargo_by_state();
-        let programs = [program(), cluster.kubectl_path(), &cargo];
+        let rscaffold = beside.path().join("rscaffold");
+        symlink(program(), &rscaffold)?;
+        let programs = [&rscaffold, cluster.kubectl_path(), &cargo];
         let programs =
             programs.map(|program| program.parent().unwrap_or(Path::new("/")).to_owned());
         let path = env::var_os("PATH").unwrap_or_default();

@@ -10,13 +10,13 @@ use crate::{
 #[test]
 fn a_project_takes_the_packaged_runtime() {
     let packages = root().join("target/packages");
-    // The whole workspace is packaged at once: rscaffold depends on a version of the runtime that the registry may not
-    // have yet.
+    // Both crates are packaged at once: rscaffold depends on a version of the runtime that the registry may not have yet.
     run(cargo(root())
         .args([
             "package",
             "--quiet",
-            "--workspace",
+            "--package=kube-manager",
+            "--package=rscaffold",
             "--allow-dirty",
             "--no-verify",
         ])

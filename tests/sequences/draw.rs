@@ -195,7 +195,7 @@ fn settings() -> Vec<Flag> {
         value(0.1, "license-file", select(&["", FILE][..])),
         boolean(0.1, "namespaced"),
         value(
-            0.3,
+            0.8,
             "runtime",
             select(&["registry", "registry", "registry", "vendored"][..]),
         ),
