@@ -80,6 +80,10 @@ impl Maker {
         if let Some(values) = schema["enum"].as_array()
             && !values.is_empty()
         {
+            // YAML reads `On` in a list of texts as `true`, which is none.
+            let mut fitting = values.clone();
+            fitting.retain(|value| misfits(value, schema).is_empty());
+            let values = if fitting.is_empty() { values } else { &fitting };
             return values[number % values.len()].clone();
         }
         if schema["x-kubernetes-int-or-string"] == true {

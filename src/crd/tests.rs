@@ -531,6 +531,8 @@ fn a_sample_fits_its_schema() {
         (text(json!({"enum": ["b", "a"]})), json!("b")),
         // A text that YAML could read as a boolean gets quotes.
         (text(json!({"enum": ["off"]})), json!("off")),
+        // YAML has read `enum: [On, "off"]` before.
+        (text(json!({"enum": [true, "off"]})), json!("off")),
         (text(json!({"not": {"pattern": "^s"}})), json!("a")),
         (
             text(json!({"anyOf": [{"format": "ipv4"}, {"pattern": "^$"}]})),
