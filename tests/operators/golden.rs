@@ -1,21 +1,23 @@
 //! The golden projects, compiled and tested.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
+use cluster::wait_until;
 use rscaffold::render::CONVENTIONS;
 use serde_json::Value;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{cargo, clippy, pin, scaffolded, target_folder},
+    compile::{build_folder, cargo, clippy, pin, scaffolded, target_folder},
     golden_projects,
-    operator::compiled,
+    operator::{PATIENCE, cluster, compiled},
     scaffold::{rscaffold, run},
 };
 
@@ -134,6 +136,101 @@ fn writes_its_reference(folder: &Path, target: &Path) {
             "{anchor}: {reference}"
         );
     }
+}
+
+/// Golden projects that together have controllers of each sort: plain controllers, controllers with finalizers,
+/// controllers of cluster-scoped kinds, two controllers of one kind, controllers that own objects of Kubernetes and of
+/// the project, controllers of an operator for one namespace, and controllers of kinds whose types come from a CRD.
+const PROJECTS: [&str; 4] = ["guestbook", "library", "owner", "tenant"];
+
+/// The other golden projects with controllers: with certificates of cert-manager, several versions, long names, and more.
+const OTHER_PROJECTS: [&str; 6] = ["cache", "crddemo", "fleet", "long", "versions", "warden"];
+
+#[test]
+fn the_tests_of_a_project_pass_on_a_real_api_server() {
+    pass_on_a_real_api_server(&PROJECTS);
+}
+
+#[test]
+#[ignore = "takes 5 minutes"]
+fn the_tests_of_the_other_golden_projects_pass_on_a_real_api_server() {
+    pass_on_a_real_api_server(&OTHER_PROJECTS);
+}
+
+/// Returns the folders that the control planes of these tests have written to.
+fn folders() -> BTreeSet<OsString> {
+    let folder = fs::read_dir(build_folder(golden_projects::folder()).join("tmp"));
+    let entries = folder.into_iter().flatten();
+    entries
+        .map(|entry| entry.expect("a readable folder").file_name())
+        .filter(|name| name.to_string_lossy().starts_with("api_server-"))
+        .collect()
+}
+
+/// Returns the programs with the API server tests of the golden projects, by the folder of the project. All projects are
+/// selected, so that their libraries are those that the other tests have compiled.
+fn programs() -> BTreeMap<PathBuf, PathBuf> {
+    let printed = run(cargo(golden_projects::folder()).args([
+        "test",
+        "--locked",
+        "--workspace",
+        "--test=api_server",
+        "--no-run",
+        "--message-format=json",
+    ]));
+    let mut programs = BTreeMap::new();
+    for line in printed.lines() {
+        let message: Value = serde_json::from_str(line).expect("JSON");
+        if let (Some(manifest), Some(program)) = (
+            message["manifest_path"].as_str(),
+            message["executable"].as_str(),
+        ) {
+            let folder = Path::new(manifest).parent().expect("a folder");
+            programs.insert(folder.to_owned(), PathBuf::from(program));
+        }
+    }
+    programs
+}
+
+fn pass_on_a_real_api_server(projects: &[&str]) {
+    let assets = cluster().assets().expect("programs");
+    let before = folders();
+    let programs = programs();
+    let mut running = Vec::new();
+    for project in projects {
+        let folder = golden_projects::folder().join(project);
+        let tests = Command::new(&programs[&folder])
+            .arg("--ignored")
+            .current_dir(&folder)
+            .env("KUBEBUILDER_ASSETS", &assets)
+            .stdout(Stdio::piped())
+            .spawn();
+        running.push((folder, tests.expect("tests that start")));
+    }
+    for (folder, tests) in running {
+        let output = tests.wait_with_output().expect("tests that end");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}: {printed}", folder.display());
+        let controllers = WalkDir::new(folder.join("tests/api_server/controller")).min_depth(2);
+        let mut count = 0;
+        for file in controllers {
+            let file = file.expect("a readable folder");
+            let path = file.path().strip_prefix(folder.join("tests/api_server"));
+            let module = path.expect("a path in it").with_extension("");
+            let module = module.to_string_lossy().replace('/', "::");
+            let passed = format!("test {module}::a_sample_is_reconciled ... ok");
+            assert!(printed.contains(&passed), "{passed}\n{printed}");
+            count += 1;
+        }
+        assert!(count > 0, "{}", folder.display());
+    }
+    // The API servers that the tests started end with the tests. Then their folders are deleted.
+    wait_until("their API servers to end", PATIENCE, || {
+        let left: BTreeSet<_> = folders().difference(&before).cloned().collect();
+        anyhow::ensure!(left.is_empty(), "{left:?}");
+        Ok(Some(()))
+    })
+    .unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 /// A copy of the runtime has only those parts that its project uses. Without the others, nothing in it is unused.

@@ -1,97 +1,17 @@
-//! Runs the tests of a generated project on a real API server.
+//! Tests `make setup-envtest`, which fetches an API server for the tests of a project.
 
 use std::{
-    collections::BTreeSet,
-    env,
-    ffi::OsString,
-    fs,
+    env, fs,
     path::Path,
     process::{Command, Output},
 };
 
-use cluster::wait_until;
 use tempfile::TempDir;
-use walkdir::WalkDir;
 
 use crate::{
-    compile::{build_folder, cargo},
-    golden_projects,
-    operator::{PATIENCE, cluster},
+    operator::cluster,
     scaffold::{plain_make, rscaffold, run},
 };
-
-/// Golden projects that together have controllers of each sort: plain controllers, controllers with finalizers,
-/// controllers of cluster-scoped kinds, two controllers of one kind, controllers that own objects of Kubernetes and of
-/// the project, controllers of an operator for one namespace, and controllers of kinds whose types come from a CRD.
-const PROJECTS: [&str; 4] = ["guestbook", "library", "owner", "tenant"];
-
-/// The other golden projects with controllers: with certificates of cert-manager, several versions, long names, and more.
-const OTHER_PROJECTS: [&str; 6] = ["cache", "crddemo", "fleet", "long", "versions", "warden"];
-
-/// Returns the folders that the control planes of these tests have written to.
-fn folders() -> BTreeSet<OsString> {
-    let folder = fs::read_dir(build_folder(golden_projects::folder()).join("tmp"));
-    let entries = folder.into_iter().flatten();
-    entries
-        .map(|entry| entry.expect("a readable folder").file_name())
-        .filter(|name| name.to_string_lossy().starts_with("api_server-"))
-        .collect()
-}
-
-#[test]
-fn the_tests_of_a_project_pass_on_a_real_api_server() {
-    pass_on_a_real_api_server(&PROJECTS);
-}
-
-#[test]
-#[ignore = "takes 5 minutes"]
-fn the_tests_of_the_other_golden_projects_pass_on_a_real_api_server() {
-    pass_on_a_real_api_server(&OTHER_PROJECTS);
-}
-
-/// The name of the package in `folder`.
-fn package(folder: &Path) -> String {
-    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
-    let name = manifest
-        .lines()
-        .find_map(|line| line.strip_prefix("name = "));
-    name.expect("a name").trim_matches('"').to_owned()
-}
-
-fn pass_on_a_real_api_server(projects: &[&str]) {
-    let assets = cluster().assets().expect("programs");
-    let before = folders();
-    let mut tests = cargo(golden_projects::folder());
-    tests.args(["test", "--locked", "--test=api_server"]);
-    for project in projects {
-        let package = package(&golden_projects::folder().join(project));
-        tests.args(["--package", &package]);
-    }
-    tests.args(["--", "--ignored"]);
-    let printed = run(tests.env("KUBEBUILDER_ASSETS", assets));
-    // The API servers that the tests started end with the tests. Then their folders are deleted.
-    wait_until("their API servers to end", PATIENCE, || {
-        let left: BTreeSet<_> = folders().difference(&before).cloned().collect();
-        anyhow::ensure!(left.is_empty(), "{left:?}");
-        Ok(Some(()))
-    })
-    .unwrap_or_else(|error| panic!("{error:#}"));
-    for project in projects {
-        let folder = golden_projects::folder().join(project);
-        let tests = folder.join("tests/api_server");
-        let controllers = WalkDir::new(tests.join("controller")).min_depth(2);
-        let mut count = 0;
-        for file in controllers {
-            let file = file.expect("a readable folder");
-            let path = file.path().strip_prefix(&tests).expect("a path in it");
-            let module = path.with_extension("").to_string_lossy().replace('/', "::");
-            let passed = format!("test {module}::a_sample_is_reconciled ... ok");
-            assert!(printed.contains(&passed), "{passed}\n{printed}");
-            count += 1;
-        }
-        assert!(count > 0, "{project}");
-    }
-}
 
 /// Creates an archive in `folder` like the archives that controller-tools publishes, with the programs of the test's
 /// own control plane. Returns the digest of the archive.
