@@ -181,12 +181,15 @@ fn programs() -> BTreeMap<PathBuf, PathBuf> {
     let mut programs = BTreeMap::new();
     for line in printed.lines() {
         let message: Value = serde_json::from_str(line).expect("JSON");
-        if let (Some(manifest), Some(program)) = (
-            message["manifest_path"].as_str(),
-            message["executable"].as_str(),
-        ) {
-            let folder = Path::new(manifest).parent().expect("a folder");
-            programs.insert(folder.to_owned(), PathBuf::from(program));
+        // Cargo builds the operators, too.
+        if message["target"]["name"] == "api_server" {
+            let [manifest, program] =
+                ["manifest_path", "executable"].map(|field| message[field].as_str());
+            let folder = manifest.and_then(|path| Path::new(path).parent());
+            programs.insert(
+                folder.expect("a folder").to_owned(),
+                PathBuf::from(program.expect("a program")),
+            );
         }
     }
     programs
