@@ -6,7 +6,7 @@
 //! transcripts.
 
 use std::{
-    env, fs,
+    fs,
     path::Path,
     process::{Command, Stdio},
     sync::Mutex,
@@ -22,6 +22,7 @@ use tempfile::TempDir;
 
 use crate::{
     parallel::each,
+    project::shell,
     scaffold::{program, root},
     wildcards::{with_wildcards, without_times},
 };
@@ -89,12 +90,7 @@ pub fn play(transcript: &str) -> String {
 
 /// Returns the output of `command`, after its exit code if the exit code is not 0.
 fn run(command: &str, folder: &Path) -> String {
-    let bin = program().parent().unwrap();
-    let path = format!("{}:{}", bin.display(), env::var("PATH").unwrap());
-    let output = Command::new("sh")
-        .args(["-c", &format!("exec 2>&1; {command}")])
-        .current_dir(folder)
-        .env("PATH", path)
+    let output = shell(folder, &format!("exec 2>&1; {command}"))
         .env("LC_ALL", "C")
         .env("CRDS", root().join("tests/crds"))
         .env("GO_PROJECT", root().join("tests/go"))

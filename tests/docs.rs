@@ -19,6 +19,7 @@ use crate::{
     document::{code, first_code, read, section, tables, without_indentation},
     golden_projects,
     help::{commands, flags, help},
+    project::shell,
     scaffold::{program, refused, root, rscaffold, run},
     wildcards::without_times,
 };
@@ -1055,11 +1056,7 @@ fn the_moved_project_matches_the_kubebuilder_project() {
     fs::create_dir(&folder).unwrap();
     for command in page.lines().filter(|line| line.starts_with("$ rscaffold ")) {
         let command = command.trim_start_matches("$ ");
-        let shell = format!(
-            "export PATH=\"{}:$PATH\"; {command}",
-            program().parent().unwrap().display()
-        );
-        run(Command::new("sh").args(["-c", &shell]).current_dir(&folder));
+        run(&mut shell(&folder, command));
     }
     let ours = yaml(&fs::read_to_string(folder.join("PROJECT")).unwrap());
 

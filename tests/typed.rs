@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use crate::{
     help::{commands, flags, help},
     parallel::each,
-    scaffold::{program, root, run},
+    project::shell,
+    scaffold::{root, run},
 };
 
 /// What a user types instead of each word in `<>`.
@@ -24,26 +25,17 @@ const WORDS: [(&str, &str); 6] = [
     ("<VERSION>", "v1"),
 ];
 
-/// Returns a shell in `folder` with rscaffold on its path.
-fn shell(command: &str, folder: &Path) -> Command {
-    let mut shell = Command::new("sh");
-    let path = std::env::var("PATH").unwrap();
-    let path = format!("{}:{path}", program().parent().unwrap().display());
-    (shell.args(["-c", command]).current_dir(folder)).env("PATH", path);
-    shell
-}
-
 /// Creates a project in which each command of a row can be run: `Guestbook` has webhooks, `Page` has nothing, `Poem` has
 /// two versions.
 fn project(folder: &Path) {
     run(&mut shell(
+        folder,
         "rscaffold init --domain com --runtime vendored --project-name guestbook && \
          rscaffold create api --group webapp --version v1 --kind Guestbook && \
          rscaffold create webhook --group webapp --version v1 --kind Guestbook --defaulting && \
          rscaffold create api --group webapp --version v1 --kind Page --controller=false && \
          rscaffold create api --group webapp --version v1 --kind Poem && \
          rscaffold create api --group webapp --version v2 --kind Poem",
-        folder,
     ));
     let crd = root().join("tests/crds/notes.yaml");
     fs::copy(crd, folder.join("crd.yaml")).unwrap();
@@ -115,7 +107,7 @@ fn each_hint_for_a_command_of_another_tool_is_a_command_that_works() {
         if is_new && !command.contains("--from") {
             given += " --domain com";
         }
-        let output = shell(&format!("rscaffold {given}"), &folder)
+        let output = shell(&folder, &format!("rscaffold {given}"))
             .output()
             .unwrap();
         let printed = String::from_utf8(output.stderr).unwrap();
@@ -126,7 +118,7 @@ fn each_hint_for_a_command_of_another_tool_is_a_command_that_works() {
         let (hint, _) = hint.unwrap_or_else(|| panic!("{given}: {printed}"));
         assert!(!hint.contains('<'), "{given}: {hint}");
         let hint = hint.replace("make ", "make --dry-run ");
-        run(&mut shell(&hint, &folder));
+        run(&mut shell(&folder, &hint));
     });
 }
 

@@ -518,7 +518,7 @@ mod tests {
         count.load(Ordering::Relaxed)
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_creation_that_may_have_succeeded_is_sent_once() {
         fn creation() -> Request<Body> {
             request("POST", "application/json", GENERATED)

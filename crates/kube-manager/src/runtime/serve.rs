@@ -465,7 +465,7 @@ mod tests {
         ));
         let asked = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
         // Silent from the start, within the head of a request, and after an answer.
-        for sent in ["", "G", "GET / HTTP/1.1\r\nhost:", asked] {
+        let connections = ["", "G", "GET / HTTP/1.1\r\nhost:", asked].map(async |sent| {
             let mut stream = TcpStream::connect(address).await.expect("a connection");
             let written = stream.write_all(sent.as_bytes()).await;
             written.expect("a request");
@@ -473,7 +473,8 @@ mod tests {
             let read = timeout(IDLE * 10, stream.read_to_string(&mut answer)).await;
             read.expect("in time").expect("an end");
             assert_eq!(answer.ends_with("hello"), sent == asked, "{answer}");
-        }
+        });
+        futures::future::join_all(connections).await;
     }
 
     #[tokio::test]

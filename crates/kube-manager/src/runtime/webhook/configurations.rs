@@ -514,6 +514,7 @@ mod tests {
             let (old, own) = (authority(), authority());
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_time()
+                .start_paused(true)
                 .build()
                 .expect("a runtime");
             let _entered = runtime.enter();

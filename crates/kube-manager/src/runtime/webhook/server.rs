@@ -504,10 +504,10 @@ mod tests {
         assert_eq!(codes(&registry), [("499".to_owned(), 1.0)]);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_call_that_takes_too_long_is_answered_in_time_and_counted() {
         let (routes, registry) = served(&CancellationToken::new());
-        let since = Instant::now();
+        let since = tokio::time::Instant::now();
         let call = post(&routes, "/hangs?timeout=5s", review());
         let response = timeout(Duration::from_secs(5), call)
             .await
