@@ -1109,7 +1109,7 @@ fn range(text: &str, a: Index, b: Index) -> Range<usize> {
 }
 
 proptest! {
-    #![proptest_config(cases(24))]
+    #![proptest_config(cases(12))]
 
     #[test]
     fn text_of_a_go_project_is_data_and_never_code(changes in vec(changes(), 1..8)) {
@@ -1141,7 +1141,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(32))]
+    #![proptest_config(cases(16))]
 
     #[test]
     fn a_name_of_each_length_is_formatted_like_rustfmt(
