@@ -19,10 +19,6 @@ use crate::{
     scaffold::{by_hand, plain_make, root, rscaffold, run},
 };
 
-/// The variable that turns off debug information: nobody debugs these builds, and debug information needs most of the
-/// space.
-pub const NO_DEBUG: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
-
 /// The time limit for a build: also for the first one on a machine, which waits for builds of other tests.
 pub const BUILD_PATIENCE: Duration = Duration::from_secs(1200);
 
@@ -116,7 +112,8 @@ pub fn cargo_by_state() -> PathBuf {
     root().join("tests/operators/compile/cargo")
 }
 
-/// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs on the project in `folder`.
+/// Returns the environment variables for [`cargo_by_state`] and for each cargo that is to find what it has compiled of the
+/// project in `folder`.
 pub fn build_environment(folder: &Path) -> [(&'static str, String); 6] {
     environment(folder, &build_folder(folder))
 }
@@ -131,7 +128,8 @@ fn environment(folder: &Path, build_folder: &Path) -> [(&'static str, String); 6
         ("CARGO_PROFILE_DEV_CODEGEN_UNITS", "4".to_owned()),
         ("CARGO_OF_TESTS", env!("CARGO").to_owned()),
         ("CARGO_BUILD_BUILD_DIR", build_folder.display().to_string()),
-        (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
+        // Nobody debugs these builds, and debug information needs most of the space.
+        ("CARGO_PROFILE_DEV_DEBUG", "0".to_owned()),
         // Incremental builds do not help, because nothing changes between two builds of one state.
         ("CARGO_INCREMENTAL", "0".to_owned()),
     ]

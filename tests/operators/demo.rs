@@ -27,7 +27,7 @@ mod scaffold;
 #[path = "demo/screen.rs"]
 mod screen;
 
-use compile::{NO_DEBUG, cargo, pin};
+use compile::{cargo, pin};
 use control_plane::{ControlPlane, Source};
 use process::Process;
 use scaffold::{plain_make, root};
@@ -198,7 +198,7 @@ impl Site {
             .current_dir(&self.project)
             .env("PATH", path)
             .env("CARGO_TARGET_DIR", compile::target_folder(&self.project))
-            .env(NO_DEBUG.0, NO_DEBUG.1)
+            .envs(compile::build_environment(&self.project))
             .env("KUBECONFIG", self.control_plane.kubeconfig())
             .env("KUBECACHEDIR", self.project.with_file_name("kubectl-cache"))
             .envs([

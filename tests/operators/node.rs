@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use self::images::{BASE, Images};
 use crate::{
-    compile::{NO_DEBUG, target_folder},
+    compile::{build_environment, target_folder},
     operator::{PATIENCE, Project, kubectl_on},
     scaffold::{refused, root, run},
 };
@@ -123,7 +123,7 @@ fn make_deploy_makes_a_pod_that_works() {
         .arg(format!("KUBECTL={}", node.0.kubectl_path().display()))
         .env("KUBECONFIG", node.0.kubeconfig())
         .env("CARGO_TARGET_DIR", target_folder(project.path()))
-        .env(NO_DEBUG.0, NO_DEBUG.1));
+        .envs(build_environment(project.path())));
     assert!(said.contains("==> Remove everything"), "{said}");
     node.has_nothing_of_the_operator();
 }
