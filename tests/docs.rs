@@ -265,10 +265,10 @@ fn commands_flags_and_defaults() {
     }
 }
 
-/// The files of a project with all features except `without`, after `init` and the `commands`. Files of the second
-/// version and of the kind in the CRD count as files of the first API. The feature `webhook-files` is never enabled: it
-/// adds no file, and removes files of `certmanager`.
-fn files_without(without: Option<Feature>, commands: &[String]) -> BTreeSet<String> {
+/// The files of a project with all features except `without`: after `init`, and after the other commands. Files of the
+/// second version and of the kind in the CRD count as files of the first API. The feature `webhook-files` is never
+/// enabled: it adds no file, and removes files of `certmanager`.
+fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 2] {
     let project = TempDir::new().unwrap();
     let mut init = "init --domain com --project-name guestbook --runtime vendored".to_owned();
     for feature in Feature::all() {
@@ -276,15 +276,17 @@ fn files_without(without: Option<Feature>, commands: &[String]) -> BTreeSet<Stri
         let flag = if is_without { "disable" } else { "enable" };
         init.extend([" --", flag, " ", &feature.to_string()]);
     }
-    rscaffold(project.path(), &init);
-    for command in commands {
-        rscaffold(project.path(), command);
-    }
-    let files = files(project.path()).into_iter();
-    files
-        .map(|file| file.replace("v2", "v1").replace("lights", "webapp"))
-        .map(|file| file.replace("lamp", "guestbook"))
-        .collect()
+    [vec![init], commands_after_init().into()].map(|commands| {
+        for command in commands {
+            rscaffold(project.path(), &command);
+        }
+        let files = files(project.path()).into_iter();
+        files
+            .filter(|file| !file.starts_with("crates/kube-manager/src/"))
+            .map(|file| file.replace("v2", "v1").replace("lights", "webapp"))
+            .map(|file| file.replace("lamp", "guestbook"))
+            .collect()
+    })
 }
 
 /// Commands that together write each file which `init` does not write.
@@ -303,10 +305,6 @@ fn commands_after_init() -> [String; 5] {
 }
 
 /// docs/runtime.md lists the files of a vendored runtime: see `parts_that_the_architecture_names`.
-fn is_of_the_runtime(file: &str) -> bool {
-    file.starts_with("crates/kube-manager/src/")
-}
-
 #[test]
 fn files_of_a_project() {
     let layout = read("docs/layout.md");
@@ -327,12 +325,8 @@ fn files_of_a_project() {
             documented.insert(path, with);
         }
     }
-    let mut by_init = files_without(None, &[]);
-    by_init.retain(|file| !is_of_the_runtime(file));
-    let mut with_features = files_without(None, &commands_after_init());
-    with_features.retain(|file| !is_of_the_runtime(file));
-    let mut all = files_without(Some(Feature::Certmanager), &commands_after_init());
-    all.retain(|file| !is_of_the_runtime(file));
+    let [by_init, with_features] = files_without(None);
+    let [_, mut all] = files_without(Some(Feature::Certmanager));
     // With cert-manager, a project has no files for certificates that the operator creates itself.
     all.extend(with_features.clone());
     // It comes with a project of another license.
@@ -346,8 +340,7 @@ fn files_of_a_project() {
     }
     for feature in Feature::all() {
         // Webhooks need some files of features that `init` leaves out.
-        let rest_of_init = files_without(Some(*feature), &[]);
-        let rest = files_without(Some(*feature), &commands_after_init());
+        let [rest_of_init, rest] = files_without(Some(*feature));
         let other = with_features.difference(&by_init);
         let gone = other.filter(|file| !rest.contains(*file));
         let gone: BTreeSet<_> = by_init.difference(&rest_of_init).chain(gone).collect();
