@@ -23,23 +23,18 @@ use crate::{
 pub const BUILD_PATIENCE: Duration = Duration::from_secs(1200);
 
 /// Returns the build folder of the project in `folder`. Cargo builds one project at a time in a build folder, and
-/// rarely has work for two processors, so scaffolded projects have two build folders.
+/// rarely has work for two processors, so the projects of tests have two build folders. A project elsewhere is the only
+/// one of its program.
 pub fn build_folder(folder: &Path) -> PathBuf {
     static FOLDERS: LazyLock<[PathBuf; 2]> = LazyLock::new(build_folders);
-    match folder.strip_prefix(projects()) {
-        Ok(below) => {
-            // The project is the second part of the path. Its number is the same in each run.
-            let project = below.iter().take(2).collect::<PathBuf>();
-            let number: usize = project
-                .as_os_str()
-                .as_encoded_bytes()
-                .iter()
-                .map(|byte| usize::from(*byte))
-                .sum();
-            FOLDERS[number % FOLDERS.len()].clone()
-        }
-        Err(_) => first_build_folder(),
-    }
+    let Ok(below) = folder.strip_prefix(root().join("target")) else {
+        return first_build_folder();
+    };
+    // `golden`, or `scaffolded/<file of the test>/<project>`. The number is the same in each run.
+    let project: PathBuf = below.iter().take(3).collect();
+    let bytes = project.as_os_str().as_encoded_bytes().iter();
+    let number: usize = bytes.map(|byte| usize::from(*byte)).sum();
+    FOLDERS[number % FOLDERS.len()].clone()
 }
 
 fn first_build_folder() -> PathBuf {

@@ -210,8 +210,12 @@ fn pass_on_a_real_api_server(projects: &[&str]) {
             .spawn();
         running.push((folder, tests.expect("tests that start")));
     }
+    let mut ended = Vec::new();
     for (folder, tests) in running {
         let output = tests.wait_with_output().expect("tests that end");
+        ended.push((folder, output));
+    }
+    for (folder, output) in ended {
         let printed = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{}: {printed}", folder.display());
         let controllers = WalkDir::new(folder.join("tests/api_server/controller")).min_depth(2);
