@@ -229,7 +229,11 @@ fn converge(site: &mut Site, objects: usize) {
     });
     converged.unwrap_or_else(|error| {
         let (first, logs) = (&last[..last.len().min(5)], site.logs());
-        panic!("{error:#}: {} differences: {first:#?}\n{logs}", last.len())
+        let crd = site.state_of_crd();
+        panic!(
+            "{error:#}: {} differences: {first:#?}\n{crd:#}\n{logs}",
+            last.len()
+        )
     });
 }
 

@@ -4,11 +4,7 @@
 //!
 //! The API server converts the objects, so each write changes only the stored version.
 
-use std::{
-    collections::BTreeMap,
-    ops::Range,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use anyhow::{Context, Result};
 use backon::{BackoffBuilder, Retryable};
@@ -29,7 +25,7 @@ use prometheus::{
     register_int_gauge_vec_with_registry as gauge,
 };
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{
     backoff::growing,
@@ -57,6 +53,9 @@ const AGAIN: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(2
 
 /// How often such a write is retried.
 const TIMES: usize = 5;
+
+/// The longest pause after the write of an object.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The field manager that owns the fields which the defaults of the new version set.
 const FIELD_MANAGER: &str = "storage-migration";
@@ -353,8 +352,9 @@ impl Migration {
                 count += 1;
                 let labels = [self.crd.as_str(), result];
                 self.metrics.objects.with_label_values(&labels).inc();
-                // Pauses as long as the write took, to leave capacity for other clients.
-                sleep(began.elapsed()).await;
+                // Pauses as long as the write took, to leave capacity for other clients. A write whose first answers are
+                // lost takes minutes.
+                sleep(began.elapsed().min(LONGEST_PAUSE)).await;
             }
             if count > 0 {
                 let left = page.metadata.remaining_item_count.unwrap_or_default();
@@ -618,8 +618,16 @@ impl Objects {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        convert::Infallible,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use http::{Method, Request, Response};
+    use kube::client::Body;
     use proptest::prelude::*;
     use serde_json::{Value, json};
+    use tower::service_fn;
 
     use super::{super::rbac, *};
 
@@ -640,6 +648,62 @@ mod tests {
     fn of_message(message: &str) -> CustomResourceDefinition {
         let condition = json!({"type": CONDITION, "status": "False", "message": message});
         crd(json!(["v1"]), json!([condition]))
+    }
+
+    /// A client of an API server with one page of books, which answers the first write after `pause`.
+    fn server_with_slow_write(pause: Duration) -> Client {
+        let is_slow = AtomicBool::new(true);
+        let server = service_fn(move |request: Request<Body>| {
+            let is_write = *request.method() == Method::PATCH;
+            let pause = if is_write && is_slow.swap(false, Ordering::Relaxed) {
+                pause
+            } else {
+                Duration::ZERO
+            };
+            let book = |name: &str| json!({"metadata": {"name": name, "namespace": "a", "resourceVersion": "5"}});
+            let answer = match request.uri().path() {
+                "/apis/shop.example.com/v2/books" => {
+                    json!({"metadata": {"resourceVersion": "9"}, "items": [book("one"), book("two")]})
+                }
+                path if path.starts_with("/apis/shop.example.com/") => book("one"),
+                _ => json!(crd(json!(["v1", "v2"]), json!([]))),
+            };
+            async move {
+                sleep(pause).await;
+                Ok::<_, Infallible>(Response::new(Body::from(answer.to_string().into_bytes())))
+            }
+        });
+        Client::new(server, "default")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_write_does_not_delay_the_next_one() {
+        let pause = Duration::from_secs(100);
+        let client = server_with_slow_write(pause);
+        let crd = crd(json!(["v1", "v2"]), json!([]));
+        let migration = Migration::new(
+            &crd,
+            Duration::ZERO,
+            Metrics::new(&Registry::new()).unwrap(),
+        );
+        let crds = Crds {
+            name: &migration.crd,
+            api: Api::all(client.clone()),
+        };
+        let objects = Objects::new(&client, &crd, "v2");
+        let start = Start {
+            generation: 3,
+            resource_version: "9".to_owned(),
+        };
+        let began = Instant::now();
+        let written = migration.write_all(&crds, crd, &objects, &start).await;
+        let (_, refused) = written.unwrap().expect("the same CRD");
+        assert_eq!(refused, BTreeMap::new());
+        let took = began.elapsed();
+        assert!(
+            took >= pause && took <= pause + 2 * LONGEST_PAUSE,
+            "{took:?}"
+        );
     }
 
     #[test]

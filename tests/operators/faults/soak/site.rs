@@ -307,6 +307,20 @@ impl Site {
         stored.is_some_and(|it| it.as_array().is_some_and(|it| it.len() == 1))
     }
 
+    /// Returns what a storage migration reads and writes of the CRD.
+    pub fn state_of_crd(&self) -> Value {
+        let crd = self.get(CRD).unwrap_or_default();
+        json!({
+            "metadata.generation": crd["metadata"]["generation"],
+            "spec.versions": crd["spec"]["versions"].as_array().map(|versions| {
+                let storage = versions.iter().map(|it| json!([it["name"], it["storage"]]));
+                storage.collect::<Vec<_>>()
+            }),
+            "status.storedVersions": crd["status"]["storedVersions"],
+            "status.conditions": crd["status"]["conditions"],
+        })
+    }
+
     /// Returns the last lines of the logs of both replicas.
     pub fn logs(&self) -> String {
         let logs = self.replicas.iter().map(|it| it.operator.log());
