@@ -72,8 +72,8 @@ impl Shop {
 
     /// Starts a replica of `release` that can become the leader.
     fn start_of(&self, release: &Project, how: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Operator {
-        let election = "--leader-elect --leader-elect-lease-duration=3s \
-                        --leader-elect-renew-deadline=2s --leader-elect-retry-period=200ms \
+        let election = "--leader-elect --leader-elect-lease-duration=10s \
+                        --leader-elect-renew-deadline=8s --leader-elect-retry-period=200ms \
                         --storage-migration-delay=1s";
         start(release, &self.cluster, &self.folder, |launch| {
             how(launch.args(election))
