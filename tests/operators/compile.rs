@@ -159,18 +159,29 @@ pub fn runtime() -> PathBuf {
 
 /// Returns the folder of the runtime that the project in `folder` has if it takes its runtime from the registry.
 fn shared_runtime(folder: &Path) -> PathBuf {
-    static WITH_ALL_FEATURES: LazyLock<PathBuf> = LazyLock::new(runtime_with_all_features);
     if folder.starts_with(projects()) {
-        WITH_ALL_FEATURES.clone()
+        runtime_with_all_features().to_owned()
     } else {
         runtime()
     }
 }
 
-/// Writes a copy of the runtime whose feature `runtime` enables all others, and returns its folder. Cargo compiles a
-/// crate once for each set of its features: so this copy is compiled once for all scaffolded projects, and for their
-/// tests. The golden projects, and those with copies of the runtime, show that the named features are enough.
-fn runtime_with_all_features() -> PathBuf {
+/// Returns the arguments with which cargo compiles a project with [`runtime_with_all_features`] instead of its copy of the
+/// runtime.
+pub fn with_shared_runtime() -> [String; 2] {
+    let folder = runtime_with_all_features().display();
+    ["--config".to_owned(), format!("paths=[\"{folder}\"]")]
+}
+
+/// Returns the folder of a copy of the runtime whose feature `runtime` enables all others. Cargo compiles a crate once for
+/// each set of its features: so this copy is compiled once for all scaffolded projects, and for their tests. The golden
+/// projects, and those with copies of the runtime, show that the named features are enough.
+fn runtime_with_all_features() -> &'static Path {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(write_runtime_with_all_features);
+    &FOLDER
+}
+
+fn write_runtime_with_all_features() -> PathBuf {
     let folder = root().join("target/projects/kube-manager");
     let mut texts = golden_projects::texts(&runtime());
     let manifest = texts.get_mut("Cargo.toml").expect("a manifest");

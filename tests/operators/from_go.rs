@@ -48,7 +48,7 @@ fn page() -> String {
 struct Project(PathBuf);
 
 impl Project {
-    fn scaffold(name: &str) -> Self {
+    fn scaffold(name: &str, runtime: &str) -> Self {
         let project = Self(scaffolded(name).unwrap());
         let page = page();
         let create = "rscaffold create api --group";
@@ -56,9 +56,11 @@ impl Project {
             .find(|code| code.starts_with(create))
             .unwrap_or_else(|| panic!("there is no `{create}`"));
         let create = create.strip_prefix("rscaffold ").unwrap();
-        let init = "init --domain com --project-name from-go --enable grafana,helm";
+        let init = format!(
+            "init --domain com --project-name from-go --enable grafana,helm --runtime {runtime}"
+        );
         let hook = "create webhook --group webapp --version v1 --kind Guestbook --defaulting";
-        for command in [init, create, hook] {
+        for command in [&init, create, hook] {
             rscaffold(&project.0, command);
         }
         pin(&project.0).unwrap();
@@ -95,7 +97,7 @@ fn is_command(code: &str) -> bool {
 /// that the page says, even if they are private, and all other names as in a controller.
 #[test]
 fn names_are_found_where_the_page_says() {
-    let project = Project::scaffold("names");
+    let project = Project::scaffold("names", "vendored");
     let page = page();
     let page = page.replace(section(&page, MARKERS), "");
     let rows = tables(&page).concat();
@@ -240,7 +242,7 @@ fn has(value: &Value, part: &Value) -> bool {
 
 #[test]
 fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
-    let project = Project::scaffold("markers");
+    let project = Project::scaffold("markers", "registry");
     let page = page();
 
     let (_, example) = page.split_once("```rust\n").expect("the example");

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{build_folder, cargo, clippy, pin, scaffolded, target_folder},
+    compile::{build_folder, cargo, clippy, pin, scaffolded, target_folder, with_shared_runtime},
     golden_projects,
     operator::{PATIENCE, cluster, compiled},
     scaffold::{rscaffold, run},
@@ -51,31 +51,35 @@ fn derived(folder: &Path) -> BTreeSet<PathBuf> {
         .collect()
 }
 
+/// The arguments that select the golden projects, without the runtime.
+const ALL: [&str; 3] = ["--locked", "--workspace", "--exclude=kube-manager"];
+
 /// What every owner of a project runs first: format, lints, tests and documentation are clean, and
 /// `make manifests` finds nothing to write.
 #[test]
 fn projects_are_clean_and_their_manifests_follow_from_their_code() {
     let golden = golden_projects::folder();
+    let shared = with_shared_runtime();
+    let shared = shared.each_ref().map(String::as_str);
     run(cargo(golden).args(["fmt", "--all", "--check"]));
-    let all = ["--locked", "--workspace"];
     run(&mut clippy(
         golden,
-        &[&all[..], &["--all-targets"]].concat(),
+        &[&ALL[..], &shared, &["--all-targets"]].concat(),
     ));
     // `make test-e2e` runs the tests of the types.
-    run(&mut clippy(golden, &[&all[..], &TYPES].concat()));
+    run(&mut clippy(golden, &[&ALL[..], &TYPES].concat()));
+    // The features of the runtime that a project names are enough for it.
+    run(cargo(golden).args(["check", "--quiet"]).args(ALL));
     run(cargo(golden)
-        .args([
-            "doc",
-            "--quiet",
-            "--locked",
-            "--workspace",
-            "--no-deps",
-            "--document-private-items",
-        ])
+        .args(["doc", "--quiet", "--no-deps", "--document-private-items"])
+        .args(ALL)
         .env("RUSTDOCFLAGS", "-D warnings"));
-    run(cargo(golden).args(["test", "--quiet", "--locked", "--workspace"]));
-    run(cargo(golden).args(["build", "--quiet", "--locked", "--workspace"]));
+    for command in ["test", "build"] {
+        run(cargo(golden)
+            .args([command, "--quiet"])
+            .args(ALL)
+            .args(shared));
+    }
 
     for project in projects() {
         writes_its_manifests(&project, &target_folder(golden));
@@ -170,14 +174,15 @@ fn folders() -> BTreeSet<OsString> {
 /// Returns the programs with the API server tests of the golden projects, by the folder of the project. All projects are
 /// selected, so that their libraries are those that the other tests have compiled.
 fn programs() -> BTreeMap<PathBuf, PathBuf> {
-    let printed = run(cargo(golden_projects::folder()).args([
-        "test",
-        "--locked",
-        "--workspace",
-        "--test=api_server",
-        "--no-run",
-        "--message-format=json",
-    ]));
+    let printed = run(cargo(golden_projects::folder())
+        .args([
+            "test",
+            "--test=api_server",
+            "--no-run",
+            "--message-format=json",
+        ])
+        .args(ALL)
+        .args(with_shared_runtime()));
     let mut programs = BTreeMap::new();
     for line in printed.lines() {
         let message: Value = serde_json::from_str(line).expect("JSON");
