@@ -21,7 +21,8 @@ use tempfile::TempDir;
 use crate::{
     http,
     operator::{
-        Launch, Operator, PATIENCE, Project, kubectl_on, new_cluster, new_cluster_with_controllers,
+        Launch, Operator, PACE, PATIENCE, Project, kubectl_on, new_cluster,
+        new_cluster_with_controllers,
     },
     scaffold::run,
     serving::probe,
@@ -770,8 +771,7 @@ fn load(client: &http::Client, url: &str, ends: &AtomicBool) -> (usize, Vec<Fail
         let took = from.elapsed();
         let good = |answer: &http::Answer| answer.code == 201 && answer.text.contains("\"size\":3");
         sent += 1;
-        // Other tests need the processors too.
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(PACE);
         if !answer.as_ref().is_ok_and(good) {
             let (to, says) = (from + took, format!("{answer:?}"));
             failed.push(Failed { from, to, says });

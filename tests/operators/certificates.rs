@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use crate::{
     admission::{self, Balancer, allows, apply, send},
     manifests::{find, items, kustomize, text},
-    operator::{Launch, Operator, PATIENCE, Project, kubectl_on, new_cluster},
+    operator::{Launch, Operator, PACE, PATIENCE, Project, kubectl_on, new_cluster},
     project,
     scaffold::run,
     serving::probe,
@@ -336,6 +336,7 @@ pub fn under_load(request: impl Fn() + Sync, work: impl FnOnce()) {
             while !ends.load(Ordering::Relaxed) {
                 request();
                 sent += 1;
+                thread::sleep(PACE);
             }
             sent
         };

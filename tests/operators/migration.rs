@@ -18,7 +18,7 @@ use crate::{
     certificates::Ends,
     http,
     operator::{
-        Launch, Operator, PATIENCE, Project, kubectl_on, kubectl_waits_on, new_cluster,
+        Launch, Operator, PACE, PATIENCE, Project, kubectl_on, kubectl_waits_on, new_cluster,
         new_cluster_with_controllers,
     },
     proxy::Proxy,
@@ -208,6 +208,7 @@ fn write(shop: &Shop, names: &[String], writer: usize, over: &AtomicBool) -> Loa
         if load.expect(shop.client.patch(&url, &patch.to_string())) {
             load.last.insert((*name).clone(), round);
         }
+        thread::sleep(PACE);
     }
     load
 }
@@ -219,6 +220,7 @@ fn read(shop: &Shop, names: &[String], reader: usize, over: &AtomicBool) -> Load
     while !over.load(Ordering::Relaxed) {
         load.expect(shop.client.get(&format!("{url}?limit=50")));
         load.expect(shop.client.get(&format!("{url}/{}", names[reader])));
+        thread::sleep(PACE);
     }
     load
 }
@@ -251,7 +253,7 @@ fn join(clients: Vec<ScopedJoinHandle<'_, Load>>) -> Vec<Load> {
 fn a_migration_loses_nothing_while_clients_read_and_write() {
     let count = env::var("OBJECTS").map_or(200, |it| it.parse().expect("a number"));
     let (mut shop, first) = Shop::new(new_cluster);
-    shop.patience += Duration::from_millis(100) * count;
+    shop.patience += Duration::from_secs(1) * count;
     let count = count as usize;
     shop.store("v1alpha1", |_| ());
     let names: Vec<_> = (0..count).map(|it| format!("book-{it:05}")).collect();

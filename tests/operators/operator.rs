@@ -21,6 +21,9 @@ use crate::{
     scaffold::{rscaffold, run},
 };
 
+/// The pause between two requests of a client that does not stop during a test: other tests need the processors, too.
+pub const PACE: Duration = Duration::from_millis(50);
+
 /// Returns the control plane that all tests share. Each test uses its own API groups.
 pub fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();

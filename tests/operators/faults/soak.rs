@@ -216,7 +216,7 @@ fn trusts(site: &Site) {
 /// Waits for the desired state.
 fn converge(site: &mut Site, objects: usize) {
     // A replica may have to acquire the lease first, and a storage migration writes one object after the other.
-    let patience = PATIENCE + Duration::from_millis(300) * u32::try_from(objects).expect("few");
+    let patience = PATIENCE + Duration::from_secs(2) * u32::try_from(objects).expect("few");
     let mut last = Vec::new();
     let converged = wait_until("the desired state", patience, || {
         site.supervise();
