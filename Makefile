@@ -59,7 +59,7 @@ test-cluster: tools ## Build the control plane of the tests with Go, unless it i
 # processors.
 .PHONY: test-operators
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
-	$(call step,generated projects: compiled$(comma) and run on that control plane,30 minutes)
+	$(call step,generated projects: compiled$(comma) and run on that control plane,25 minutes)
 	$(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
 .PHONY: test-long
