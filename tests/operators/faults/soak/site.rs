@@ -313,7 +313,7 @@ impl Site {
         json!({
             "metadata.generation": crd["metadata"]["generation"],
             "spec.versions": crd["spec"]["versions"].as_array().map(|versions| {
-                let storage = versions.iter().map(|it| json!([it["name"], it["storage"]]));
+                let storage = versions.iter().map(|version| json!([version["name"], version["storage"]]));
                 storage.collect::<Vec<_>>()
             }),
             "status.storedVersions": crd["status"]["storedVersions"],
