@@ -655,11 +655,7 @@ mod tests {
         let is_slow = AtomicBool::new(true);
         let server = service_fn(move |request: Request<Body>| {
             let is_write = *request.method() == Method::PATCH;
-            let pause = if is_write && is_slow.swap(false, Ordering::Relaxed) {
-                pause
-            } else {
-                Duration::ZERO
-            };
+            let is_delayed = is_write && is_slow.swap(false, Ordering::Relaxed);
             let book = |name: &str| json!({"metadata": {"name": name, "namespace": "a", "resourceVersion": "5"}});
             let answer = match request.uri().path() {
                 "/apis/shop.example.com/v2/books" => {
@@ -669,7 +665,9 @@ mod tests {
                 _ => json!(crd(json!(["v1", "v2"]), json!([]))),
             };
             async move {
-                sleep(pause).await;
+                if is_delayed {
+                    sleep(pause).await;
+                }
                 Ok::<_, Infallible>(Response::new(Body::from(answer.to_string().into_bytes())))
             }
         });
