@@ -6,7 +6,7 @@ comma := ,
 PACKAGES = --package rscaffold --package kube-manager --package cluster --package operators --all-features
 
 # What needs neither a cluster nor a compiler for generated code.
-CORE = $(PACKAGES) --lib --bins --test tests
+CORE = $(PACKAGES) --lib --test tests
 
 .DEFAULT_GOAL := help
 
@@ -23,7 +23,7 @@ demo: tools ## Scaffold an operator, and see it reconcile on a temporary API ser
 check: tools ## Check the format, run clippy, and run all tests that need neither a cluster nor a compiler.
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
-	$(CARGO) clippy --locked $(CORE) -- -D warnings
+	$(CARGO) clippy --locked $(CORE) --bins -- -D warnings
 	$(CARGO) test --locked $(CORE)
 	$(CARGO) test --locked $(PACKAGES) --doc
 
@@ -47,7 +47,7 @@ minutes:
 .PHONY: test-core
 test-core: tools ## Run the tests that need neither a cluster nor a compiler for generated code.
 	$(call step,command line$(comma) golden texts$(comma) merges$(comma) a kill at each write$(comma) unit tests,5 minutes)
-	EVERY_WRITE=1 $(CARGO) test --locked $(CORE)
+	EVERY_WRITE=1 MERGES=20 SEQUENCES=10 $(CARGO) test --locked $(CORE)
 	$(CARGO) test --locked $(PACKAGES) --doc
 
 .PHONY: test-cluster
@@ -63,7 +63,12 @@ test-operators: tools ## Compile and run generated projects: all such tests, or 
 	$(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
 .PHONY: test-long
-test-long: soak merges random fuzz crds known-bugs bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
+test-long: soak merges random fuzz crds known-bugs test-operators-long bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
+
+.PHONY: test-operators-long
+test-operators-long: tools ## Run the tests of generated projects that `make test` leaves out: takes half an hour.
+	$(CARGO) test --locked $(PACKAGES) --test operators -- --ignored --test-threads=16 \
+		--skip release:: --skip node:: --skip certmanager::
 
 .PHONY: known-bugs
 known-bugs: tools ## Run a correct reconciler with a thousand faults, and look for each known bug: takes ten minutes.
@@ -90,8 +95,7 @@ test-contributing: tools ## Make the two changes that CONTRIBUTING.md describes,
 
 .PHONY: test-e2e
 test-e2e: tools ## Build the image of an operator, and test it in a Pod: needs root, on Linux.
-	$(CARGO) test --locked $(PACKAGES) --lib --bins --test cluster --test operators -- --ignored --nocapture \
-		--skip release::
+	$(CARGO) test --locked $(PACKAGES) --test cluster --test operators -- --ignored --nocapture node certmanager
 
 # Examples use the dependencies of tests. Without examples, cargo would compile most dependencies of rustdoc again.
 .PHONY: lint
@@ -213,10 +217,10 @@ tools:
 	if [ -n "$(filter bench,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
 	fi; \
-	if [ -n "$(filter soak test test-cluster test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter soak test test-cluster test-operators test-operators-long test-e2e,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
 	fi; \
-	if [ -n "$(filter soak test test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter soak test test-operators test-operators-long test-e2e,$(MAKECMDGOALS))" ]; then \
 		version=$$($(CARGO) --version | cut -d ' ' -f 2); \
 		printf '%s\n' 1.91 "$$version" | sort -C -V || missing "cargo 1.91 or newer" \
 			"this is cargo $$version, which cannot share a build folder: run \`rustup update\`"; \

@@ -327,11 +327,11 @@ fn strace(command: &Command, options: &[&str]) -> Command {
     strace
 }
 
-/// Returns all writes if `EVERY_WRITE` is set, as in `make test`. Otherwise returns one write in ten, so that `make
+/// Returns all writes if `EVERY_WRITE` is set, as in `make test`. Otherwise returns one write in thirty, so that `make
 /// check` is fast.
 fn sample(writes: &[Call]) -> impl Iterator<Item = &Call> {
     let is_every = env::var_os("EVERY_WRITE").is_some();
-    writes.iter().step_by(if is_every { 1 } else { 10 })
+    writes.iter().step_by(if is_every { 1 } else { 30 })
 }
 
 #[test]

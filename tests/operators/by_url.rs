@@ -372,8 +372,8 @@ impl Site {
     }
 }
 
-#[test]
-fn run_install_and_deploy_work_in_any_order() {
+/// Takes `steps` in a new cluster. After the last steps, nothing is left in the cluster.
+fn take_steps(steps: &[Step]) {
     let mut site = Site {
         cluster: new_cluster_with_controllers(),
         operator: None,
@@ -381,6 +381,24 @@ fn run_install_and_deploy_work_in_any_order() {
         is_deployed: false,
         has_remains: false,
     };
+    eprintln!("{steps:?}");
+    for (index, &step) in steps.iter().chain(&[Interrupt, Undeploy]).enumerate() {
+        eprintln!("{index}: {step:?}");
+        site.take(step);
+        site.check();
+    }
+    let left = "get mutatingwebhookconfigurations,validatingwebhookconfigurations -o name";
+    assert_eq!(run(&mut kubectl_on(&site.cluster, left)), "");
+}
+
+#[test]
+fn install_and_deploy_take_back_what_a_run_has_left() {
+    take_steps(&[Run, Install, Deploy, Kill, Install, Run]);
+}
+
+#[test]
+#[ignore = "long: `make test-operators-long`"]
+fn run_install_and_deploy_work_in_any_order() {
     let mut steps = vec![
         Run, Install, Deploy, Interrupt, Run, Kill, Deploy, Install, Run, Undeploy, Install, Kill,
         Install, Uninstall, Install, Run, Interrupt,
@@ -389,17 +407,8 @@ fn run_install_and_deploy_work_in_any_order() {
     let all = [Run, Interrupt, Kill, Install, Uninstall, Deploy, Undeploy];
     let random = RandomState::new();
     let random = |index: usize| usize::from(random.hash_one(index).to_le_bytes()[0]);
-    steps.extend((0..10).map(|index| all[random(index) % all.len()]));
-    // After the last steps, nothing is left in the cluster.
-    steps.extend([Interrupt, Undeploy]);
-    eprintln!("{steps:?}");
-    for (index, step) in steps.into_iter().enumerate() {
-        eprintln!("{index}: {step:?}");
-        site.take(step);
-        site.check();
-    }
-    let left = "get mutatingwebhookconfigurations,validatingwebhookconfigurations -o name";
-    assert_eq!(run(&mut kubectl_on(&site.cluster, left)), "");
+    steps.extend((0..30).map(|index| all[random(index) % all.len()]));
+    take_steps(&steps);
 }
 
 /// A cluster with the CRD of a kind that the operator converts.

@@ -8,6 +8,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::LazyLock,
 };
 
 use rscaffold::crd::{self, Crd};
@@ -21,7 +22,7 @@ use crate::{
 };
 
 /// The modules of the projects, each with the group of its kinds. A module may also have CRDs of other groups.
-pub const MODULES: &[(&str, &str)] = &[
+const MODULES: &[(&str, &str)] = &[
     ("github.com/argoproj/argo-rollouts@v1.8.3", "argoproj.io"),
     (
         "github.com/cert-manager/cert-manager@v1.21.2",
@@ -75,9 +76,23 @@ pub fn module(module: &str, folder: &Path) -> PathBuf {
     PathBuf::from(module["Dir"].as_str().expect("a folder"))
 }
 
-/// Returns the CRDs of a group in a module, each once, with the file that contains it. If several files have a CRD,
-/// files outside of tests are preferred, then files with a short path.
-pub fn crds(folder: &Path, group: &str) -> Vec<(PathBuf, Crd)> {
+/// CRDs, each with the file that contains it.
+type Crds = Vec<(PathBuf, Crd)>;
+
+/// The CRDs of each module.
+pub static OF_MODULES: LazyLock<Vec<(&str, Crds)>> = LazyLock::new(|| {
+    let folder = TempDir::new().expect("a temporary folder");
+    let of_module = |&(name, group): &(&'static str, &str)| {
+        let all = crds(&module(name, folder.path()), group);
+        assert!(!all.is_empty(), "{name}");
+        (name, all)
+    };
+    MODULES.iter().map(of_module).collect()
+});
+
+/// Returns the CRDs of a group in a module, each once. If several files have a CRD, files outside of tests are preferred,
+/// then files with a short path.
+fn crds(folder: &Path, group: &str) -> Crds {
     let files = WalkDir::new(folder).into_iter().filter_map(Result::ok);
     let files = files.map(walkdir::DirEntry::into_path);
     let is_yaml = |it: &PathBuf| it.extension().is_some_and(|it| it == "yaml" || it == "yml");
@@ -117,18 +132,15 @@ fn told(said: &str) -> BTreeSet<String> {
 #[test]
 fn the_code_writes_the_crds_that_it_is_made_from() {
     let folder = scaffolded("all").expect("a folder");
-    let modules = TempDir::new().expect("a temporary folder");
     rscaffold(
         &folder,
         "init --runtime registry --domain example.com --repo crds --disable agents,github",
     );
     let mut given = Vec::new();
     let mut table = Vec::new();
-    for (name, group) in MODULES {
-        let all = crds(&module(name, modules.path()), group);
-        assert!(!all.is_empty(), "{name}");
+    for (name, all) in OF_MODULES.iter() {
         let (mut versions, mut equal) = (0, 0);
-        for (file, crd) in all.into_iter().take(kinds()) {
+        for (file, crd) in all.iter().take(kinds()) {
             let command = format!(
                 "create api --controller=false --group {} --kind {} --crd {}",
                 crd.group,
@@ -172,11 +184,11 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
         run(&mut clippy(&folder, &[]));
         run(cargo(&folder).args(["test", "--quiet", "--lib", "nothing_is_lost"]));
     }
-    let written = modules.path().join("written");
+    let out = TempDir::new().expect("a temporary folder");
     run(Command::new(target_folder(&folder).join("debug/crds"))
         .args(["manifests", "--out"])
-        .arg(&written));
-    let written = manifests(&written.join("config/crd/bases"));
+        .arg(out.path()));
+    let written = manifests(&out.path().join("config/crd/bases"));
     for (name, text) in &before {
         let written = &written[name];
         assert!(

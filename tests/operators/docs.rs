@@ -27,11 +27,12 @@ use markdown::{Action, steps};
 use terminal::Terminal;
 
 macro_rules! tutorials {
-    ($($name:ident: $document:literal,)*) => {
+    ($($(#[$attribute:meta])* $name:ident: $document:literal,)*) => {
         /// The file names of the tutorials that are tested.
         const TUTORIALS: &[&str] = &[$($document),*];
 
         $(#[test]
+        $(#[$attribute])*
         fn $name() {
             follow($document).unwrap_or_else(|error| panic!("{error:#}"));
         })*
@@ -41,9 +42,13 @@ macro_rules! tutorials {
 tutorials! {
     demo_controller: "demo-controller.md",
     guestbook: "guestbook.md",
+    #[ignore = "long: `make test-operators-long`"]
     pod_watcher: "pod-watcher.md",
+    #[ignore = "long: `make test-operators-long`"]
     mini_controller_manager: "mini-controller-manager.md",
+    #[ignore = "long: `make test-operators-long`"]
     crddemo: "crddemo.md",
+    #[ignore = "long: `make test-operators-long`"]
     versions: "versions.md",
     webhooks: "webhooks.md",
 }

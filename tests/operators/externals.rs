@@ -4,11 +4,10 @@
 use std::{fs, path::Path};
 
 use rscaffold::crd::Crd;
-use tempfile::TempDir;
 
 use crate::{
     compile::{cargo, clippy},
-    crds::{MODULES, crds, kinds, module},
+    crds::{OF_MODULES, kinds},
     operator::{Project, get_until, kubectl, kubectl_waits},
     scaffold::{rscaffold, run},
 };
@@ -31,12 +30,9 @@ const SPEC: &str = "spec: CertificateSpec {
 /// Also returns the CRD of Certificate.
 fn project() -> (Project, String) {
     let project = Project::scaffold("clients", &["init --domain example.com"]);
-    let folder = TempDir::new().expect("a temporary folder");
     let mut certificate = None;
-    for (name, group) in MODULES {
-        let all = crds(&module(name, folder.path()), group);
-        assert!(!all.is_empty(), "{name}");
-        for (at, (file, crd)) in all.into_iter().enumerate() {
+    for (_, all) in OF_MODULES.iter() {
+        for (at, (file, crd)) in all.iter().enumerate() {
             let is_certificate = crd.kind == "Certificate";
             if at >= kinds() && !is_certificate {
                 continue;
@@ -47,7 +43,7 @@ fn project() -> (Project, String) {
             } else {
                 "--controller=false"
             };
-            take(project.path(), &file, &crd, rest);
+            take(project.path(), file, crd, rest);
         }
     }
     rscaffold(

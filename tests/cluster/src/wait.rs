@@ -14,11 +14,12 @@ pub fn kubectl_limit(patience: Duration) -> String {
     format!("--timeout={}s", patience.as_secs())
 }
 
-const INTERVAL: Duration = Duration::from_millis(100);
+/// The shortest and the longest pause between two probes.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// The length of the pause after a probe, as a multiple of the probe's own time. A probe that runs a program uses a
 /// processor, which the awaited component needs, too.
-const PAUSE: u32 = 2;
+const PAUSE: u32 = 5;
 
 /// Calls `probe` until it returns `Some`: every 100 ms, and less often if the probe takes long.
 ///
@@ -44,7 +45,8 @@ pub fn wait_until<T>(
                 None => anyhow!(message),
             });
         }
-        thread::sleep(INTERVAL.max(begin.elapsed() * PAUSE));
+        let (shortest, longest) = PAUSES;
+        thread::sleep((begin.elapsed() * PAUSE).clamp(shortest, longest));
     }
 }
 

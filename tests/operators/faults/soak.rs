@@ -135,7 +135,7 @@ fn number<T: FromStr>(variable: &str, usual: T) -> T {
 #[test]
 fn after_random_faults_the_desired_state_is_reached_and_only_leaders_have_written() {
     let length = Duration::from_secs_f64(60.0 * number("MINUTES", 1.0));
-    let objects: u32 = number("OBJECTS", 150);
+    let objects: u32 = number("OBJECTS", 100);
     // Each object changes about once in 100 s.
     let pause = Duration::from_secs(400) / objects;
     let objects = usize::try_from(objects).expect("a number of objects");

@@ -542,6 +542,7 @@ async fn a_failure_that_is_ignored_is_found() {
 }
 
 #[tokio::test]
+#[ignore = "tries each fault: `make known-bugs`"]
 async fn a_password_that_is_replaced_is_found() {
     is_found::<TrustsTheCache>("each", &["/data/password of ", "must not change"]).await;
 }
@@ -583,6 +584,7 @@ async fn an_error_that_stays_is_found() {
 }
 
 #[tokio::test]
+#[ignore = "tries each fault: `make known-bugs`"]
 async fn writes_without_an_end_are_found() {
     is_found::<Loops>("each", &["writes without an end"]).await;
 }

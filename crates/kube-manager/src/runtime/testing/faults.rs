@@ -203,7 +203,7 @@ impl<W: 'static> Faults<W> {
             client: control_plane.client().await,
         };
         let schema = test.schema().await;
-        let scenarios = test.scenarios(&schema).await;
+        let scenarios = plan::needed(test.scenarios(&schema).await, selected);
         let learning = scenarios.iter().map(|scenario| test.learn(scenario));
         let learned: Vec<_> = stream::iter(learning).buffered(at_once).collect().await;
         let created = learned[0].clone();

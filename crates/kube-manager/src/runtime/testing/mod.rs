@@ -19,20 +19,26 @@ use std::{
     fmt::Debug,
     fs::{self, File},
     io::Read,
-    net::TcpListener,
+    net::{Ipv4Addr, TcpListener, TcpStream},
     path::{Path, PathBuf},
+    pin::pin,
     process::{self, Child, Command, Stdio},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
+use futures::StreamExt;
 use k8s_openapi::{api::batch::v1::Job, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::{
     Api, Client, Config, Resource, ResourceExt,
-    api::{ListParams, Patch, PatchParams},
+    api::{Patch, PatchParams},
     config::{KubeConfigOptions, Kubeconfig},
-    runtime::wait::{Condition, await_condition},
+    runtime::{
+        WatchStreamExt,
+        wait::{Condition, await_condition},
+        watcher,
+    },
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -238,7 +244,8 @@ impl ControlPlane {
             "kube-apiserver",
         );
         let deadline = Instant::now() + PATIENCE;
-        while self.kubectl(&["get", "--raw=/readyz"]).is_err() {
+        let listens = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        while !listens() || self.kubectl(&["get", "--raw=/readyz"]).is_err() {
             let log = fs::read_to_string(self.folder.join("kube-apiserver.log"));
             assert!(Instant::now() < deadline, "it is not ready: {log:?}");
             thread::sleep(PAUSE);
@@ -320,37 +327,37 @@ fn is_deployable(object: &Value) -> bool {
 
 /// Completes each Job, because an API server alone has no Job controller and runs no Pods. Never returns.
 pub async fn complete_jobs(client: Client) {
-    let jobs: Api<Job> = Api::all(client.clone());
-    loop {
-        for job in jobs.list(&ListParams::default()).await.expect("a list") {
-            let ended = job.status.as_ref().map(|status| &status.completion_time);
-            if ended.is_some_and(Option::is_some) {
-                continue;
-            }
-            let now = Time(Timestamp::now());
-            let conditions = ["SuccessCriteriaMet", "Complete"]
-                .map(|type_| json!({"type": type_, "status": "True", "lastTransitionTime": now}));
-            let status = json!({
-                "startTime": now, "completionTime": now, "succeeded": 1, "conditions": conditions,
-            });
-            let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
-            let jobs: Api<Job> = Api::namespaced(client.clone(), &namespace);
-            let unchanged = json!({"resourceVersion": job.resource_version()});
-            let patch = Patch::Merge(json!({"metadata": unchanged, "status": status}));
-            match jobs
-                .patch_status(&name, &PatchParams::default(), &patch)
-                .await
-            {
-                // It was deleted or changed meanwhile. Another test may complete it, too.
-                Err(kube::Error::Api(answer)) if answer.is_not_found() || answer.is_conflict() => {}
-                completed => drop(completed.expect("a Job that can be completed")),
-            }
+    let all: Api<Job> = Api::all(client.clone());
+    let watched = watcher(all, watcher::Config::default()).default_backoff();
+    let mut watched = pin!(watched.applied_objects());
+    while let Some(job) = watched.next().await {
+        // After an error, the watch goes on.
+        let Ok(job) = job else { continue };
+        let ended = job.status.as_ref().map(|status| &status.completion_time);
+        if ended.is_some_and(Option::is_some) {
+            continue;
         }
-        sleep(PAUSE).await;
+        let now = Time(Timestamp::now());
+        let conditions = ["SuccessCriteriaMet", "Complete"]
+            .map(|type_| json!({"type": type_, "status": "True", "lastTransitionTime": now}));
+        let status = json!({
+            "startTime": now, "completionTime": now, "succeeded": 1, "conditions": conditions,
+        });
+        let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
+        let jobs: Api<Job> = Api::namespaced(client.clone(), &namespace);
+        let unchanged = json!({"resourceVersion": job.resource_version()});
+        let patch = Patch::Merge(json!({"metadata": unchanged, "status": status}));
+        match jobs
+            .patch_status(&name, &PatchParams::default(), &patch)
+            .await
+        {
+            // It was deleted or changed meanwhile. Another test may complete it, too.
+            Err(kube::Error::Api(answer)) if answer.is_not_found() || answer.is_conflict() => {}
+            completed => drop(completed.expect("a Job that can be completed")),
+        }
     }
 }
 
-/// A free port.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address").port()

@@ -1,6 +1,6 @@
 //! Which faults are tried.
 
-use std::rc::Rc;
+use std::{mem, rc::Rc};
 
 use super::{
     call::Collection,
@@ -47,6 +47,15 @@ impl Planned {
         both.faults.extend(other.faults.iter().cloned());
         both
     }
+}
+
+/// The scenarios with the runs that the variable `FAULTS` selects, and the first one, with which histories are compared.
+pub fn needed(mut scenarios: Vec<Scenario>, selected: &str) -> Vec<Scenario> {
+    if let Some((name, _)) = selected.split_once('@') {
+        let mut is_first = true;
+        scenarios.retain(|scenario| mem::take(&mut is_first) || scenario.name == name);
+    }
+    scenarios
 }
 
 /// The runs that the variable `FAULTS` selects from all runs with one fault.
@@ -222,6 +231,25 @@ mod tests {
         assert_eq!(select(&all, &pair.name())[0].faults, pair.faults);
         assert!(select(&all, "create@nothing").is_empty());
         assert!(select(&all, "nothing").is_empty());
+    }
+
+    #[test]
+    fn a_name_needs_its_scenario_and_the_first_one() {
+        let names = |selected: &str| -> Vec<String> {
+            let all = [scenario::CREATE, "delete", "other"];
+            let scenarios = all.map(|name| Scenario::new(name, async |_| ()));
+            let needed = needed(scenarios.into(), selected);
+            needed.into_iter().map(|scenario| scenario.name).collect()
+        };
+        for selected in ["", "each", "all"] {
+            assert_eq!(names(selected).len(), 3);
+        }
+        assert_eq!(
+            names("other@cut:POST:pods/web:1"),
+            [scenario::CREATE, "other"]
+        );
+        assert_eq!(names("create@cut:POST:pods/web:1"), [scenario::CREATE]);
+        assert_eq!(names("history@0"), [scenario::CREATE]);
     }
 
     #[test]

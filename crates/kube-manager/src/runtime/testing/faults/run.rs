@@ -295,6 +295,10 @@ impl Run {
         self.0.registries.borrow_mut().push(registry);
     }
 
+    fn has_panicked(&self) -> bool {
+        self.0.registries.borrow().iter().any(has_panicked)
+    }
+
     /// Waits until the operator writes nothing more, and compares the last state again. A run that writes for ever has
     /// failed.
     pub(super) async fn ended(&self) {
@@ -318,7 +322,7 @@ impl Run {
         if let Some(last) = last {
             self.reach(last).await;
         }
-        if self.0.registries.borrow().iter().any(has_panicked) {
+        if self.has_panicked() {
             self.fail("the operator has reached its state".to_owned())
                 .await;
         }
@@ -385,6 +389,11 @@ impl Run {
             let snapshot = self.snapshot().await;
             if let Some(change) = self.unstable(&snapshot) {
                 return self.fail(change).await;
+            }
+            if self.has_panicked() {
+                return self
+                    .fail(format!("after this step: {}", expected.step))
+                    .await;
             }
             let state = self.state(&snapshot);
             let journal = self.setup().journal.changes();
@@ -567,7 +576,7 @@ impl Run {
 
     /// Ends the run. Never returns, because the scenario must not go on.
     pub(super) async fn fail(&self, mut reason: String) {
-        if self.0.registries.borrow().iter().any(has_panicked) {
+        if self.has_panicked() {
             reason.push_str("\na reconcile has panicked");
         }
         let log = self.setup().network.log(LINES);
