@@ -60,14 +60,14 @@ test-cluster: tools ## Build the control plane of the tests with Go, unless it i
 .PHONY: test-operators
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
 	$(call step,generated projects: compiled$(comma) and run on that control plane,25 minutes)
-	$(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
+	$(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=8 $(TESTS)
 
 .PHONY: test-long
 test-long: soak merges random fuzz crds known-bugs test-operators-long bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
 
 .PHONY: test-operators-long
 test-operators-long: tools ## Run the tests of generated projects that `make test` leaves out: takes half an hour.
-	$(CARGO) test --locked $(PACKAGES) --test operators -- --ignored --test-threads=16 \
+	$(CARGO) test --locked $(PACKAGES) --test operators -- --ignored --test-threads=8 \
 		--skip release:: --skip node:: --skip certmanager::
 
 .PHONY: known-bugs
@@ -77,9 +77,9 @@ known-bugs: tools ## Run a correct reconciler with a thousand faults, and look f
 CRD_KINDS ?= 2
 
 .PHONY: crds
-crds: tools ## Compile kinds of 13 well-known projects, 100 random CRDs, and ports of 2 Go projects: takes half an hour.
-	CRD_KINDS=$(CRD_KINDS) CRDS=100 GO_OPERATORS=2 $(CARGO) test --locked $(PACKAGES) --test operators -- --nocapture \
-		crds externals an_operator_in_go
+crds: tools ## Compile kinds of 13 projects, 100 random CRDs, and 2 ports; build 500 kustomizations: takes half an hour.
+	CRD_KINDS=$(CRD_KINDS) CRDS=100 GO_OPERATORS=2 KUSTOMIZATIONS=500 $(CARGO) test --locked $(PACKAGES) --test operators -- --nocapture \
+		crds externals an_operator_in_go kustomize
 
 .PHONY: test-one
 test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=NAME

@@ -372,7 +372,7 @@ fn projects() -> impl Strategy<Value = Files> {
 
 #[test]
 fn random_kustomizations_are_built_as_kubectl_builds_them() {
-    let cases = std::env::var("KUSTOMIZATIONS").map_or(100, |text| text.parse().expect("a number"));
+    let cases = std::env::var("KUSTOMIZATIONS").map_or(40, |text| text.parse().expect("a number"));
     let mut runner = TestRunner::new_with_rng(
         Config {
             cases,
