@@ -59,14 +59,14 @@ test-cluster: tools ## Build the control plane of the tests with Go, unless it i
 # processors.
 .PHONY: test-operators
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
-	$(call step,generated projects: compiled$(comma) and run on that control plane,25 minutes)
+	$(call step,generated projects: compiled$(comma) and run on that control plane,20 minutes)
 	$(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=8 $(TESTS)
 
 .PHONY: test-long
 test-long: soak merges random fuzz crds known-bugs test-operators-long bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
 
 .PHONY: test-operators-long
-test-operators-long: tools ## Run the tests of generated projects that `make test` leaves out: takes half an hour.
+test-operators-long: tools ## Run the tests of generated projects that `make test` leaves out: takes twenty minutes.
 	$(CARGO) test --locked $(PACKAGES) --test operators -- --ignored --test-threads=8 \
 		--skip release:: --skip node:: --skip certmanager::
 

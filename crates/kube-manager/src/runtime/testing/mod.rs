@@ -358,6 +358,7 @@ pub async fn complete_jobs(client: Client) {
     }
 }
 
+/// A free port.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address").port()
