@@ -82,12 +82,13 @@ type Crds = Vec<(PathBuf, Crd)>;
 /// The CRDs of each module.
 pub static OF_MODULES: LazyLock<Vec<(&str, Crds)>> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a temporary folder");
-    let of_module = |&(name, group): &(&'static str, &str)| {
+    let mut found = Vec::new();
+    for (name, group) in MODULES {
         let all = crds(&module(name, folder.path()), group);
         assert!(!all.is_empty(), "{name}");
-        (name, all)
-    };
-    MODULES.iter().map(of_module).collect()
+        found.push((*name, all));
+    }
+    found
 });
 
 /// Returns the CRDs of a group in a module, each once. If several files have a CRD, files outside of tests are preferred,

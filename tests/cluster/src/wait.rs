@@ -14,8 +14,9 @@ pub fn kubectl_limit(patience: Duration) -> String {
     format!("--timeout={}s", patience.as_secs())
 }
 
-/// The shortest and the longest pause between two probes.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// The limits of the pause after a probe.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The length of the pause after a probe, as a multiple of the probe's own time. A probe that runs a program uses a
 /// processor, which the awaited component needs, too.
@@ -45,8 +46,7 @@ pub fn wait_until<T>(
                 None => anyhow!(message),
             });
         }
-        let (shortest, longest) = PAUSES;
-        thread::sleep((begin.elapsed() * PAUSE).clamp(shortest, longest));
+        thread::sleep((begin.elapsed() * PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE));
     }
 }
 

@@ -244,8 +244,10 @@ impl ControlPlane {
             "kube-apiserver",
         );
         let deadline = Instant::now() + PATIENCE;
-        let listens = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-        while !listens() || self.kubectl(&["get", "--raw=/readyz"]).is_err() {
+        let address = (Ipv4Addr::LOCALHOST, port);
+        while TcpStream::connect(address).is_err()
+            || self.kubectl(&["get", "--raw=/readyz"]).is_err()
+        {
             let log = fs::read_to_string(self.folder.join("kube-apiserver.log"));
             assert!(Instant::now() < deadline, "it is not ready: {log:?}");
             thread::sleep(PAUSE);
