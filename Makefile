@@ -8,6 +8,9 @@ PACKAGES = --package rscaffold --package kube-manager --package cluster --packag
 # What needs neither a cluster nor a compiler for generated code.
 CORE = $(PACKAGES) --lib --test tests
 
+# The targets that compile generated projects.
+WITH_PROJECTS = soak test test-operators test-operators-long test-e2e
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -47,7 +50,7 @@ minutes:
 .PHONY: test-core
 test-core: tools ## Run the tests that need neither a cluster nor a compiler for generated code.
 	$(call step,command line$(comma) golden texts$(comma) merges$(comma) a kill at each write$(comma) unit tests,5 minutes)
-	EVERY_WRITE=1 MERGES=20 SEQUENCES=10 $(CARGO) test --locked $(CORE)
+	EVERY_WRITE=1 SEQUENCES=10 $(CARGO) test --locked $(CORE)
 	$(CARGO) test --locked $(PACKAGES) --doc
 
 .PHONY: test-cluster
@@ -217,10 +220,10 @@ tools:
 	if [ -n "$(filter bench,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
 	fi; \
-	if [ -n "$(filter soak test test-cluster test-operators test-operators-long test-e2e,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter test-cluster $(WITH_PROJECTS),$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
 	fi; \
-	if [ -n "$(filter soak test test-operators test-operators-long test-e2e,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter $(WITH_PROJECTS),$(MAKECMDGOALS))" ]; then \
 		version=$$($(CARGO) --version | cut -d ' ' -f 2); \
 		printf '%s\n' 1.91 "$$version" | sort -C -V || missing "cargo 1.91 or newer" \
 			"this is cargo $$version, which cannot share a build folder: run \`rustup update\`"; \

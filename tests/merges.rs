@@ -428,7 +428,7 @@ fn try_merges(cases: u32) -> BTreeMap<String, u32> {
 #[test]
 fn a_merge_that_apply_accepts_has_every_edit_of_both_branches() {
     let cases = env::var("MERGES");
-    let cases = cases.map_or(8_u32, |cases| cases.parse().expect("MERGES is a number"));
+    let cases = cases.map_or(20_u32, |cases| cases.parse().expect("MERGES is a number"));
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = u32::try_from(threads).expect("a number of processors");
     let counts: Vec<_> = thread::scope(|scope| {

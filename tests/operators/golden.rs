@@ -89,7 +89,7 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
 }
 
 #[test]
-#[ignore = "compiles the dependencies once more: `make test-operators-long`"]
+#[ignore = "long: `make test-operators-long`"]
 fn the_types_pass_their_tests_without_the_operator() {
     let mut cargo = cargo(golden_projects::folder());
     run(cargo

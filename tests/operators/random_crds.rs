@@ -349,11 +349,12 @@ fn the_api_server_gives_the_same_answers(pairs: &[(Given, Value)], random: &mut 
         "{}",
         String::from_utf8_lossy(&created.stderr)
     );
-    let names = installed
-        .iter()
-        .map(|crd| crd["metadata"]["name"].as_str().expect("a name"));
-    let names = names.collect::<Vec<_>>().join(" ");
-    kubectl_waits(&format!("--for=condition=Established crd {names}"));
+    let mut names = String::new();
+    for crd in &installed {
+        names.push(' ');
+        names.push_str(crd["metadata"]["name"].as_str().expect("a name"));
+    }
+    kubectl_waits(&format!("--for=condition=Established crd{names}"));
     let [one, other] = ["given", "taken"].map(|group| {
         let objects: Vec<_> = objects
             .iter()
@@ -373,7 +374,7 @@ fn the_api_server_gives_the_same_answers(pairs: &[(Given, Value)], random: &mut 
     assert_eq!(one.refused, other.refused);
     assert_eq!(one.accepted, other.accepted);
     // Each CRD would use the processor of the API server until it ends.
-    run(&mut kubectl(&format!("delete crd --wait=false {names}")));
+    run(&mut kubectl(&format!("delete crd --wait=false{names}")));
 }
 
 /// Whether rscaffold has printed a difference that clients notice: another one than that each object has a spec, which

@@ -238,8 +238,8 @@ mod tests {
         let names = |selected: &str| -> Vec<String> {
             let all = [scenario::CREATE, "delete", "other"];
             let scenarios = all.map(|name| Scenario::new(name, async |_| ()));
-            let needed = needed(scenarios.into(), selected);
-            needed.into_iter().map(|scenario| scenario.name).collect()
+            let kept = needed(scenarios.into(), selected);
+            kept.into_iter().map(|scenario| scenario.name).collect()
         };
         for selected in ["", "each", "all"] {
             assert_eq!(names(selected).len(), 3);
