@@ -9,7 +9,7 @@ PACKAGES = --package rscaffold --package kube-manager --package cluster --packag
 CORE = $(PACKAGES) --lib --test tests
 
 # The targets that compile generated projects.
-WITH_PROJECTS = soak test test-operators test-operators-long test-e2e
+WITH_PROJECTS = crds known-bugs soak test test-operators test-operators-long test-e2e
 
 .DEFAULT_GOAL := help
 

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use self::story::{moved_storage, story};
 pub use self::{
     arguments::{CreateApi, CreateController},
-    resource::NO_KIND,
+    resource::existing,
 };
 use super::{
     load::open,

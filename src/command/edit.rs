@@ -85,35 +85,40 @@ pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
 
 /// Notes about clusters and files that still have the old names of the project.
 pub(super) fn renamed(before: &Project, after: &Project) -> Vec<String> {
-    let mut moved = Vec::new();
+    let mut notes = Vec::new();
+    let mut old_names = Vec::new();
     let (old_name, new_name) = (&before.project_name, &after.project_name);
     if old_name != new_name {
-        moved.push((old_name.to_string(), new_name.to_string()));
+        notes.push(format!(
+            "`{old_name}` is now `{new_name}`: clusters keep the old operator; before you deploy the \
+             new one, delete the Deployment and the webhook configurations whose names begin with \
+             `{old_name}-`"
+        ));
+        old_names.push(old_name.to_string());
     }
-    for old in before.apis() {
-        let new = after.apis().find(|new| new.group == old.group);
-        let groups = (before.full_group(old), new.map(|new| after.full_group(new)));
-        if let (old, Some(new)) = groups
-            && old != new
-            && !moved.contains(&(old.clone(), new.clone()))
-        {
-            moved.push((old, new));
+    let mut groups = Vec::new();
+    for resource in before.apis() {
+        let Some(new) = after.apis().find(|new| new.group == resource.group) else {
+            continue;
+        };
+        let (old_group, new_group) = (before.full_group(resource), after.full_group(new));
+        if old_group != new_group && !old_names.contains(&old_group) {
+            groups.push(format!("`{old_group}` is now `{new_group}`"));
+            old_names.push(old_group);
         }
     }
-    let (mut names, mut words) = (Vec::new(), String::new());
-    for (old, new) in moved {
-        names.push(format!("`{old}` is now `{new}`"));
-        words.extend([" -e ", &old]);
+    if !groups.is_empty() {
+        notes.push(format!(
+            "{}: clusters keep the old CRDs and their objects; `make uninstall` in the old version of \
+             the project deletes both",
+            groups.join(", ")
+        ));
     }
-    if names.is_empty() {
-        return Vec::new();
+    if !old_names.is_empty() {
+        notes.push(format!(
+            "lines of yours that still have an old name: `git grep -F -e {}`",
+            old_names.join(" -e ")
+        ));
     }
-    vec![
-        format!(
-            "{}: clusters keep the objects with the old names until you run `make undeploy` in the \
-             old version of the project",
-            names.join(", ")
-        ),
-        format!("lines of yours that still have an old name: `git grep -F{words}`"),
-    ]
+    notes
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::{
     Mode,
     ask::{self, Offer},
-    create_api::NO_KIND,
+    create_api::existing,
     external::{ExternalType, external_note},
     id::Id,
     load::open,
@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
-    hint::OrHint,
     names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath, in_backticks},
     project::{Project, Resource, Webhook, Webhooks},
 };
@@ -210,10 +209,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
 
     let mut resource = match &args.external {
         Some(external) => external.resource(&id, &before)?,
-        None => before
-            .find_kind(&id)?
-            .ok_or_else(|| before.missing(&id))
-            .or_hint(NO_KIND)?,
+        None => existing(&id, &before)?,
     };
     let is_external = resource.external().is_some();
     if let Some(plural) = args.plural {

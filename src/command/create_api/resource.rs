@@ -26,7 +26,7 @@ impl ApiSettings {
                 external.resource(id, project)?
             }
             (None, Some(true)) => usual(own(id, project)?, project)?,
-            (None, Some(false)) => known(id, project)?,
+            (None, Some(false)) => existing(id, project)?,
             (None, None) => match project.find(id)? {
                 Some(there) => there.clone(),
                 None => usual(own(id, project)?, project)?,
@@ -151,13 +151,22 @@ impl ApiSettings {
 }
 
 /// How to get a kind that does not exist.
-pub const NO_KIND: &str = "create a kind with `rscaffold create api`; if another project defines \
-                           the kind, create its types with `rscaffold create api --crd <FILE> \
-                           --resource=false`, or name its Rust type with `--external-api-path`";
+const NO_KIND: &str = "create a kind with `rscaffold create api`; if another project defines the \
+                       kind, create its types with `rscaffold create api --crd <FILE> \
+                       --resource=false`, or name its Rust type with `--external-api-path`";
+
+/// How to name a kind that exists under a similar name, and how to get the named one.
+const OTHER_KIND: &str = "name one of these with `--group`, `--version` and `--kind`, or create \
+                          the kind with `rscaffold create api`";
 
 /// An existing kind of the project or of Kubernetes.
-fn known(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
-    (project.find_kind(id)?.ok_or_else(|| project.missing(id))).or_hint(NO_KIND)
+pub fn existing(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
+    let hint = if project.called(id.kind().as_str()).is_empty() {
+        NO_KIND
+    } else {
+        OTHER_KIND
+    };
+    (project.find_kind(id)?.ok_or_else(|| project.missing(id))).or_hint(hint)
 }
 
 /// Refuses a new kind that is not in upper camel case. A kind from a CRD may be.

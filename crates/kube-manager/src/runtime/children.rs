@@ -60,7 +60,7 @@ pub const VERBS: &[Verb] = &[
 ///   desired one, is [created only once](Child::create_only) or has [kept fields](Child::keep).
 ///
 /// Any other child of a deleted object with the owner's name is deleted and created again. An object without the label
-/// is never taken over.
+/// is taken over only if its controller reference names the owner.
 pub struct Children<C, K> {
     any: AnyChildren,
     types: PhantomData<fn(&K) -> C>,

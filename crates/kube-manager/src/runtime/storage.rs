@@ -589,15 +589,13 @@ impl Objects {
             "uid": object.uid(),
             "resourceVersion": object.resource_version(),
         });
-        let (name, patch) = (
-            object.name_any(),
-            Patch::Merge(json!({"metadata": metadata})),
-        );
+        let patch = Patch::Merge(json!({"metadata": metadata}));
         let params = PatchParams {
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
         };
-        let written = (|| api.patch_metadata(&name, &params, &patch))
+        let own_name = object.name_any();
+        let written = (|| api.patch_metadata(&own_name, &params, &patch))
             .retry(growing(AGAIN).with_max_times(TIMES))
             .sleep(sleep)
             .when(|error| match error {
@@ -611,7 +609,7 @@ impl Objects {
                 Ok(Written::Elsewhere)
             }
             Err(error @ kube::Error::Api(_)) => Ok(Written::Refused(failure::message(&error))),
-            Err(error) => Err(error).context("cannot write an object"),
+            Err(error) => Err(error).with_context(|| format!("cannot write `{}`", name(object))),
         }
     }
 }
