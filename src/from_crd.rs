@@ -66,12 +66,20 @@ impl<'a> KindFromCrd<'a> {
         } else {
             Conversion::Lossy
         };
-        Ok(Self {
+        let mut from_crd = Self {
             crd,
             versions,
             group: group(project, &parse(crd, &crd.group)?)?,
             definer: Definer::Project(conversion),
-        })
+        };
+        if version.is_some() {
+            // The other versions stay, and so does the conversion between all versions.
+            let taken = from_crd.resource(from_crd.versions[0], Stage::Unserved)?;
+            if let Some(existing) = project.versions(&taken).next() {
+                from_crd.definer = Definer::Project(existing.conversion());
+            }
+        }
+        Ok(from_crd)
     }
 
     /// Takes one version of `crd`: `version`, or by default the stored version. Another project defines the kind, and

@@ -122,7 +122,9 @@ fn versions_that_differ_are_converted_as_far_as_they_are_equal() {
     let conversion = project.read(CONVERSION);
     is_formatted(&project, CONVERSION);
     for line in [
-        "            chapters: list(chapters),",
+        "            chapters: self::list(chapters),",
+        "            list: self::list(list),",
+        "            map: self::map(map),",
         "            cover: Some(cover.into()),",
         "            binding: spoke::Binding::Glued,",
         "            weight: k8s_openapi::apimachinery::pkg::api::resource::Quantity::default(),",

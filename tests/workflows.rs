@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 
 use crate::{
     golden_projects,
-    project::Project,
+    project::{INIT, Project},
     release::Releases,
     scaffold::{program, refused, root, run},
     update::older,
@@ -176,13 +176,62 @@ fn the_action_installs_the_version_of_its_commit() {
     assert!(error.contains("download/v99.0.0/SHA256SUMS"), "{error}");
 }
 
-/// Returns the script of the last step of the weekly workflow.
-fn update_script() -> String {
-    let workflow = root().join("tests/golden/fleet/.github/workflows/autoupdate.yml");
-    let workflow: serde_json::Value =
-        serde_yaml::from_str(&fs::read_to_string(workflow).unwrap()).unwrap();
-    let steps = workflow["jobs"]["update"]["steps"].as_array().unwrap();
-    steps.last().unwrap()["run"].as_str().unwrap().to_owned()
+/// Returns the script of the step `name` in a job of fleet's workflow `file`.
+fn script(file: &str, job: &str, name: &str) -> String {
+    let folder = golden_projects::folder().join("fleet/.github/workflows");
+    let text = fs::read_to_string(folder.join(file)).unwrap();
+    let workflow: serde_json::Value = serde_yaml::from_str(&text).unwrap();
+    let mut steps = workflow["jobs"][job]["steps"].as_array().unwrap().iter();
+    let step = steps.find(|step| step["name"] == name).expect("a step");
+    step["run"].as_str().unwrap().to_owned()
+}
+
+/// Returns bash that runs `script`. Its programs are those in `folder`, and those on the path.
+fn bash(script: &str, folder: &Path) -> Command {
+    let others = env::var_os("PATH").unwrap();
+    let folders = [folder, program().parent().unwrap()].map(Path::to_owned);
+    let path = env::join_paths(folders.into_iter().chain(env::split_paths(&others))).unwrap();
+    let mut bash = Command::new("bash");
+    bash.args(["-e", "-c", script]).env("PATH", path);
+    bash
+}
+
+/// Writes a stand-in for the program `name` to `folder`.
+fn stand_in(folder: &Path, name: &str, text: &str) {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{text}")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Checks the step that compares `config` with the code. The step before it runs the tests, which write `Cargo.lock`.
+#[test]
+fn a_first_run_without_a_lock_file_fails_only_for_manifests() {
+    let project = Project::new(&[
+        INIT,
+        "create api --group webapp --version v1 --kind Guestbook",
+        "edit --enable helm",
+    ]);
+    run(&mut project.git(&["init", "--quiet"]));
+    run(&mut project.git(&["add", "--all"]));
+    run(&mut project.git(&["commit", "--quiet", "--message=Begin"]));
+    fs::write(project.folder().join("Cargo.lock"), "").unwrap();
+    let beside = TempDir::new().unwrap();
+    let step = "Check that CRDs and role are what the code gives";
+    let mut check = bash(&script("test.yml", "test", step), beside.path());
+    check.current_dir(project.folder());
+
+    stand_in(beside.path(), "make", "true\n");
+    run(&mut check);
+    for change in [
+        "echo >> config/rbac/role.yaml\n",
+        "echo a > config/crd/bases/new.yaml\n",
+        "echo >> charts/guestbook/values.yaml\n",
+    ] {
+        stand_in(beside.path(), "make", change);
+        refused(&mut check);
+        run(&mut project.git(&["add", "config", "charts"]));
+        run(&mut project.git(&["commit", "--quiet", "--message=Change"]));
+    }
 }
 
 /// A clone of a project of an older rscaffold. The workflow runs in this clone.
@@ -198,17 +247,14 @@ impl Runner {
         // With this feature, the update has a workflow to write.
         project.replace("PROJECT", "- agents\n", "- agents\n- autoupdate\n");
         let beside = TempDir::new().unwrap();
-        let gh = beside.path().join("gh");
-        // A stand-in for gh, which accepts only the commands that the workflow runs.
-        let text = "#!/bin/sh\n\
-            case \"$1 $2\" in\n\
+        // It accepts only the commands that the workflow runs.
+        let text = "case \"$1 $2\" in\n\
             'pr list') echo \"$OPEN\" ;;\n\
             'auth setup-git') ;;\n\
             'pr create') cp \"$8\" \"$RUNNER_TEMP/opened\" ;;\n\
             *) exit 1 ;;\n\
             esac\n";
-        fs::write(&gh, text).unwrap();
-        fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).unwrap();
+        stand_in(beside.path(), "gh", text);
         let origin = beside.path().join("origin");
         run(Command::new("git")
             .args(["init", "--quiet", "--bare"])
@@ -224,16 +270,15 @@ impl Runner {
     /// request.
     fn run(&self, token: &str, open: &str) -> Option<String> {
         let opened = self.beside.path().join("opened");
-        let bin = [self.beside.path(), program().parent().unwrap()].map(Path::to_owned);
-        let path = env::var_os("PATH").unwrap();
-        let path = env::join_paths(bin.into_iter().chain(env::split_paths(&path))).unwrap();
-        run(Command::new("bash")
-            .args(["-e", "-c", &update_script()])
-            .current_dir(self.project.folder())
-            .env("PATH", path)
-            .env("RUNNER_TEMP", self.beside.path())
-            .env("AUTOUPDATE_TOKEN", token)
-            .env("OPEN", open));
+        let step = "Update the project, and open a pull request";
+        run(bash(
+            &script("autoupdate.yml", "update", step),
+            self.beside.path(),
+        )
+        .current_dir(self.project.folder())
+        .env("RUNNER_TEMP", self.beside.path())
+        .env("AUTOUPDATE_TOKEN", token)
+        .env("OPEN", open));
         fs::read_to_string(opened).ok()
     }
 

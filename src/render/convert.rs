@@ -162,8 +162,8 @@ impl How {
         match self {
             Self::Same => value.to_owned(),
             Self::Into => format!("{value}.into()"),
-            Self::List => format!("list({value})"),
-            Self::Map => format!("map({value})"),
+            Self::List => format!("self::list({value})"),
+            Self::Map => format!("self::map({value})"),
         }
     }
 
@@ -172,8 +172,8 @@ impl How {
         match self {
             Self::Same => option.to_owned(),
             Self::Into => format!("{option}.map(Into::into)"),
-            Self::List => format!("{option}.map(list)"),
-            Self::Map => format!("{option}.map(map)"),
+            Self::List => format!("{option}.map(self::list)"),
+            Self::Map => format!("{option}.map(self::map)"),
         }
     }
 }
@@ -422,7 +422,7 @@ impl<'a> Converter<'a> {
         };
         let body = taken_apart.unwrap_or_else(|| {
             self.uses.insert(Used::Json);
-            Body::Fallible("        through_json(&value)\n".to_owned())
+            Body::Fallible("        self::through_json(&value)\n".to_owned())
         });
         let (name, function, result, error, code) = match body {
             Body::Sure(code) => ("From", "from", "Self", "", code),
@@ -459,7 +459,7 @@ impl<'a> Converter<'a> {
                 if value.is_none() && other.part.written == field.part.written {
                     self.uses.insert(Used::Json);
                     can_fail = true;
-                    value = Some(format!("through_json(&{ident})?"));
+                    value = Some(format!("self::through_json(&{ident})?"));
                 }
             }
             if let Some(value) = value {

@@ -264,6 +264,14 @@ fn pod_security_admission_accepts_the_deployed_pod() {
             "create api --group deployed --version v1 --kind Thing",
         ],
     );
+    // A sidecar keeps its image.
+    project.edit(
+        "config/manager/manager.yaml",
+        "      containers:\n",
+        "      containers:\n      - name: side\n        image: example.com/side:v1\n        \
+         securityContext:\n          allowPrivilegeEscalation: false\n          \
+         capabilities:\n            drop:\n            - ALL\n",
+    );
     let git = |arguments: &str| {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]);
@@ -274,10 +282,11 @@ fn pod_security_admission_accepts_the_deployed_pod() {
     git("commit --quiet --message scaffolded");
 
     let image = "registry.example.com/deployed:v1";
+    let images = format!("{image} example.com/side:v1");
     project.make(&format!("deploy IMG={image}"));
     let pods =
         format!("pods --namespace {namespace} -o jsonpath={{.items[*].spec.containers[*].image}}");
-    assert_eq!(get_until(&pods, |images| !images.is_empty()), image);
+    assert_eq!(get_until(&pods, |images| !images.is_empty()), images);
     let level = format!("namespace {namespace} -o jsonpath={{.metadata.labels}}");
     let labels = get_until(&level, |labels| !labels.is_empty());
     assert!(
@@ -298,6 +307,6 @@ fn pod_security_admission_accepts_the_deployed_pod() {
     project.make(&format!("build-installer IMG={image}"));
     let installer = project.path().join("dist/install.yaml");
     run(kubectl("apply --server-side -f").arg(&installer));
-    assert_eq!(get_until(&pods, |images| !images.is_empty()), image);
+    assert_eq!(get_until(&pods, |images| !images.is_empty()), images);
     run(kubectl("delete -f").arg(&installer));
 }

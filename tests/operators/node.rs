@@ -140,15 +140,15 @@ fn make_test_e2e_leaves_no_cluster_of_kind() {
     .unwrap();
     fs::set_permissions(&kind, Permissions::from_mode(0o755)).unwrap();
     let script = root().join("tests/golden/guestbook/tests/e2e.sh");
-    let calls = |there: &str| {
+    let calls = |image: &str, there: &str| {
         let output = Command::new("sh")
             .arg(&script)
             .current_dir(folder.path())
-            .env("IMG", IMAGE)
+            .env("IMG", image)
             .env("KIND", &kind)
             .env("THERE", there)
             .env("KUBECTL", "true")
-            .env("CONTAINER_TOOL", "true")
+            .env("CONTAINER_TOOL", &kind)
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -158,17 +158,21 @@ fn make_test_e2e_leaves_no_cluster_of_kind() {
         text
     };
     assert_eq!(
-        calls(""),
+        calls(IMAGE, ""),
         "get clusters\n\
          create cluster --name guestbook-e2e --wait 3m\n\
+         tag example.com/guestbook:e2e example.com/guestbook:e2e\n\
+         save --output target/e2e/image.tar example.com/guestbook:e2e\n\
          load image-archive --name guestbook-e2e target/e2e/image.tar\n\
          delete cluster --name guestbook-e2e\n"
     );
-    // A cluster that existed before the test is kept.
+    // A cluster that existed before the test is kept. The image gets the name that Kubernetes looks for.
     assert_eq!(
-        calls("guestbook-e2e"),
+        calls("guestbook:latest", "guestbook-e2e"),
         "get clusters\n\
          export kubeconfig --name guestbook-e2e\n\
+         tag guestbook:latest docker.io/library/guestbook:latest\n\
+         save --output target/e2e/image.tar docker.io/library/guestbook:latest\n\
          load image-archive --name guestbook-e2e target/e2e/image.tar\n"
     );
 }

@@ -47,8 +47,9 @@ fn archive(folder: &Path) -> String {
 fn an_api_server_is_fetched_whole_or_not_at_all() {
     let published = TempDir::new().expect("a temporary folder");
     let digest = archive(published.path());
-    let project = TempDir::new().expect("a temporary folder");
-    let project = project.path();
+    let top = TempDir::new().expect("a temporary folder");
+    let project = &top.path().join("my operator");
+    fs::create_dir(project).expect("a folder");
     rscaffold(project, "init --domain com --project-name guestbook");
     rscaffold(
         project,

@@ -133,6 +133,8 @@ pub struct BookSpec {
     pub r#type: Option<String>,
     pub source: Source,
     pub anything: Option<serde_json::Value>,
+    pub list: Vec<Cover>,
+    pub map: BTreeMap<String, Cover>,
 }
 
 #[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -214,6 +216,8 @@ pub struct BookSpec {
     pub labels: BTreeMap<String, String>,
     pub first: Part,
     pub source: Source,
+    pub list: Vec<Cover>,
+    pub map: BTreeMap<String, Cover>,
 }
 
 fn usual_binding() -> Binding {

@@ -209,6 +209,7 @@ fn resources<'a>(
     project: &Project,
 ) -> Result<Vec<(&'a CrdVersion, Resource)>> {
     let mut resources = from_crd.resources(project)?;
+    let is_only = resources.len() == 1;
     for (_, resource) in &mut resources {
         let others: Vec<_> = (project.resources.iter())
             .filter(|other| {
@@ -225,12 +226,14 @@ fn resources<'a>(
             resource.controllers.clone_from(&before.controllers);
             resource.webhooks.clone_from(&before.webhooks);
         }
-        if has_controllers {
+        // For several versions, the settings of a controller concern the stored one.
+        if has_controllers || is_only {
             let id = resource.id();
             let name = settings.of_controller.controller_of(&id);
-            let usual = is_new
-                || settings.of_controller.controller_name.is_some()
-                || resource.controller(&name).is_some();
+            let usual = has_controllers
+                && (is_new
+                    || settings.of_controller.controller_name.is_some()
+                    || resource.controller(&name).is_some());
             settings.control(&id, resource, usual, project)?;
         }
     }

@@ -80,8 +80,12 @@ pub const KINDS: [&str; 67] = [
     "Validator",
 ];
 
-/// Names of fields that are keywords, or that a lint may refuse, or that are no identifiers.
-const FIELDS: [&str; 36] = [
+/// Names of fields that are keywords or names of functions in a conversion, or that a lint may refuse, or that are no
+/// identifiers.
+const FIELDS: [&str; 39] = [
+    "list",
+    "map",
+    "value",
     "alpha",
     "beta",
     "foo",
