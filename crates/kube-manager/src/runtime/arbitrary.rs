@@ -65,6 +65,9 @@ fn plain(schema: &Value) -> BoxedStrategy<Value> {
         Some("array") => array(schema),
         Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
         Some("integer") => integer(schema),
+        Some("number") if schema["format"] == "double" => {
+            any::<f64>().prop_map(Value::from).boxed()
+        }
         Some("number") => (-8..8i8)
             .prop_map(|quarters| json!(f64::from(quarters) / 4.0))
             .boxed(),

@@ -321,9 +321,9 @@ where
         self.settings.selector.fields = selector.into();
     }
 
-    /// Reconciles an object only if the value of `predicate` or the uid changes, and when its deletion begins. By
-    /// default, a change of generation, labels, annotations or finalizers reconciles a custom resource, and each change
-    /// reconciles an object of a kind of Kubernetes, such as a Pod. kube has
+    /// Reconciles an object only if the value of `predicate`, the uid or the finalizers change, and when its deletion
+    /// begins. By default, a change of generation, labels, annotations or finalizers reconciles a custom resource, and
+    /// each change reconciles an object of a kind of Kubernetes, such as a Pod. kube has
     /// [predicates](kube::runtime::predicates), which combine.
     pub fn predicate(&mut self, predicate: impl Predicate<K> + Send + Sync + 'static) {
         self.settings.predicate = Some(property(predicate));

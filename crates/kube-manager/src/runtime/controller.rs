@@ -159,8 +159,9 @@ impl Controller {
         });
 
         let declared = settings.declared;
+        let watched_namespaces = some_or_all(settings.namespaces);
         let namespaces = if kind.namespaced {
-            some_or_all(settings.namespaces)
+            watched_namespaces.clone()
         } else {
             vec![None]
         };
@@ -211,11 +212,14 @@ impl Controller {
             trigger.lock().push(wake.clone());
         }
         for follow in declared.follows {
-            synced.extend(informers.follow(follow, &namespaces, &wake));
+            synced.extend(informers.follow(follow, &watched_namespaces, &wake));
         }
         for (namespace, part) in namespaces.iter().zip(parts) {
             let mut watches = synced.clone();
-            watches.retain(|watch| watch.namespace.is_none() || watch.namespace == *namespace);
+            // A cluster-scoped object may have children in all namespaces.
+            watches.retain(|watch| {
+                namespace.is_none() || watch.namespace.is_none() || watch.namespace == *namespace
+            });
             tasks.spawn(run(part, all_begun(watches)));
         }
         Ok(())
@@ -256,11 +260,11 @@ impl Handler for Own {
     fn handle(&mut self, shown: &Shown) {
         let changed = self.changes.take(shown);
         if let Shown::Put(object) = shown {
-            let metadata = object.metadata();
-            self.worker
-                .access
-                .written
-                .shown(&key(metadata), Some(metadata));
+            let (metadata, key) = (object.metadata(), key(object.metadata()));
+            // A running reconcile may write its older object again. Its end removes the version.
+            if !self.queue.is_running(&key) {
+                self.worker.access.written.shown(&key, Some(metadata));
+            }
         }
         for references in &self.references {
             references.take(shown, self.namespace.as_ref());
@@ -273,9 +277,13 @@ impl Handler for Own {
             match change {
                 Change::Changed(key) => self.queue.push(key, priority),
                 Change::Deleted(object) => {
-                    let key = key(object.metadata());
-                    self.worker.forget(&key, object.metadata());
-                    self.queue.delete(&key, object);
+                    let metadata = object.metadata();
+                    let key = key(metadata);
+                    self.worker.forget(&key, metadata);
+                    self.queue.delete(&key, metadata);
+                    if self.worker.may_have_lost(metadata) {
+                        self.queue.push(key, Priority::Normal);
+                    }
                 }
             }
         }
@@ -324,7 +332,7 @@ async fn reconcile_changed(part: &Arc<Part>) {
             let slot = slot(&worker.slots).await;
             if let Some(turn) = part.queue.begin() {
                 let reconciling = part.clone();
-                reconciles.spawn(async move { reconciling.reconcile(&turn, slot).await });
+                reconciles.spawn(async move { reconciling.reconcile(turn, slot).await });
             }
             while let Some(ended) = reconciles.try_join_next() {
                 propagate_panic(ended);
@@ -349,7 +357,7 @@ async fn report_deleted(part: &Arc<Part>) {
             calls.spawn(async move {
                 let _slot = slot;
                 for object in deleted {
-                    called.report_deleted(object.metadata()).await;
+                    called.report_deleted(&object).await;
                 }
                 drop(turn);
             });
@@ -380,7 +388,7 @@ fn propagate_panic(ended: Result<(), JoinError>) {
 
 impl Part {
     /// Reconciles the object of this turn, if it still exists.
-    async fn reconcile(&self, turn: &Turn, _slot: Option<OwnedSemaphorePermit>) {
+    async fn reconcile(&self, turn: Turn, _slot: Option<OwnedSemaphorePermit>) {
         let worker = &self.worker;
         // A process that was paused must not work with outdated objects from its memory.
         if !worker.services.leadership.holds() {
@@ -394,17 +402,17 @@ impl Part {
             }
             None => return,
         };
-        let shown = self.store.get(key);
-        // The watch may have delivered the object before the answer to its write has arrived.
-        worker
-            .access
-            .written
-            .shown(key, shown.as_ref().map(Guarded::metadata));
-        if shown.is_none() && !worker.selects {
+        if self.store.get(key).is_none() && !worker.selects {
             worker.backoff.forget(key);
         } else if let Some(delay) = action.requeue_after {
             turn.repeat(delay);
         }
+        let key = key.clone();
+        drop(turn);
+        // The watch may have delivered the object during the turn, or before the answer to its write has arrived.
+        let shown = self.store.get(&key);
+        let metadata = shown.as_ref().map(Guarded::metadata);
+        worker.access.written.shown(&key, metadata);
     }
 }
 
@@ -489,11 +497,15 @@ mod tests {
 
     /// A controller without an API server, and the handler of its watch.
     fn part(concurrency: usize) -> (Part, Own, Arc<Recorder>) {
-        limited_part(concurrency, None)
+        part_with(concurrency, None, None)
     }
 
-    /// The same, with a limit for each call of the reconciler.
-    fn limited_part(concurrency: usize, limit: Option<Duration>) -> (Part, Own, Arc<Recorder>) {
+    /// The same, with a limit for each call of the reconciler, and with a finalizer and a selector.
+    fn part_with(
+        concurrency: usize,
+        limit: Option<Duration>,
+        finalizer: Option<&str>,
+    ) -> (Part, Own, Arc<Recorder>) {
         let forbidden = tower::service_fn(async |_: http::Request<Body>| {
             Err::<http::Response<Body>, _>("the reconciler sends nothing")
         });
@@ -515,7 +527,7 @@ mod tests {
             reconciler: Box::new(Recording(recorder.clone())),
             kind,
             write: write::<ConfigMap>,
-            finalizer: None,
+            finalizer: finalizer.map(str::to_owned),
             access: Access::for_test(client.clone(), watcher, written),
             services: Services::for_test(client),
             queue: metrics.queue("test"),
@@ -525,7 +537,7 @@ mod tests {
             deleted_slots: Arc::new(Semaphore::new(concurrency)),
             releases: Vec::new(),
             cleaned_up: Mutex::default(),
-            selects: false,
+            selects: finalizer.is_some(),
         });
         let queue = Arc::new(Queue::new(metrics.queue("test")));
         let closures = Closures::new("test", &metrics);
@@ -557,6 +569,43 @@ mod tests {
         })))
     }
 
+    /// Otherwise, the second write of a status in one reconcile would compare with an object from before the first write.
+    #[tokio::test]
+    async fn what_a_reconcile_has_written_counts_until_its_end() {
+        let (part, mut own, _) = part(1);
+        let (old, new) = (object("a", 1, 1), object("a", 1, 2));
+        own.handle(&Shown::All(vec![old.clone()]));
+        let turn = part.queue.begin().expect("a changed object");
+        let written = &part.worker.access.written;
+        written.add(new.0.clone().expect("an object"));
+        own.handle(&Shown::Put(new));
+        assert!(written.newer_than(old.metadata()).is_some());
+        part.reconcile(turn, None).await;
+        assert!(written.newer_than(old.metadata()).is_none());
+    }
+
+    #[tokio::test]
+    async fn an_object_that_the_selector_no_longer_selects_may_wait_for_its_cleanup() {
+        for (finalizers, is_queued) in
+            [(vec!["own"], true), (vec!["other"], false), (vec![], false)]
+        {
+            let (part, mut own, _) = part_with(1, None, Some("own"));
+            let object = Guarded(Ok(Arc::new(ConfigMap {
+                metadata: ObjectMeta {
+                    finalizers: Some(finalizers.iter().map(ToString::to_string).collect()),
+                    ..object("a", 1, 1).metadata().clone()
+                },
+                ..ConfigMap::default()
+            })));
+            own.handle(&Shown::All(vec![object.clone()]));
+            drop(part.queue.begin());
+            own.handle(&Shown::Gone(object));
+            let (turn, _) = part.queue.next_gone().await;
+            drop(turn);
+            assert_eq!(part.queue.begin().is_some(), is_queued, "{finalizers:?}");
+        }
+    }
+
     #[tokio::test]
     async fn a_retry_is_counted_for_each_failure() {
         let (part, ..) = part(1);
@@ -571,7 +620,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reconcile_that_takes_too_long_fails_with_a_reason_of_its_own() {
-        let (part, _, recorder) = limited_part(1, Some(Duration::from_millis(10)));
+        let (part, _, recorder) = part_with(1, Some(Duration::from_millis(10)), None);
         let object = object("hangs", 1, 1);
         let action = part
             .worker

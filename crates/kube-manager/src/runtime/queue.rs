@@ -11,12 +11,13 @@ use std::{
 };
 
 use futures::task::AtomicWaker;
+use kube::core::ObjectMeta;
 use parking_lot::Mutex;
 use tokio_util::time::{DelayQueue, delay_queue};
 
 use super::{
     metrics::{QueueMetrics, Work},
-    object::Guarded,
+    object::identity,
     watch::Key,
 };
 
@@ -65,8 +66,9 @@ struct Entry {
     waiting: Option<Waiting>,
     /// A reconcile after a delay, with its priority.
     delayed: Option<(delay_queue::Key, Priority)>,
-    /// Deleted objects of this name, about which the reconciler does not know yet.
-    gone: Vec<Guarded>,
+    /// The identities of deleted objects of this name, about which the reconciler does not know yet. There may be many,
+    /// if reconciles do not begin because a watch is missing.
+    gone: Vec<ObjectMeta>,
     is_running: bool,
 }
 
@@ -103,7 +105,7 @@ impl Queue {
 
     /// Records that an object is deleted: the deletion is handed out once, and before a reconcile of a later object with this
     /// name. The object itself is no longer reconciled.
-    pub fn delete(&self, key: &Key, gone: Guarded) {
+    pub fn delete(&self, key: &Key, gone: &ObjectMeta) {
         let key = Arc::new(key.clone());
         let mut state = self.state.lock();
         let entry = state.entries.entry(key.clone()).or_default();
@@ -111,13 +113,19 @@ impl Queue {
             self.metrics.depth.dec();
         }
         let delayed = entry.delayed.take();
-        entry.gone.push(gone);
+        entry.gone.push(identity(gone).metadata);
         if let Some((delayed, _)) = delayed {
             state.delayed.remove(&delayed);
         }
         state.gone.push_back(key);
         drop(state);
         self.gone.wake();
+    }
+
+    /// Whether a turn of the object has begun and not ended.
+    pub fn is_running(&self, key: &Key) -> bool {
+        let state = self.state.lock();
+        state.entries.get(key).is_some_and(|entry| entry.is_running)
     }
 
     /// Waits until an object can be reconciled.
@@ -148,7 +156,7 @@ impl Queue {
 
     /// Waits for deleted objects. Returns all deleted objects of one name. No reconcile of an object with this name
     /// runs until the returned turn ends.
-    pub async fn next_gone(self: &Arc<Self>) -> (Turn, Vec<Guarded>) {
+    pub async fn next_gone(self: &Arc<Self>) -> (Turn, Vec<ObjectMeta>) {
         poll_fn(|context| {
             self.gone.register(context.waker());
             match self.state.lock().next_gone() {
@@ -287,7 +295,7 @@ impl State {
         Some((key, waiting))
     }
 
-    fn next_gone(&mut self) -> Option<(Arc<Key>, Vec<Guarded>)> {
+    fn next_gone(&mut self) -> Option<(Arc<Key>, Vec<ObjectMeta>)> {
         loop {
             let key = self.gone.pop_front()?;
             let Some(entry) = self.entries.get_mut(&key) else {
@@ -326,7 +334,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
-    use k8s_openapi::api::core::v1::ConfigMap;
     use prometheus::Registry;
 
     use super::*;
@@ -341,16 +348,15 @@ mod tests {
     }
 
     /// A deleted object, and its uid.
-    fn deleted(uid: &str) -> Guarded {
-        let mut object = ConfigMap::default();
-        object.metadata.uid = Some(uid.to_owned());
-        Guarded(Ok(Arc::new(object)))
+    fn deleted(uid: &str) -> ObjectMeta {
+        ObjectMeta {
+            uid: Some(uid.to_owned()),
+            ..ObjectMeta::default()
+        }
     }
 
-    fn uids(deleted: &[Guarded]) -> Vec<&str> {
-        let uids = deleted
-            .iter()
-            .map(|object| object.metadata().uid.as_deref());
+    fn uids(deleted: &[ObjectMeta]) -> Vec<&str> {
+        let uids = deleted.iter().map(|object| object.uid.as_deref());
         uids.flatten().collect()
     }
 
@@ -440,14 +446,14 @@ mod tests {
             turn.repeat(Duration::from_secs(1));
         }
         push(&queue, "a", Priority::Normal);
-        queue.delete(&key("a"), deleted("first a"));
-        queue.delete(&key("b"), deleted("b"));
+        queue.delete(&key("a"), &deleted("first a"));
+        queue.delete(&key("b"), &deleted("b"));
         assert_eq!(queue.metrics.depth.get(), 0);
         let (turn, gone) = queue.next_gone().await;
         assert_eq!((turn.key().1.as_str(), uids(&gone)), ("a", vec!["first a"]));
         // A later object with the same name waits for the end of the report.
         push(&queue, "a", Priority::Normal);
-        queue.delete(&key("a"), deleted("second a"));
+        queue.delete(&key("a"), &deleted("second a"));
         push(&queue, "a", Priority::Normal);
         assert_eq!(next(&queue), "");
         drop(turn);
@@ -499,7 +505,7 @@ mod tests {
         tokio::task::yield_now().await;
         push(&queue, "a", Priority::Low);
         tokio::task::yield_now().await;
-        queue.delete(&key("a"), deleted("a"));
+        queue.delete(&key("a"), &deleted("a"));
         assert_eq!(uids(&waits.await.expect("no panic")), ["a"]);
     }
 }

@@ -67,6 +67,9 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Runs after the deletion of an object, whose uid is in `object.extra`. Another object with the same name may exist
     /// already; `reconcile` does not run for that object at the same time. This method does not run for deletions while
     /// the operator is down: cleanup that must happen needs `FINALIZER`, or an owner reference.
+    ///
+    /// With [`Builder::labels`](crate::Builder::labels) or [`Builder::fields`](crate::Builder::fields), it also runs when
+    /// the selector no longer selects the object, which may still exist.
     fn deleted(
         &self,
         object: &ObjectRef<Self::Object>,

@@ -329,9 +329,11 @@ impl Migration {
         loop {
             let page = match crds.list(&crd, Some(start), objects, &params).await {
                 Ok(page) => page,
-                // The API server no longer keeps the list. The new list skips objects that were written already.
+                // The API server no longer keeps the list. The new list skips objects that were written already, and
+                // has those again that were refused.
                 Err(error) if params.continue_token.is_some() && is_expired(&error) => {
                     params.continue_token = None;
+                    refused.clear();
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -672,10 +674,50 @@ mod tests {
         Client::new(server, "default")
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_slow_write_does_not_delay_the_next_one() {
-        let pause = Duration::from_secs(100);
-        let client = server_with_slow_write(pause);
+    /// A client of an API server that refuses the first write, and then no longer keeps the list. In the new list, the
+    /// book has `resource_version`.
+    fn server_with_expired_list(resource_version: &'static str) -> Client {
+        let (is_refused, is_expired) = (AtomicBool::new(true), AtomicBool::new(false));
+        let server = service_fn(move |request: Request<Body>| {
+            let query = request.uri().query().unwrap_or_default();
+            let book = |version: &str| json!({"metadata": {"name": "one", "namespace": "a", "resourceVersion": version}});
+            let list = |version: &str, next: &str| {
+                let metadata = json!({"resourceVersion": "9", "continue": next});
+                (200, json!({"metadata": metadata, "items": [book(version)]}))
+            };
+            let (code, answer) = match request.uri().path() {
+                "/apis/shop.example.com/v2/books" if query.contains("continue=") => {
+                    is_expired.store(true, Ordering::Relaxed);
+                    (
+                        410,
+                        json!({"code": 410, "reason": "Expired", "message": "too old"}),
+                    )
+                }
+                "/apis/shop.example.com/v2/books" if is_expired.load(Ordering::Relaxed) => {
+                    list(resource_version, "")
+                }
+                "/apis/shop.example.com/v2/books" => list("5", "next"),
+                path if path.starts_with("/apis/shop.example.com/") => {
+                    if is_refused.swap(false, Ordering::Relaxed) {
+                        (
+                            422,
+                            json!({"code": 422, "reason": "Invalid", "message": "no"}),
+                        )
+                    } else {
+                        (200, book("10"))
+                    }
+                }
+                _ => (200, json!(crd(json!(["v1", "v2"]), json!([])))),
+            };
+            let body = Body::from(answer.to_string().into_bytes());
+            let response = Response::builder().status(code).body(body);
+            async move { Ok::<_, Infallible>(response.expect("a response")) }
+        });
+        Client::new(server, "default")
+    }
+
+    /// Writes all books that were last written before the version 9. Returns the refused ones.
+    async fn write_all(client: Client) -> BTreeMap<String, String> {
         let crd = crd(json!(["v1", "v2"]), json!([]));
         let migration = Migration::new(
             &crd,
@@ -691,9 +733,24 @@ mod tests {
             generation: 3,
             resource_version: "9".to_owned(),
         };
-        let began = Instant::now();
         let written = migration.write_all(&crds, crd, &objects, &start).await;
         let (_, refused) = written.unwrap().expect("the same CRD");
+        refused
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_written_after_a_new_list_is_not_refused() {
+        for resource_version in ["5", "12"] {
+            let refused = write_all(server_with_expired_list(resource_version)).await;
+            assert_eq!(refused, BTreeMap::new(), "{resource_version}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_write_does_not_delay_the_next_one() {
+        let pause = Duration::from_secs(100);
+        let began = Instant::now();
+        let refused = write_all(server_with_slow_write(pause)).await;
         assert_eq!(refused, BTreeMap::new());
         let took = began.elapsed();
         assert!(

@@ -104,6 +104,9 @@ where
     /// objects that refer to the kind are requeued. Without this setting, no object is reconciled before the watch has
     /// begun.
     ///
+    /// Nothing is requeued when the kind or the permission disappears, and nothing for a watch with
+    /// [`reads`](Self::reads): there, use [`Action::requeue`](crate::Action::requeue).
+    ///
     /// The first reconcile waits until the API server has answered, so it does not take an installed kind for missing.
     pub fn optional(mut self) -> Self {
         self.watcher.is_optional = true;

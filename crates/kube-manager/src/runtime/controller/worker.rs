@@ -204,6 +204,13 @@ impl Worker {
         self.forget_cleanup(object);
     }
 
+    /// Whether an object that the watch no longer shows may still exist, and wait for its cleanup: the selector may not
+    /// select it any more.
+    pub fn may_have_lost(&self, object: &ObjectMeta) -> bool {
+        let finalizer = self.finalizer.as_ref().filter(|_| self.selects);
+        finalizer.is_some_and(|finalizer| finalizers(object).contains(finalizer))
+    }
+
     fn forget_cleanup(&self, object: &ObjectMeta) {
         if let Some(uid) = &object.uid {
             self.cleaned_up.lock().remove(uid);
@@ -377,20 +384,21 @@ impl Worker {
         let uid = metadata.uid.clone().unwrap_or_default();
         let annotation = format!("{}/cleaned-up", self.controller());
         let annotations = metadata.annotations.as_ref();
-        let is_recorded = annotations.is_some_and(|all| all.contains_key(&annotation));
+        // A copy of the object, made from a backup, has another uid and needs a cleanup of its own.
+        let is_recorded = annotations.is_some_and(|all| all.get(&annotation) == Some(&uid));
         if !is_recorded && !self.cleaned_up.lock().contains(&uid) {
             let call = self.reconciler.clean_up(object, context);
             if let Cleanup::AgainIn(delay) = self.within_limit(call).await? {
                 return Ok(Action::requeue(delay));
             }
             unless_outdated()?;
-            self.cleaned_up.lock().insert(uid);
+            self.cleaned_up.lock().insert(uid.clone());
         }
         let mut recorded = None;
         if !self.releases.is_empty() && !is_recorded {
             // If the process ends before the finalizer is removed, the next one does not find the children.
             let change = "record the end of the cleanup".to_owned();
-            let annotations = json!({"annotations": {annotation: "true"}});
+            let annotations = json!({"annotations": {annotation: uid}});
             recorded = self.patch_metadata(metadata, change, annotations).await?;
             if recorded.is_none() {
                 return Ok(Action::await_change());

@@ -23,7 +23,7 @@ use crate::runtime::{failure, health::Health, serve::Pair, trouble::Trouble};
 /// The key in the Secret.
 const KEY: &str = "authorities.json";
 
-/// The delay after a failure, or while another replica or program has to act first.
+/// The pause after a failure, which doubles if the API server accepts the certificate nevertheless.
 const SOON: Duration = Duration::from_secs(1);
 
 /// How long one round of requests may take.
@@ -49,11 +49,20 @@ struct Served {
     is_trusted: bool,
 }
 
+impl Served {
+    /// Whether the API server accepts the certificate.
+    fn is_accepted(&self) -> bool {
+        let leaf = self.leaf.as_ref();
+        self.is_trusted && leaf.is_some_and(|leaf| leaf.is_valid(Timestamp::now()))
+    }
+}
+
 impl Certificates {
     /// Maintains the certificates, and sends each new leaf to `leaves`.
     pub async fn keep(self, leaves: watch::Sender<Option<Pair>>) {
         let mut served = Served::default();
         let mut trouble = Trouble::new(WAITS);
+        let mut soon = SOON;
         loop {
             let problem = match timeout(PATIENCE, self.look(&mut served, &leaves)).await {
                 Ok(Ok(published)) => published.says(),
@@ -61,14 +70,23 @@ impl Certificates {
                 Err(_) => Some("the API server does not answer".to_owned()),
             };
             self.report(&served, problem.as_deref());
+            let interval = self.lifetimes.interval();
             let pause = match problem {
                 None => {
                     trouble.ends();
-                    self.lifetimes.interval()
+                    soon = SOON;
+                    interval
                 }
                 Some(problem) => {
                     trouble.is(problem);
-                    SOON.min(self.lifetimes.interval())
+                    let pause = soon.min(interval);
+                    // A problem that stops no request may last, such as a CRD that is not installed.
+                    soon = if served.is_accepted() {
+                        pause * 2
+                    } else {
+                        SOON
+                    };
+                    pause
                 }
             };
             sleep(pause).await;
