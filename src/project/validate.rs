@@ -123,11 +123,16 @@ impl Project {
                 if let Some(change) = other.contradiction(resource) {
                     bail!("{resource} must share the CRD of {version}, but differs: {change}");
                 }
+                let (refused, stored) = if resource.is_stored() {
+                    (other, resource)
+                } else {
+                    (resource, other)
+                };
                 ensure!(
-                    resource.controllers.is_empty() || other.controllers.is_empty(),
+                    refused.controllers.is_empty() || stored.controllers.is_empty(),
                     Error::SecondControllers {
-                        id: resource.id(),
-                        other: version.clone(),
+                        id: refused.id(),
+                        other: stored.version.clone(),
                     }
                 );
             }

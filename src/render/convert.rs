@@ -422,7 +422,7 @@ impl<'a> Converter<'a> {
         };
         let body = taken_apart.unwrap_or_else(|| {
             self.uses.insert(Used::Json);
-            Body::Fallible("        self::through_json(&value)\n".to_owned())
+            Body::Fallible("        through_json(&value)\n".to_owned())
         });
         let (name, function, result, error, code) = match body {
             Body::Sure(code) => ("From", "from", "Self", "", code),
@@ -459,7 +459,7 @@ impl<'a> Converter<'a> {
                 if value.is_none() && other.part.written == field.part.written {
                     self.uses.insert(Used::Json);
                     can_fail = true;
-                    value = Some(format!("self::through_json(&{ident})?"));
+                    value = Some(format!("through_json(&{ident})?"));
                 }
             }
             if let Some(value) = value {

@@ -51,7 +51,14 @@ if [ -n "$KIND" ]; then
     step "Create a cluster"
     "$KIND" create cluster --name "$cluster" --wait 3m
   fi
-  "$CONTAINER_TOOL" save --output "$folder/image.tar" "$IMG"
+  # Kubernetes takes an image without a registry from docker.io; podman puts such an image in the registry localhost.
+  case $IMG in
+  *.*/* | *:*/* | localhost/*) image=$IMG ;;
+  */*) image=docker.io/$IMG ;;
+  *) image=docker.io/library/$IMG ;;
+  esac
+  "$CONTAINER_TOOL" tag "$IMG" "$image"
+  "$CONTAINER_TOOL" save --output "$folder/image.tar" "$image"
   "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
 fi
 

@@ -68,8 +68,8 @@ samples_are_reconciled() {
 # Reads the metrics with the token of a ServiceAccount.
 metrics_for() {
   token=$(in_namespace create token "$1")
-  # Sends no client certificate from the kubeconfig.
-  kubectl --kubeconfig /dev/null get --raw=/metrics --server "https://127.0.0.1:$port" \
+  # Sends no client certificate from the kubeconfig. KUBECTL may name a context of it.
+  kubectl --kubeconfig /dev/null --context= get --raw=/metrics --server "https://127.0.0.1:$port" \
     --insecure-skip-tls-verify --token "$token"
 }
 
@@ -95,7 +95,14 @@ if [ -n "$KIND" ]; then
     step "Create a cluster"
     "$KIND" create cluster --name "$cluster" --wait 3m
   fi
-  "$CONTAINER_TOOL" save --output "$folder/image.tar" "$IMG"
+  # Kubernetes takes an image without a registry from docker.io; podman puts such an image in the registry localhost.
+  case $IMG in
+  *.*/* | *:*/* | localhost/*) image=$IMG ;;
+  */*) image=docker.io/$IMG ;;
+  *) image=docker.io/library/$IMG ;;
+  esac
+  "$CONTAINER_TOOL" tag "$IMG" "$image"
+  "$CONTAINER_TOOL" save --output "$folder/image.tar" "$image"
   "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
 fi
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! The types of Ship. Edit them: `make manifests` writes their CRD. What becomes of Rust's types:
+//! The types of Ship. Edit them: `make manifests` writes their CRD. The schema of each Rust type:
 //! <https://github.com/rscaffold/rscaffold/blob/main/docs/types.md>
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

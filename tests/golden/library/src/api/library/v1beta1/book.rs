@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The library authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Book. Edit them: `make manifests` writes their CRD. What becomes of Rust's types:
+//! The types of Book. Edit them: `make manifests` writes their CRD. The schema of each Rust type:
 //! <https://github.com/rscaffold/rscaffold/blob/main/docs/types.md>
 
 // Descriptions, names and numbers are copied from the CustomResourceDefinition.

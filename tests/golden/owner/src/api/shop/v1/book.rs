@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Book. Edit them: `make manifests` writes their CRD. What becomes of Rust's types:
+//! The types of Book. Edit them: `make manifests` writes their CRD. The schema of each Rust type:
 //! <https://github.com/rscaffold/rscaffold/blob/main/docs/types.md>
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
