@@ -123,10 +123,10 @@ impl Project {
                 if let Some(change) = other.contradiction(resource) {
                     bail!("{resource} must share the CRD of {version}, but differs: {change}");
                 }
-                let (refused, stored) = if resource.is_stored() {
-                    (other, resource)
-                } else {
+                let (refused, stored) = if other.is_stored() {
                     (resource, other)
+                } else {
+                    (other, resource)
                 };
                 ensure!(
                     refused.controllers.is_empty() || stored.controllers.is_empty(),

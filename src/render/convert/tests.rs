@@ -125,7 +125,11 @@ fn a_version_can_use_the_types_of_another_one() {
 fn types_that_contain_themselves_are_converted() {
     let item = "pub struct Item { pub children: Vec<Item>, pub more: Option<Vec<Item>> }";
     let code = equal("", "pub a: Item", item);
-    assert_eq!(code.matches("more: more.map(self::list)").count(), 2, "{code}");
+    assert_eq!(
+        code.matches("more: more.map(self::list)").count(),
+        2,
+        "{code}"
+    );
     let newtype = equal("", "pub a: Item", "pub struct Item(pub Vec<Item>);");
     assert!(newtype.contains("Self(self::list(value.0))"), "{newtype}");
 }
