@@ -420,7 +420,7 @@ impl Part {
 mod tests {
     use std::{collections::HashMap, convert::Infallible, future::ready, time::Duration};
 
-    use k8s_openapi::api::core::v1::ConfigMap;
+    use k8s_openapi::api::core::v1::{ConfigMap, Node};
     use kube::{
         Client, ResourceExt, client::Body, core::ObjectMeta, runtime::reflector::ObjectRef,
     };
@@ -429,7 +429,8 @@ mod tests {
 
     use super::*;
     use crate::runtime::{
-        action::Action, closures::Closures, context::Context, metrics::Metrics, rbac::Rule,
+        action::Action, children::Children, closures::Closures, context::Context, metrics::Metrics,
+        rbac::Rule,
     };
 
     /// Records the calls for each object: the uid of a reconciled object, a minus sign and the uid of a deleted one.
@@ -567,6 +568,39 @@ mod tests {
             },
             ..ConfigMap::default()
         })))
+    }
+
+    struct OfNodes {
+        _maps: Children<ConfigMap, Node>,
+    }
+
+    impl Reconciler for OfNodes {
+        type Object = Node;
+        type Error = Infallible;
+
+        const NAME: &'static str = "nodes";
+        const RULES: &'static [Rule] = &[];
+
+        async fn reconcile(&self, _: &Node, _: &Context) -> Result<Action, Infallible> {
+            Ok(Action::await_change())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cluster_scoped_object_has_children_in_the_namespaces_of_its_controller() {
+        let (part, ..) = part(1);
+        let (mut informers, mut tasks) = (Informers::default(), JoinSet::new());
+        let new = |builder: &mut Builder<Node>| {
+            builder.namespaces(["shop"]);
+            OfNodes {
+                _maps: builder.owns(),
+            }
+        };
+        let started = start(new, &part.worker.services, &mut informers, &mut tasks);
+        started.expect("settings that can work");
+        assert_eq!(informers.namespaces(&Kind::of::<Node>()), [None]);
+        let shop = Some("shop".to_owned());
+        assert_eq!(informers.namespaces(&Kind::of::<ConfigMap>()), [shop]);
     }
 
     /// Otherwise, the second write of a status in one reconcile would compare with an object from before the first write.

@@ -105,6 +105,14 @@ impl Informers {
         state
     }
 
+    /// Returns the namespaces in which `kind` is watched.
+    #[cfg(test)]
+    pub fn namespaces(&self, kind: &Kind) -> Vec<Option<String>> {
+        let of_kind = self.0.iter().filter(|informer| informer.kind == *kind);
+        let namespaces = of_kind.map(|informer| informer.extent.namespace.clone());
+        namespaces.collect()
+    }
+
     /// Starts to follow a kind for a controller with these `namespaces`. The controller's reconciles wait for the returned
     /// watches.
     pub fn follow(

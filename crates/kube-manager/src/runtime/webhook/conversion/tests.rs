@@ -1011,3 +1011,11 @@ proptest! {
         prop_assert_eq!(errors.is_empty(), fits, "{:?}", errors);
     }
 }
+
+/// A client that reads another version and writes it back would change the number otherwise.
+#[test]
+fn a_number_keeps_all_of_its_digits() {
+    let text = "94.52706955539223";
+    let number: Value = serde_json::from_str(text).expect("a number");
+    assert_eq!(number.to_string(), text);
+}
