@@ -48,7 +48,9 @@ fn project() -> Project {
                    readiness.include(&all);\n";
     project.edit(controller, applied, "");
     let todo = "        // Remove here what `object` would leave behind";
-    let work = "        let job = self.jobs.apply_one(object, job(object)).await?;\n        \
+    let work = "        let job = match self.jobs.apply_one(object, job(object)).await {\n            \
+                Err(error) if error.is_namespace_terminating() => return Ok(kube_manager::Cleanup::Done),\n            \
+                applied => applied?,\n        };\n        \
                 if !kube_manager::Readiness::of(&*job).is_ready() {\n            \
                 return Ok(kube_manager::Cleanup::AgainIn(std::time::Duration::from_secs(600)));\n        }\n";
     project.edit(controller, todo, &format!("{work}{todo}"));
@@ -117,6 +119,7 @@ fn what_a_cleanup_needs_stays_until_it_has_ended() {
             get_until(&names(kind), str::is_empty);
         }
     }
+    a_namespace_is_deleted_although_no_job_can_run(&project);
     a_conflict_with_a_child_keeps_the_finalizer(&project, &proxy);
     a_cleanup_that_has_ended_is_not_repeated_after_a_kill(&project, operator);
 }
@@ -131,6 +134,21 @@ fn a_controller_owns_the_names_of_its_role(project: &Project) {
         "database other -o jsonpath={.status.conditions[?(@.type==\"Ready\")]}",
         |ready| ready.contains("OtherName") && ready.contains("ConfigMap other"),
     );
+}
+
+fn a_namespace_is_deleted_although_no_job_can_run(project: &Project) {
+    run(&mut kubectl("create namespace left"));
+    let manifest = project.manifest(
+        "apiVersion: shop.example.com/v1\nkind: Database\n\
+         metadata: {name: background, namespace: left}\nspec: {title: a}\n",
+    );
+    run(kubectl("apply -f").arg(manifest));
+    get_until(
+        &format!("--namespace left {}", query("secret", "background")),
+        |name| !name.is_empty(),
+    );
+    // kubectl waits until the namespace is gone.
+    run(&mut kubectl("delete namespace left"));
 }
 
 /// The API server refuses to delete a child once. The operator deletes it again before it removes the finalizer.

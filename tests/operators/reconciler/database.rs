@@ -111,8 +111,12 @@ impl Reconciler for Controller {
     }
 
     async fn cleanup(&self, object: &Database, _: &Context) -> Result<Cleanup, Error> {
-        let job = self.jobs.apply_one(object, backup_job(object)).await?;
-        match Readiness::of(&*job) {
+        let readiness = match self.jobs.apply_one(object, backup_job(object)).await {
+            // The Secret is deleted together with its namespace, so there can be no backup.
+            Err(error) if error.is_namespace_terminating() => Readiness::Ready,
+            job => Readiness::of(&*job?),
+        };
+        match readiness {
             Readiness::Ready => {}
             // A change of the Job continues the cleanup earlier.
             Readiness::Progressing(_) => return Ok(Cleanup::AgainIn(Duration::from_secs(600))),

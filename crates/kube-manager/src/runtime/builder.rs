@@ -198,7 +198,11 @@ where
     ///     jobs: &Children<Job, ConfigMap>,
     ///     object: &ConfigMap,
     /// ) -> Result<Cleanup, children::Error> {
-    ///     let job = jobs.apply_one(object, job(object)).await?;
+    ///     let job = match jobs.apply_one(object, job(object)).await {
+    ///         // The Secret is deleted together with its namespace, so there can be no backup.
+    ///         Err(error) if error.is_namespace_terminating() => return Ok(Cleanup::Done),
+    ///         applied => applied?,
+    ///     };
     ///     match Readiness::of(&*job) {
     ///         Readiness::Ready => Ok(Cleanup::Done),
     ///         // A change of the Job continues the cleanup earlier.

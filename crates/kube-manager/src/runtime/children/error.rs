@@ -88,8 +88,47 @@ impl Error {
         matches!(self, Self::Stale(_))
     }
 
+    /// Whether the namespace of the child is being deleted. Nothing can be created there, so a cleanup that needs a new
+    /// child cannot end.
+    pub fn is_namespace_terminating(&self) -> bool {
+        let Self::Request {
+            source: kube::Error::Api(status),
+            ..
+        } = self
+        else {
+            return false;
+        };
+        let mut causes = status.details.iter().flat_map(|details| &details.causes);
+        causes.any(|cause| cause.reason == "NamespaceTerminating")
+    }
+
     /// Whether only a change of the object or of its children can help, and not a retry.
     pub fn is_permanent(&self) -> bool {
         matches!(self, Self::Immutable { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_namespace_that_is_deleted_takes_no_new_child() {
+        for (reason, is_terminating) in
+            [("NamespaceTerminating", true), ("FieldValueInvalid", false)]
+        {
+            let status = json!({
+                "code": 403, "reason": "Forbidden", "message": "it is being terminated",
+                "details": {"causes": [{"reason": reason, "message": "", "field": "metadata.namespace"}]},
+            });
+            let error = Error::Request {
+                verb: "create",
+                child: "Job backup".to_owned(),
+                source: kube::Error::Api(serde_json::from_value(status).expect("a status")),
+            };
+            assert_eq!(error.is_namespace_terminating(), is_terminating, "{reason}");
+        }
     }
 }
