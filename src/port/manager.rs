@@ -103,7 +103,7 @@ impl Reader<'_> {
             }
         }
         let mut of_deployment = without(spec, &OF_DEPLOYMENT);
-        if !self.has_strategy() {
+        if !self.elects_leader() {
             of_deployment.remove("strategy");
         }
         let annotations = without(
@@ -115,9 +115,10 @@ impl Reader<'_> {
         mounts.retain(|mount| volumes.iter().any(|volume| volume["name"] == mount["name"]));
         let mut ports: Vec<_> = list(&container["ports"]).collect();
         ports.retain(|port| !PORTS.iter().any(|own| port["containerPort"] == *own));
+        let replicas = spec["replicas"].as_u64();
         let taken = Taken {
             image: self.image(container),
-            replicas: spec["replicas"].as_u64().filter(|count| *count != 1),
+            replicas: replicas.filter(|count| *count != 1 && self.elects_leader()),
             deployment: self.block(of_deployment)?,
             annotations: self.block(annotations)?,
             pod: self.block(without(pod, &OF_POD))?,
@@ -133,8 +134,8 @@ impl Reader<'_> {
         Ok((taken != Taken::default()).then_some(taken))
     }
 
-    /// Whether the new Deployment has the strategy of the Go operator.
-    fn has_strategy(&self) -> bool {
+    /// Whether only one Pod of the new operator works at a time.
+    fn elects_leader(&self) -> bool {
         self.project.has(Feature::LeaderElection)
     }
 
@@ -185,8 +186,17 @@ impl Reader<'_> {
                 before = argument;
             }
         }
+        if !self.elects_leader()
+            && let Some(replicas @ 2..) = spec["replicas"].as_u64()
+        {
+            let place = self.source.place(&self.deployment.0, &["spec", "replicas"]);
+            self.lost.add(format!(
+                "{place}: `replicas: {replicas}`: here, it is 1, because without leader election, all replicas would work \
+                 at the same time"
+            ));
+        }
         let strategy = &spec["strategy"];
-        if !self.has_strategy() && !strategy.is_null() && strategy["type"] != "Recreate" {
+        if !self.elects_leader() && !strategy.is_null() && strategy["type"] != "Recreate" {
             let place = self.source.place(&self.deployment.0, &["spec", "strategy"]);
             self.lost.add(format!(
                 "{place}: `strategy: {strategy}`: here, it is `Recreate`, because without leader election, two Pods \

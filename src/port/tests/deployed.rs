@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use super::{lost, lost_about, mini, read, texts};
 use crate::{
     crd::tests::is_formatted,
-    port::{REPORT, kustomized},
+    engine::Texts,
+    port::{Port, REPORT, kustomized},
     project::Feature,
+    render::render,
     visible::is_hidden,
 };
 
@@ -20,6 +22,13 @@ fn mini_with(path: &str, text: &str, by: &str) -> String {
     let file = std::fs::read_to_string(folder.join(path)).unwrap();
     assert!(file.contains(text), "{text}");
     file.replacen(text, by, 1)
+}
+
+/// The files of the new project.
+fn rendered_with(port: &Port) -> Texts {
+    let mut files = render(&port.project).unwrap().texts;
+    files.extend(texts(port));
+    files
 }
 
 #[test]
@@ -540,6 +549,36 @@ fn the_settings_of_the_deployment_are_taken_over() {
              without leader election, two Pods would work at the same time"
         ]
     );
+}
+
+#[test]
+fn several_replicas_are_taken_over_only_with_leader_election() {
+    const VALUES: &str = "charts/mini/values.yaml";
+    let project = mini_with(
+        "PROJECT",
+        "projectName: mini\n",
+        "projectName: mini\nplugins: {helm.kubebuilder.io/v2-alpha: {}}\n",
+    );
+    let without_leader = mini_with(MANAGER, "\"--metrics", "--leader-elect=false, \"--metrics");
+    for (manager, replicas) in [(mini_with(MANAGER, "", ""), 2), (without_leader, 1)] {
+        let port = mini(&[("PROJECT", &project), (MANAGER, &manager)]);
+        let files = rendered_with(&port);
+        for (path, indent) in [(MANAGER, "  "), (VALUES, "")] {
+            let line = format!("\n{indent}replicas: {replicas}\n");
+            assert!(
+                files[path].contains(&line),
+                "{line}: {}",
+                files[path].content()
+            );
+        }
+        let has_budget = files[MANAGER].contains("kind: PodDisruptionBudget");
+        assert_eq!(has_budget, replicas > 1);
+        let expected = "`config/manager/manager.yaml:7`: `replicas: 2`: here, it is 1, because without leader election, \
+            all replicas would work at the same time";
+        let is_lost = replicas == 1;
+        assert_eq!(lost_about(&port, "replicas").len(), usize::from(is_lost));
+        assert_eq!(lost(&port).contains(expected), is_lost, "{}", lost(&port));
+    }
 }
 
 #[test]
