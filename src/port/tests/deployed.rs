@@ -552,6 +552,43 @@ fn the_settings_of_the_deployment_are_taken_over() {
 }
 
 #[test]
+fn a_port_with_the_name_of_a_port_here_is_named() {
+    let manager = mini_with(
+        MANAGER,
+        "        env:",
+        "        ports:\n        - {containerPort: 9090, name: metrics}\n        - {containerPort: 8443, name: probes}\n\
+         \x20       - {containerPort: 9091, name: webhooks}\n        - {containerPort: 9092, name: api}\n        env:",
+    );
+    let port = mini(&[(MANAGER, &manager)]);
+    let documents = crate::yaml::documents(texts(&port)[MANAGER].content()).unwrap();
+    let container = &documents[1]["spec"]["template"]["spec"]["containers"][0];
+    let mut ports = Vec::new();
+    for port in container["ports"].as_array().unwrap() {
+        ports.push((
+            port["name"].as_str().unwrap(),
+            port["containerPort"].as_u64().unwrap(),
+        ));
+    }
+    assert_eq!(
+        ports,
+        [
+            ("metrics", 8443),
+            ("probes", 8081),
+            ("webhooks", 9443),
+            ("api", 9092)
+        ]
+    );
+    let mut expected = Vec::new();
+    for (line, number, name) in [(20, 9090, "metrics"), (22, 9091, "webhooks")] {
+        expected.push(format!(
+            "`config/manager/manager.yaml:{line}`: the port {number} with the name `{name}`, which another port has \
+             here: if the new operator needs it, add it to `config/manager/manager.yaml` with another name"
+        ));
+    }
+    assert_eq!(lost_about(&port, "the port "), expected);
+}
+
+#[test]
 fn several_replicas_are_taken_over_only_with_leader_election() {
     const VALUES: &str = "charts/mini/values.yaml";
     let project = mini_with(
