@@ -317,6 +317,14 @@ impl Taken<'_> {
             if in_manifest.is_none() && in_project.is_none() {
                 continue;
             }
+            if in_manifest.is_none() {
+                let file = self.project.webhook_file(resource);
+                self.lost.add(format!(
+                    "the settings of a webhook of `{}`, which is in no manifest of the Go project: compare `HOOK` in \
+                     `{file}` with the marker `+kubebuilder:webhook`",
+                    resource.kind,
+                ));
+            }
             taken.extend(in_manifest.cloned());
             let mut webhook = Webhook::default();
             let usual = self.project.webhook_names(resource, admission);

@@ -12,8 +12,9 @@ use super::{
     source::{Object, Source, list, texts},
 };
 use crate::{
-    project::Admission,
+    project::{Admission, Resource},
     rust::{Code, literal},
+    visible::visible,
 };
 
 /// A rule of a webhook of the Go operator.
@@ -96,26 +97,31 @@ impl GoWebhook {
 /// The settings of the webhooks of a kind, which the template of their file adds to `Hook`.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Hooks {
-    defaulting: Settings,
-    validation: Settings,
+    defaulting: Option<Settings>,
+    validation: Option<Settings>,
 }
 
 impl Hooks {
     /// Reports the settings that `Hook` does not have.
-    pub fn new(source: &Source, webhooks: &[GoWebhook], lost: &mut Lost) -> Self {
+    pub fn new(
+        source: &Source,
+        resource: &Resource,
+        webhooks: &[GoWebhook],
+        lost: &mut Lost,
+    ) -> Self {
         let mut hooks = Self::default();
         for webhook in webhooks {
-            let settings = settings(source, webhook, lost);
+            let settings = settings(source, resource, webhook, lost);
             match webhook.admission() {
-                Admission::Defaulting => hooks.defaulting = settings,
-                Admission::Validation => hooks.validation = settings,
+                Admission::Defaulting => hooks.defaulting = Some(settings),
+                Admission::Validation => hooks.validation = Some(settings),
             }
         }
         hooks
     }
 
     pub fn are_default(&self) -> bool {
-        let mut both = [&self.defaulting, &self.validation].into_iter();
+        let mut both = [&self.defaulting, &self.validation].into_iter().flatten();
         both.all(|hook| hook.operations.is_empty() && hook.calls.is_empty())
     }
 }
@@ -141,15 +147,30 @@ const POLICIES: [(&str, &str, [&str; 2]); 4] = [
 /// A field of a webhook that `Hook` does not have, and its value.
 type Left<'a> = (Vec<&'a str>, &'a str);
 
-/// The settings of a webhook. Reports what `Hook` cannot say.
-fn settings(source: &Source, webhook: &GoWebhook, lost: &mut Lost) -> Settings {
+/// The settings of a webhook. Reports what `Hook` cannot say, and what can stop the cluster.
+fn settings(
+    source: &Source,
+    resource: &Resource,
+    webhook: &GoWebhook,
+    lost: &mut Lost,
+) -> Settings {
     let (index, number) = (webhook.index.to_string(), webhook.rule.to_string());
     let (value, rule) = (webhook.value(), webhook.rule());
     let mut left: Vec<Left> = Vec::new();
     let settings = Settings {
         operations: operations(rule, &number, &mut left),
-        calls: calls(value, rule, &mut left),
+        calls: calls(value, rule, resource, &mut left),
     };
+    if resource.is_builtin() && fails_for_all(value) {
+        let place = source.place(&webhook.configuration, &["webhooks", &index]);
+        let plural = &resource.plural;
+        lost.warnings.push(format!(
+            "{}: the webhook for all `{plural}` has the failure policy `Fail`, as in Go: while the operator does not \
+             run, the API server refuses requests for `{plural}`, so the cluster or the operator may be unable to \
+             start; in `HOOK`, exclude namespaces, or choose `Ignore`",
+            visible(&place),
+        ));
+    }
     if let Some(scope) = rule["scope"].as_str()
         && scope != "*"
     {
@@ -199,17 +220,29 @@ fn operations<'a>(rule: &'a Value, number: &'a str, left: &mut Vec<Left<'a>>) ->
     with_list(".operations", operations.collect())
 }
 
+/// Whether requests for all objects fail if the webhook fails.
+fn fails_for_all(webhook: &Value) -> bool {
+    let mut limits = ["namespaceSelector", "objectSelector", "matchConditions"].into_iter();
+    webhook["failurePolicy"] != "Ignore" && limits.all(|field| webhook[field].is_null())
+}
+
 /// The other calls.
-fn calls<'a>(webhook: &'a Value, rule: &Value, left: &mut Vec<Left<'a>>) -> Vec<String> {
+fn calls<'a>(
+    webhook: &'a Value,
+    rule: &Value,
+    resource: &Resource,
+    left: &mut Vec<Left<'a>>,
+) -> Vec<String> {
     let mut calls = Vec::new();
     for (field, method, [usual, other]) in POLICIES {
-        match webhook[field].as_str() {
-            Some(text) if text == other => {
-                let type_name = method.to_upper_camel_case();
-                calls.push(format!(".{method}(webhook::{type_name}::{text})"));
-            }
-            Some(text) if text != usual => left.push((vec![field], text)),
-            _ => {}
+        let text = webhook[field].as_str().unwrap_or(usual);
+        // The webhook that `create webhook` adds for a built-in kind has another failure policy than `Hook::new`.
+        let is_explicit = resource.is_builtin() && field == "failurePolicy";
+        if text == other || text == usual && is_explicit {
+            let type_name = method.to_upper_camel_case();
+            calls.push(format!(".{method}(webhook::{type_name}::{text})"));
+        } else if text != usual {
+            left.push((vec![field], text));
         }
     }
     if let Some(seconds) = webhook["timeoutSeconds"].as_u64()

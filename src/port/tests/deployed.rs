@@ -119,6 +119,90 @@ fn the_policies_of_webhooks_are_taken_over() {
     }
 }
 
+/// The project with webhooks for Pods, and the manifest of the validating one with these fields.
+fn mini_with_pods(fields: &str) -> Port {
+    let project = mini_with(
+        "PROJECT",
+        "resources:\n",
+        "resources:\n- {core: true, group: core, kind: Pod, version: v1, webhooks: {defaulting: true, validation: true}}\n",
+    );
+    let manifest = format!(
+        "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {{name: validating-webhook-configuration}}
+webhooks:
+- name: vpod-v1.kb.io
+  admissionReviewVersions: [v1]
+  clientConfig: {{service: {{name: webhook-service, namespace: system, path: /validate--v1-pod}}}}
+  {fields}
+  sideEffects: None
+"
+    );
+    mini(&[("PROJECT", &project), (HOOKS, &manifest)])
+}
+
+const PODS: &str = "rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}]";
+
+#[test]
+fn a_webhook_of_a_built_in_kind_keeps_its_settings() {
+    let hooks = |port: &Port| {
+        let text = texts(port).remove("src/webhook/core/pod.rs").unwrap();
+        is_formatted(text.content());
+        let (defaulter, validator) = text.content().split_once("pub struct Validator").unwrap();
+        [defaulter, validator].map(|part| {
+            let (_, hook) = part.split_once("webhook::Hook::new()").unwrap();
+            hook.split(';').next().unwrap().to_owned()
+        })
+    };
+    for (fields, calls, is_warned) in [
+        (
+            "failurePolicy: Fail",
+            ".failure_policy(webhook::FailurePolicy::Fail)",
+            true,
+        ),
+        // The default of the API server.
+        (
+            "timeoutSeconds: 10",
+            ".failure_policy(webhook::FailurePolicy::Fail)",
+            true,
+        ),
+        (
+            "failurePolicy: Ignore",
+            ".failure_policy(webhook::FailurePolicy::Ignore)",
+            false,
+        ),
+        (
+            "namespaceSelector: {matchLabels: {tier: gold}}",
+            ".failure_policy(webhook::FailurePolicy::Fail)\n        \
+             .namespaces(&[webhook::Label::In(\"tier\", &[\"gold\"])])",
+            false,
+        ),
+    ] {
+        let port = mini_with_pods(&format!("{fields}\n  {PODS}"));
+        let [defaulter, validator] = hooks(&port);
+        let expected = format!(
+            "\n        // From the webhook of the Go operator.\n        {calls}\n        \
+             // Add `Operation::Delete` to also check deletions.\n        \
+             .operations(&[webhook::Operation::Create, webhook::Operation::Update])"
+        );
+        assert_eq!(validator, expected);
+        // A webhook without a manifest in Go has the settings of a new one.
+        assert!(defaulter.contains("FailurePolicy::Ignore"), "{defaulter}");
+        assert!(defaulter.contains("kube-system"), "{defaulter}");
+        assert_eq!(
+            lost_about(&port, "of a webhook of `Pod`"),
+            [
+                "the settings of a webhook of `Pod`, which is in no manifest of the Go project: compare `HOOK` in \
+                 `src/webhook/core/pod.rs` with the marker `+kubebuilder:webhook`"
+            ]
+        );
+        let report = texts(&port).remove(REPORT).unwrap();
+        let warning = "- [ ] `config/webhook/manifests.yaml:5`: the webhook for all `pods` has the failure policy `Fail`";
+        assert_eq!(report.contains(warning), is_warned, "{report}");
+    }
+}
+
 #[test]
 fn what_a_kustomization_changes_in_crds_is_taken_over() {
     let crds = "\
