@@ -16,7 +16,7 @@ use super::{
     operator::{Code, GoKind},
     related,
     source::Source,
-    webhooks::{GoWebhook, webhooks},
+    webhooks::{GoWebhook, plural_of, webhooks},
 };
 use crate::{
     crd::Crd,
@@ -301,9 +301,18 @@ impl Taken<'_> {
         let (group, plural) = (self.project.full_group(resource), resource.plural.clone());
         let mut taken = Vec::new();
         for admission in [Admission::Defaulting, Admission::Validation] {
-            let mut in_manifests = self.found.webhooks.iter().filter(|webhook| {
+            let of_kind = self.found.webhooks.iter().filter(|webhook| {
                 webhook.admission() == admission && webhook.is_of(&group, plural.as_str())
             });
+            let (of_objects, of_subresources): (Vec<_>, Vec<_>) =
+                of_kind.partition(|webhook| webhook.is_of_objects(plural.as_str()));
+            for webhook in &of_subresources {
+                let subresources = webhook.subresources(plural.as_str());
+                let line =
+                    webhook.about_subresources(self.found.source, &resource.kind, &subresources);
+                self.lost.add(line);
+            }
+            let mut in_manifests = of_objects.into_iter();
             let in_manifest = in_manifests.next();
             for further in in_manifests {
                 self.lost.add(format!(
@@ -314,7 +323,9 @@ impl Taken<'_> {
             }
             let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
             let in_project = in_entries.find_map(|webhooks| webhooks.path(admission));
-            if in_manifest.is_none() && in_project.is_none() {
+            // An entry of PROJECT does not say that its webhook is only for subresources.
+            let is_in_project = in_project.is_some() && of_subresources.is_empty();
+            if in_manifest.is_none() && !is_in_project {
                 continue;
             }
             if in_manifest.is_none() {
@@ -349,13 +360,13 @@ impl Taken<'_> {
             known.insert((group, resource.plural.to_string()));
         }
         for webhook in &self.found.webhooks {
-            for (group, plural) in webhook.kinds() {
-                if !known.contains(&(group.to_owned(), plural.to_owned())) {
+            for (group, resource) in webhook.resources() {
+                if !known.contains(&(group.to_owned(), plural_of(resource).to_owned())) {
                     self.lost.add(format!(
                         "{}: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
                          Kubernetes, add the webhook with `rscaffold create webhook`",
                         webhook.place(self.found.source),
-                        visible(plural),
+                        visible(resource),
                         visible(group),
                     ));
                 }

@@ -12,6 +12,7 @@ use super::{
     source::{Object, Source, list, texts},
 };
 use crate::{
+    names::Kind,
     project::{Admission, Resource},
     rust::{Code, literal},
     visible::visible,
@@ -67,22 +68,55 @@ impl GoWebhook {
         self.value()["clientConfig"]["service"]["path"].as_str()
     }
 
-    /// Whether the rule is for this kind.
+    /// Whether the rule is for this kind, or for a subresource of it.
     pub fn is_of(&self, group: &str, plural: &str) -> bool {
         let rule = self.rule();
         texts(&rule["apiGroups"]).any(|name| name == group)
-            && texts(&rule["resources"]).any(|name| name.split('/').next() == Some(plural))
+            && texts(&rule["resources"]).any(|name| plural_of(name) == plural)
     }
 
-    /// The kinds of the rule: the group and the plural of each.
-    pub fn kinds(&self) -> BTreeSet<(&str, &str)> {
-        let mut kinds = BTreeSet::new();
-        for group in texts(&self.rule()["apiGroups"]) {
-            for resource in texts(&self.rule()["resources"]) {
-                kinds.insert((group, resource.split('/').next().unwrap_or_default()));
+    /// Whether the rule is for the objects of a kind, and not only for their subresources.
+    pub fn is_of_objects(&self, plural: &str) -> bool {
+        texts(&self.rule()["resources"]).any(|name| name == plural)
+    }
+
+    /// The subresources of a kind in the rule.
+    pub fn subresources(&self, plural: &str) -> Vec<&str> {
+        let mut subresources = Vec::new();
+        for resource in texts(&self.rule()["resources"]) {
+            if let Some((of, subresource)) = resource.split_once('/')
+                && of == plural
+            {
+                subresources.push(subresource);
             }
         }
-        kinds
+        subresources
+    }
+
+    /// The line about subresources that the webhook of the objects is not called for.
+    pub fn about_subresources(
+        &self,
+        source: &Source,
+        kind: &Kind,
+        subresources: &[&str],
+    ) -> String {
+        format!(
+            "{}: the webhook for `{}` of `{kind}`: write it as another webhook with the type of the subresource, such as \
+             `Eviction` for `eviction`, and with `subresources_of::<{kind}>` in its `HOOK`",
+            self.place(source),
+            subresources.join("`, `"),
+        )
+    }
+
+    /// The resources of the rule, each with its group.
+    pub fn resources(&self) -> BTreeSet<(&str, &str)> {
+        let mut resources = BTreeSet::new();
+        for group in texts(&self.rule()["apiGroups"]) {
+            for resource in texts(&self.rule()["resources"]) {
+                resources.insert((group, resource));
+            }
+        }
+        resources
     }
 
     fn value(&self) -> &Value {
@@ -92,6 +126,13 @@ impl GoWebhook {
     fn rule(&self) -> &Value {
         &self.value()["rules"][self.rule]
     }
+}
+
+/// The plural of a resource: `pods` for `pods/status`.
+pub(super) fn plural_of(resource: &str) -> &str {
+    resource
+        .split_once('/')
+        .map_or(resource, |(plural, _)| plural)
 }
 
 /// The settings of the webhooks of a kind, which the template of their file adds to `Hook`.
@@ -144,6 +185,16 @@ const POLICIES: [(&str, &str, [&str; 2]); 4] = [
     ("reinvocationPolicy", "reinvocation", ["Never", "IfNeeded"]),
 ];
 
+/// The subresources whose objects have the type of the kind. Any other one may have another type, which the webhook of
+/// the kind cannot read.
+const OF_SAME_TYPE: [&str; 5] = [
+    "approval",
+    "ephemeralcontainers",
+    "finalize",
+    "resize",
+    "status",
+];
+
 /// A field of a webhook that `Hook` does not have, and its value.
 type Left<'a> = (Vec<&'a str>, &'a str);
 
@@ -157,9 +208,15 @@ fn settings(
     let (index, number) = (webhook.index.to_string(), webhook.rule.to_string());
     let (value, rule) = (webhook.value(), webhook.rule());
     let mut left: Vec<Left> = Vec::new();
+    let subresources = webhook.subresources(resource.plural.as_str());
+    let (same, others): (Vec<_>, Vec<_>) =
+        (subresources.into_iter()).partition(|name| OF_SAME_TYPE.contains(name));
+    if !others.is_empty() {
+        lost.add(webhook.about_subresources(source, &resource.kind, &others));
+    }
     let settings = Settings {
         operations: operations(rule, &number, &mut left),
-        calls: calls(value, rule, resource, &mut left),
+        calls: calls(value, &same, resource, &mut left),
     };
     if resource.is_builtin() && fails_for_all(value) {
         let place = source.place(&webhook.configuration, &["webhooks", &index]);
@@ -229,7 +286,7 @@ fn fails_for_all(webhook: &Value) -> bool {
 /// The other calls.
 fn calls<'a>(
     webhook: &'a Value,
-    rule: &Value,
+    subresources: &[&str],
     resource: &Resource,
     left: &mut Vec<Left<'a>>,
 ) -> Vec<String> {
@@ -250,12 +307,9 @@ fn calls<'a>(
     {
         calls.push(format!(".timeout_seconds({seconds})"));
     }
-    let resources = texts(&rule["resources"]).filter_map(|resource| resource.split_once('/'));
-    let subresources: Vec<_> = resources
-        .map(|(_, subresource)| Code::text(subresource))
-        .collect();
     if !subresources.is_empty() {
-        calls.push(with_list(".subresources", subresources));
+        let names = subresources.iter().map(|name| Code::text(name));
+        calls.push(with_list(".subresources", names.collect()));
     }
     for (field, method) in [
         ("namespaceSelector", ".namespaces"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{lost, lost_about, mini, read, texts};
+use super::{lost, lost_about, mini, read, resource, texts};
 use crate::{
     crd::tests::is_formatted,
     engine::Texts,
@@ -98,10 +98,17 @@ webhooks:
     );
     assert_eq!(
         lost_about(&port, "a further rule"),
-        ["33", "35"].map(|line| format!(
-            "`config/webhook/manifests.yaml:{line}`: a further rule for `foos` of `g.x.io` in a \
+        [
+            "`config/webhook/manifests.yaml:35`: a further rule for `foos` of `g.x.io` in a \
              ValidatingWebhookConfiguration: here, only the first one counts"
-        ))
+        ]
+    );
+    assert_eq!(
+        lost_about(&port, "`Foo`: write"),
+        [
+            "`config/webhook/manifests.yaml:33`: the webhook for `status` of `Foo`: write it as another webhook with the \
+             type of the subresource, such as `Eviction` for `eviction`, and with `subresources_of::<Foo>` in its `HOOK`"
+        ]
     );
 }
 
@@ -119,13 +126,18 @@ fn the_policies_of_webhooks_are_taken_over() {
     }
 }
 
-/// The project with webhooks for Pods, and the manifest of the validating one with these fields.
-fn mini_with_pods(fields: &str) -> Port {
-    let project = mini_with(
+/// The PROJECT file with webhooks for Pods.
+fn mini_with_pods_in_project() -> String {
+    mini_with(
         "PROJECT",
         "resources:\n",
         "resources:\n- {core: true, group: core, kind: Pod, version: v1, webhooks: {defaulting: true, validation: true}}\n",
-    );
+    )
+}
+
+/// The project with webhooks for Pods, and the manifest of the validating one with these fields.
+fn mini_with_pods(fields: &str) -> Port {
+    let project = mini_with_pods_in_project();
     let manifest = format!(
         "\
 apiVersion: admissionregistration.k8s.io/v1
@@ -201,6 +213,55 @@ fn a_webhook_of_a_built_in_kind_keeps_its_settings() {
         let warning = "- [ ] `config/webhook/manifests.yaml:5`: the webhook for all `pods` has the failure policy `Fail`";
         assert_eq!(report.contains(warning), is_warned, "{report}");
     }
+}
+
+#[test]
+fn a_webhook_of_a_subresource_with_another_type_is_not_one_of_the_object() {
+    let line = |subresources: &str| {
+        format!(
+            "`config/webhook/manifests.yaml:8`: the webhook for {subresources} of `Pod`: write it as another webhook with \
+             the type of the subresource, such as `Eviction` for `eviction`, and with `subresources_of::<Pod>` in its \
+             `HOOK`"
+        )
+    };
+    for (resources, calls, lines) in [
+        (
+            "pods, pods/status",
+            Some(".subresources(&[\"status\"])"),
+            vec![],
+        ),
+        ("pods, nodes/status", Some(""), vec![]),
+        (
+            "pods, pods/resize, pods/eviction, pods/log",
+            Some(".subresources(&[\"resize\"])"),
+            vec![line("`eviction`, `log`")],
+        ),
+        ("pods/eviction", None, vec![line("`eviction`")]),
+        ("pods/status", None, vec![line("`status`")]),
+    ] {
+        let rule = PODS.replace("[pods]", &format!("[{resources}]"));
+        let port = mini_with_pods(&rule);
+        let text = rendered_with(&port)["src/webhook/core/pod.rs"]
+            .content()
+            .to_owned();
+        let hook = text.split_once("pub struct Validator");
+        assert_eq!(hook.is_some(), calls.is_some(), "{resources}: {text}");
+        if let (Some((_, hook)), Some(calls)) = (hook, calls) {
+            assert_eq!(hook.contains(".subresources"), !calls.is_empty(), "{text}");
+            assert!(hook.contains(calls), "{calls}: {text}");
+        }
+        let pod = resource(&port, "Pod");
+        assert_eq!(pod.webhooks.validation.is_some(), calls.is_some());
+        assert_eq!(lost_about(&port, "of `Pod`: write"), lines, "{resources}");
+    }
+    // A kind without other webhooks is not in the project.
+    let text = "webhooks: {defaulting: true, validation: true}";
+    let project = mini_with_pods_in_project().replace(text, "webhooks: {validation: true}");
+    let manifest = mini_with(HOOKS, "[g.x.io]", "['']").replace("foos", "pods/eviction");
+    let port = mini(&[("PROJECT", &project), (HOOKS, &manifest)]);
+    assert_eq!(port.project.resources.len(), 1);
+    let lines = lost_about(&port, "of `Pod`: write");
+    assert_eq!(lines, [line("`eviction`").replace(":8`", ":11`")]);
 }
 
 #[test]
