@@ -17,6 +17,7 @@ mod go;
 mod go_file;
 mod go_files;
 mod go_tokens;
+mod group_kind;
 mod identity;
 mod kinds;
 mod kustomize;
