@@ -17,6 +17,7 @@ mod go;
 mod go_file;
 mod go_files;
 mod go_tokens;
+mod group_kind;
 mod identity;
 mod kinds;
 mod kustomize;
@@ -190,10 +191,11 @@ impl Port {
         let differences = texts::of_crds(kinds, project, templates, rendered, &mut texts)?;
         texts::samples(operator, project, &rendered.texts, &mut texts, &mut lost);
         for kind in kinds {
-            let hooks = Hooks::new(source, &kind.webhooks, &mut lost);
-            if let Some(resource) = kind.resource(project)
-                && !hooks.are_default()
-            {
+            let Some(resource) = kind.resource(project) else {
+                continue;
+            };
+            let hooks = Hooks::new(source, resource, &kind.webhooks, &mut lost);
+            if !hooks.are_default() {
                 let path = project.webhook_file(resource);
                 texts.extend(rendered.file_with(templates, path, "hooks", &hooks)?);
             }

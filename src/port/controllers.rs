@@ -1,9 +1,15 @@
-//! The controllers that the Go code does not build by `NewControllerManagedBy(mgr).For(&Kind{})`: their kinds are
-//! guessed, and only named in the report.
+//! The controllers that the Go code does not build by `NewControllerManagedBy(mgr).For(&Kind{})`, and those whose kind
+//! may be one of several groups: their kinds are guessed, and only named in the report.
 
 use std::collections::BTreeSet;
 
-use super::{go::Go, go_file::File, go_files::GoFiles, lost::Lost, path::file_name};
+use super::{
+    go::Go,
+    go_file::File,
+    go_files::GoFiles,
+    lost::Lost,
+    path::{file_name, folder},
+};
 
 /// Reports these controllers.
 pub(super) fn report(go: &Go, files: &GoFiles, lost: &mut Lost) {
@@ -14,20 +20,25 @@ pub(super) fn report(go: &Go, files: &GoFiles, lost: &mut Lost) {
                 _ if function.starts_with("New") && is_of_library(file, at) => None,
                 _ => continue,
             };
-            if argument.is_some_and(|start| file.pointer_at(start).is_some()) {
-                continue;
-            }
-            let kinds = kinds_of(go, files, file, argument);
-            let kinds = if kinds.is_empty() {
-                "the code does not show its kind".to_owned()
-            } else {
-                let names: Vec<_> = kinds.into_iter().collect();
-                format!("it seems to be for {}", names.join(", "))
+            let what = match argument.and_then(|start| file.pointer_at(start)) {
+                Some((package, kind)) if files.of_type(file, package, kind).len() < 2 => continue,
+                Some((_, kind)) => format!(
+                    "for {kind}: several groups have a kind of this name, and the code does not say which one it is"
+                ),
+                None => {
+                    let names: Vec<_> = kinds_of(go, files, file, argument).into_iter().collect();
+                    let kinds = match names.as_slice() {
+                        [] => "the code does not show its kind".to_owned(),
+                        names => format!("it seems to be for {}", names.join(", ")),
+                    };
+                    format!(
+                        "that is not built by `NewControllerManagedBy(mgr).For(&Kind{{}})`: {kinds}"
+                    )
+                }
             };
             lost.add(format!(
-                "a controller ({}) that is not built by `NewControllerManagedBy(mgr).For(&Kind{{}})`: {kinds}; if it is \
-                 not listed above, `rscaffold create controller --group <GROUP> --version <VERSION> --kind <KIND>` adds \
-                 it",
+                "a controller ({}) {what}; if it is not listed above, `rscaffold create controller --group <GROUP> \
+                 --version <VERSION> --kind <KIND>` adds it",
                 file.place(at)
             ));
         }
@@ -60,7 +71,7 @@ fn kinds_of<'a>(
     file: &File,
     argument: Option<usize>,
 ) -> BTreeSet<&'a str> {
-    let known: BTreeSet<_> = files.kinds.values().map(String::as_str).collect();
+    let known = files.names();
     let mut found = BTreeSet::new();
     if let Some((_, field)) = argument.and_then(|start| file.type_at(start)) {
         for other in go.code() {
@@ -74,7 +85,8 @@ fn kinds_of<'a>(
         }
     }
     if found.is_empty() {
-        found.extend(files.called(file_name(&file.path)));
+        let called = files.called(file_name(&file.path), folder(&file.path));
+        found.extend(called.iter().map(|kind| kind.kind.as_str()));
     }
     if found.is_empty() {
         found.extend(known.into_iter().filter(|kind| file.mentions(kind)));

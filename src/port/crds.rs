@@ -2,47 +2,81 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{deployed::Deployed, file::GoProject, lost::Lost, source::Source};
+use super::{
+    deployed::Deployed, file::GoProject, group_kind::GroupKind, lost::Lost, source::Source,
+};
 use crate::crd::{self, Crd};
 
 /// The CRDs of the Go project.
 pub(super) struct Crds {
     /// Those of its own kinds, each with the path of its file: as they are deployed, if they are deployed.
     pub own: Vec<(String, Crd)>,
-    /// Those of the external kinds of PROJECT, from any manifest of the Go project, by group and kind.
-    pub others: BTreeMap<(String, String), Crd>,
+    /// Those of the external kinds of PROJECT, from any manifest of the Go project.
+    pub others: BTreeMap<GroupKind, Crd>,
+    /// The kind of each entry of PROJECT.
+    pub entries: Vec<GroupKind>,
 }
 
 impl Crds {
     pub fn new(source: &Source, go: &GoProject, deployed: &Deployed, lost: &mut Lost) -> Self {
         let mut wanted = BTreeSet::new();
         for resource in go.resources.iter().filter(|resource| resource.external) {
-            wanted.insert((resource.group_of_others(), resource.kind.clone()));
+            wanted.insert(GroupKind::of_entry(resource, None));
         }
         let mut others = BTreeMap::new();
         let mut own = Vec::new();
         for (file, crd) in in_config(source, deployed, lost) {
-            if wanted.contains(&group_kind(&crd)) {
-                others.insert(group_kind(&crd), crd);
+            if wanted.contains(&GroupKind::of(&crd)) {
+                others.insert(GroupKind::of(&crd), crd);
             } else {
                 own.push((file, crd));
             }
         }
         for (file, text) in source.manifests("") {
             let mut names = wanted.iter();
-            let is_named = names.any(|(group, kind)| text.contains(group) && text.contains(kind));
+            let is_named =
+                names.any(|name| text.contains(&name.group) && text.contains(&name.kind));
             if !is_named || !has_crd(text) {
                 continue;
             }
             // CRDs of `config` that cannot be read are reported above.
             for crd in crd::parse(file, text).into_iter().flatten() {
-                if wanted.contains(&group_kind(&crd)) {
-                    others.entry(group_kind(&crd)).or_insert(crd);
+                if wanted.contains(&GroupKind::of(&crd)) {
+                    others.entry(GroupKind::of(&crd)).or_insert(crd);
                 }
             }
         }
-        Self { own, others }
+        Self {
+            entries: kinds_of_entries(go, &own),
+            own,
+            others,
+        }
     }
+}
+
+/// The kind of each entry of PROJECT. An entry may have another group than its CRD, such as one without the domain, if no
+/// other entry and no other CRD is meant.
+fn kinds_of_entries(go: &GoProject, own: &[(String, Crd)]) -> Vec<GroupKind> {
+    let mut by_kind: BTreeMap<&str, Vec<&Crd>> = BTreeMap::new();
+    for (_, crd) in own {
+        by_kind.entry(&crd.kind).or_default().push(crd);
+    }
+    let kinds = (go.resources.iter()).map(|entry| GroupKind::of_entry(entry, go.domain.as_deref()));
+    let mut kinds: Vec<_> = kinds.collect();
+    let written: BTreeSet<_> = kinds.iter().cloned().collect();
+    for (entry, kind) in go.resources.iter().zip(&mut kinds) {
+        let mut crds = by_kind.get(&*entry.kind).cloned().unwrap_or_default();
+        crds.retain(|crd| entry.is_of(&crd.group, &crd.kind));
+        if crds.len() > 1 {
+            crds.retain(|crd| entry.is_in(&crd.group));
+        }
+        if let [only] = crds[..]
+            && !written.contains(&GroupKind::of(only))
+        {
+            *kind = GroupKind::of(only);
+        }
+    }
+    kinds
 }
 
 /// The CRDs in the folder `config`, in the order of their names in a cluster.
@@ -84,8 +118,4 @@ fn in_config(source: &Source, deployed: &Deployed, lost: &mut Lost) -> Vec<(Stri
 
 fn has_crd(text: &str) -> bool {
     text.contains("CustomResourceDefinition")
-}
-
-fn group_kind(crd: &Crd) -> (String, String) {
-    (crd.group.clone(), crd.kind.clone())
 }

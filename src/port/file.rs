@@ -39,6 +39,8 @@ pub(super) struct GoResource {
     pub group: String,
     pub version: String,
     pub kind: String,
+    /// The import path of its Go package.
+    pub path: Option<String>,
     pub plural: Option<String>,
     pub webhooks: Option<GoWebhooks>,
 }
@@ -86,14 +88,28 @@ impl GoResource {
     /// Whether the entry is about a kind that the project defines, with this group and kind. Some tools leave out the
     /// domain, or what the entry says about the API.
     pub fn is_of(&self, group: &str, kind: &str) -> bool {
-        let rest = group.strip_prefix(&self.group);
-        let is_in_group = self.group.is_empty()
-            || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        self.kind == kind && !self.external && !self.core && (self.has_api() || is_in_group)
+        let is_own = self.kind == kind && !self.external && !self.core;
+        is_own && (self.has_api() || self.is_in(group))
+    }
+
+    /// Whether the group can be the full one of the entry.
+    pub fn is_in(&self, group: &str) -> bool {
+        self.group.is_empty() || begins(group, &self.group)
     }
 
     pub fn is_namespaced(&self) -> bool {
         self.api.as_ref().is_some_and(|api| api.namespaced)
+    }
+
+    /// The full group. `domain` is that of the project.
+    pub fn full_group(&self, domain: Option<&str>) -> String {
+        let group = self.group.as_str();
+        match self.domain.as_deref().or(domain) {
+            _ if self.external || self.core => self.group_of_others(),
+            Some(domain) if !group.is_empty() => format!("{group}.{domain}"),
+            Some(domain) => domain.to_owned(),
+            None => group.to_owned(),
+        }
     }
 
     /// The full group of a kind that another project defines.
@@ -113,6 +129,12 @@ impl GoResource {
     pub fn has_controller(&self) -> bool {
         self.controller || !self.controllers.is_empty()
     }
+}
+
+/// Whether `group` begins with this part, as `shelf.example.com` with `shelf`.
+pub(super) fn begins(group: &str, start: &str) -> bool {
+    let rest = group.strip_prefix(start);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A line about a kind whose controller runs an image, with the command that makes the same here.

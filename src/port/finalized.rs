@@ -8,7 +8,10 @@ use super::{
     go::{Go, Value},
     go_file::Place,
     go_files::GoFiles,
+    group_kind::GroupKind,
     lost::Lost,
+    operator::GoKind,
+    path::folder,
 };
 use crate::project::Project;
 
@@ -16,13 +19,12 @@ use crate::project::Project;
 pub(super) struct Finalized {
     found: Finalizers,
     /// The settings that add a finalizer, each with the kinds that get it.
-    added: Vec<(Setting, BTreeSet<String>)>,
+    added: Vec<(Setting, BTreeSet<GroupKind>)>,
 }
 
 impl Finalized {
     pub fn new(go: &Go, files: &GoFiles) -> Self {
-        let kinds = files.kinds.values().cloned().collect();
-        let found = Finalizers::new(go, &kinds);
+        let found = Finalizers::new(go, files);
         let mut added = Vec::new();
         for setting in &found.settings {
             if setting.action == Action::Add {
@@ -33,7 +35,7 @@ impl Finalized {
     }
 
     /// The finalizers that the code adds to objects of a kind, each with the first place.
-    pub fn of_kind(&self, kind: &str) -> BTreeMap<Value, Place> {
+    pub fn of_kind(&self, kind: &GroupKind) -> BTreeMap<Value, Place> {
         let mut finalizers = BTreeMap::new();
         for (setting, kinds) in &self.added {
             if kinds.contains(kind) {
@@ -45,20 +47,31 @@ impl Finalized {
     }
 
     /// Reports the finalizers that are of no kind, or of a kind without a controller.
-    pub fn report(&self, project: &Project, lost: &mut Lost) {
+    pub fn report(&self, kinds: &[GoKind], project: &Project, lost: &mut Lost) {
         let mut controlled = BTreeSet::new();
-        for (resource, _) in project.controllers() {
-            controlled.insert(resource.kind.as_str());
+        for kind in kinds {
+            let resource = kind.resource(project);
+            if resource.is_some_and(|resource| !resource.controllers.is_empty()) {
+                controlled.insert(&kind.name);
+            }
         }
         for (setting, kinds) in &self.added {
             let (text, place) = (setting.value.text(), &setting.place);
             for kind in kinds {
-                if !controlled.contains(kind.as_str()) {
-                    lost.add(format!(
-                        "the finalizer of {kind}, which is `{text}` in Go ({place}): there is no controller of {kind}; \
-                         until one removes the finalizer, objects with it cannot be deleted"
-                    ));
+                let name = &kind.kind;
+                if controlled.contains(kind) {
+                    continue;
                 }
+                // The code that sets the controller up may mean kinds of several groups.
+                let is_unclear = kind.group.is_empty();
+                lost.add(if is_unclear && controlled.iter().any(|other| other.kind == *name) {
+                    without_kind(text, place)
+                } else {
+                    format!(
+                        "the finalizer of {name}, which is `{text}` in Go ({place}): there is no controller of {name}; \
+                         until one removes the finalizer, objects with it cannot be deleted"
+                    )
+                });
             }
             match &setting.object {
                 Object::Other(kind) => lost.add(format!(
@@ -96,7 +109,7 @@ impl Finalized {
 
 /// The kinds that get the finalizer of a setting. If the setting does not say it, those from which the code removes the
 /// finalizer.
-fn kinds_with(setting: &Setting, found: &Finalizers, files: &GoFiles) -> BTreeSet<String> {
+fn kinds_with(setting: &Setting, found: &Finalizers, files: &GoFiles) -> BTreeSet<GroupKind> {
     let mut kinds = kinds_of(setting, files);
     if kinds.is_empty() && setting.object == Object::Unknown && setting.is_known() {
         for other in &found.settings {
@@ -109,8 +122,9 @@ fn kinds_with(setting: &Setting, found: &Finalizers, files: &GoFiles) -> BTreeSe
 }
 
 /// The kinds of a setting: what the code says about the object, or else the kind of the controller in the file, the kind
-/// that the name of the file or of the constant begins with, and at last the kinds of the controllers in the folder.
-fn kinds_of(setting: &Setting, files: &GoFiles) -> BTreeSet<String> {
+/// that the name of the file or of the constant begins with, and at last the kinds of the controllers in the folder. None
+/// if kinds of several groups have the name.
+fn kinds_of(setting: &Setting, files: &GoFiles) -> BTreeSet<GroupKind> {
     let path = &*setting.place.path;
     match &setting.object {
         Object::Kind(kind) => return BTreeSet::from([kind.clone()]),
@@ -122,10 +136,15 @@ fn kinds_of(setting: &Setting, files: &GoFiles) -> BTreeSet<String> {
     {
         return kinds.clone();
     }
-    let by_file = files.about.get(path).map(String::as_str);
-    let by_constant = setting.name.as_deref().and_then(|name| files.called(name));
-    if let Some(kind) = by_file.or(by_constant) {
-        return BTreeSet::from([kind.to_owned()]);
+    let named: Vec<_> = match (files.about.get(path), &setting.name) {
+        (Some(kinds), _) => kinds.iter().collect(),
+        (None, Some(constant)) => files.called(constant, folder(path)),
+        (None, None) => Vec::new(),
+    };
+    match named[..] {
+        [] => {}
+        [kind] => return BTreeSet::from([kind.clone()]),
+        _ => return BTreeSet::new(),
     }
     let all = files.setups.values().flatten();
     let beside = all.filter(|kind| files.is_beside(path, kind));

@@ -9,7 +9,9 @@ use std::{collections::BTreeSet, ops::Range};
 use super::{
     go::{Go, Value},
     go_file::{File, Place},
+    go_files::GoFiles,
     go_tokens::Token,
+    group_kind::GroupKind,
     path::{file_name, folder},
 };
 use crate::names::FinalizerName;
@@ -38,7 +40,7 @@ pub(super) enum Action {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Object {
     /// A kind that the project has.
-    Kind(String),
+    Kind(GroupKind),
     /// A kind of Kubernetes that the project does not have.
     Other(String),
     Unknown,
@@ -71,8 +73,8 @@ pub(super) struct Finalizers {
 }
 
 impl Finalizers {
-    /// `kinds` are the kinds of the project.
-    pub fn new(go: &Go, kinds: &BTreeSet<String>) -> Self {
+    /// `kinds` knows the kinds of the project.
+    pub fn new(go: &Go, kinds: &GoFiles) -> Self {
         let mut finder = Finder {
             go,
             kinds,
@@ -218,7 +220,7 @@ fn type_beside(file: &File, at: usize) -> Option<(&str, &str)> {
 /// Collects the settings.
 struct Finder<'a> {
     go: &'a Go,
-    kinds: &'a BTreeSet<String>,
+    kinds: &'a GoFiles<'a>,
     /// The functions of the project, in files that say something about finalizers.
     functions: BTreeSet<String>,
     helpers: Vec<Helper>,
@@ -471,16 +473,17 @@ impl Finder<'_> {
             return self.kind(file, package, kind);
         }
         // A variable or a field often has the name of the kind.
-        let mut kinds = self.kinds.iter();
-        match kinds.find(|kind| kind.eq_ignore_ascii_case(name)) {
-            Some(kind) => Object::Kind(kind.clone()),
-            None => Object::Unknown,
+        match self.kinds.named(name, folder(&file.path))[..] {
+            [kind] => Object::Kind(kind.clone()),
+            _ => Object::Unknown,
         }
     }
 
     fn kind(&self, file: &File, package: &str, kind: &str) -> Object {
-        if self.kinds.contains(kind) {
-            return Object::Kind(kind.to_owned());
+        match self.kinds.of_type(file, package, kind)[..] {
+            [known] => return Object::Kind(known.clone()),
+            [] => {}
+            _ => return Object::Unknown,
         }
         match file.import(package) {
             Some(import) if import.starts_with("k8s.io/api/") => Object::Other(kind.to_owned()),

@@ -4,65 +4,146 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     crds::Crds,
-    file::GoProject,
+    file::{GoProject, begins},
+    go_file::File,
+    group_kind::GroupKind,
     path::{file_name, folder},
     source::Source,
 };
 
 /// Which kinds the files of the Go code belong to.
 pub(super) struct GoFiles<'a> {
-    /// For each file, the kinds for which it sets up controllers.
-    pub setups: BTreeMap<&'a str, BTreeSet<String>>,
-    /// For each file, the kind whose name begins the file name.
-    pub about: BTreeMap<&'a str, String>,
-    /// All kinds, by their names in lower case.
-    pub kinds: BTreeMap<String, String>,
+    /// For each file, the kinds for which it sets up controllers. A kind that is not in the project, or may be in several
+    /// groups, has no group.
+    pub setups: BTreeMap<&'a str, BTreeSet<GroupKind>>,
+    /// For each file, the kinds whose name begins the file name.
+    pub about: BTreeMap<&'a str, BTreeSet<GroupKind>>,
+    /// All kinds, by their names in lower case, each with the places of its Go packages.
+    kinds: BTreeMap<String, BTreeMap<GroupKind, BTreeSet<&'a str>>>,
+    /// The path of the Go module; empty if it is unknown.
+    module: &'a str,
 }
 
 impl<'a> GoFiles<'a> {
-    pub fn new(source: &'a Source, go: &GoProject, crds: &Crds) -> Self {
+    pub fn new(source: &'a Source, go: &'a GoProject, crds: &Crds) -> Self {
         let mut files = Self {
             setups: BTreeMap::new(),
             about: BTreeMap::new(),
             kinds: BTreeMap::new(),
+            module: source.go.module.as_deref().unwrap_or(""),
         };
-        let in_project = go.resources.iter().map(|resource| &resource.kind);
-        let in_crds = crds.own.iter().map(|(_, crd)| &crd.kind);
-        for kind in in_project.chain(in_crds) {
-            files.kinds.insert(kind.to_ascii_lowercase(), kind.clone());
+        for (entry, kind) in go.resources.iter().zip(&crds.entries) {
+            let package = entry.path.as_deref().map(|path| files.place(path));
+            files.places(kind.clone()).extend(package);
+        }
+        for (_, crd) in &crds.own {
+            files.places(GroupKind::of(crd));
         }
         for file in source.go.files() {
             if file.mentions("NewControllerManagedBy") {
-                let kinds = file.kinds("For").into_iter().map(|(_package, kind)| kind);
-                files.setups.insert(&file.path, kinds.collect());
+                let mut kinds = BTreeSet::new();
+                for (package, kind) in file.kinds("For") {
+                    kinds.insert(match files.of_type(file, &package, &kind)[..] {
+                        [known] => known.clone(),
+                        _ => GroupKind {
+                            kind,
+                            group: String::new(),
+                        },
+                    });
+                }
+                files.setups.insert(&file.path, kinds);
             }
-            if let Some(kind) = files.called(file_name(&file.path)) {
-                let name = kind.to_owned();
-                files.about.insert(&file.path, name);
+            let about = files.called(file_name(&file.path), folder(&file.path));
+            if !about.is_empty() {
+                let kinds = about.into_iter().cloned().collect();
+                files.about.insert(&file.path, kinds);
             }
         }
         files
     }
 
-    /// The kind that a name begins with. If several kinds match, the longest: `Bookcase` for `bookcase_types.go`, not
-    /// `Book`.
-    pub fn called(&self, name: &str) -> Option<&str> {
+    /// The places of the Go packages of a kind, which is added.
+    fn places(&mut self, kind: GroupKind) -> &mut BTreeSet<&'a str> {
+        let namesakes = self
+            .kinds
+            .entry(kind.kind.to_ascii_lowercase())
+            .or_default();
+        namesakes.entry(kind).or_default()
+    }
+
+    /// The place of a Go package: its folder in the project, or else its import path.
+    fn place<'p>(&self, import: &'p str) -> &'p str {
+        let below = import.strip_prefix(self.module);
+        below
+            .and_then(|rest| rest.strip_prefix('/'))
+            .unwrap_or(import)
+    }
+
+    /// The names of all kinds.
+    pub fn names(&self) -> BTreeSet<&str> {
+        let kinds = self.kinds.values().flat_map(BTreeMap::keys);
+        kinds.map(|kind| kind.kind.as_str()).collect()
+    }
+
+    /// The kinds that a file may mean by a type of a package. Several if kinds of several groups have the name, and the
+    /// import does not say which group it is.
+    pub fn of_type(&self, file: &File, package: &str, kind: &str) -> Vec<&GroupKind> {
+        if !self.kinds.contains_key(&kind.to_ascii_lowercase()) {
+            return Vec::new();
+        }
+        let place = match package {
+            "" => folder(&file.path),
+            package => self.place(file.import(package).unwrap_or("")),
+        };
+        let mut kinds = self.named(kind, place);
+        kinds.retain(|found| found.kind == kind);
+        kinds
+    }
+
+    /// The kinds that a name begins with, in a file of a folder. If several names match, the longest: `Bookcase` for
+    /// `bookcase_types.go`, not `Book`.
+    pub fn called(&self, name: &str, folder: &str) -> Vec<&GroupKind> {
         let joined = name.replace('_', "").to_ascii_lowercase();
         // Of two names that begin the name, the longer one is sorted after the shorter one.
-        let mut called = self.kinds.iter().rev();
-        let (_, kind) = called.find(|(lower, _)| joined.starts_with(*lower))?;
-        Some(kind)
+        let mut names = self.kinds.keys().rev();
+        match names.find(|lower| joined.starts_with(*lower)) {
+            Some(lower) => self.named(lower, folder),
+            None => Vec::new(),
+        }
+    }
+
+    /// The kinds with a name, in upper or lower case, that the code means by a package at this place, or in a file of
+    /// this folder.
+    pub fn named(&self, name: &str, place: &str) -> Vec<&GroupKind> {
+        let Some(namesakes) = self.kinds.get(&name.to_ascii_lowercase()) else {
+            return Vec::new();
+        };
+        let in_package = namesakes
+            .iter()
+            .filter(|(_, places)| places.contains(place));
+        let mut found: Vec<_> = in_package.map(|(kind, _)| kind).collect();
+        // The folders of a multigroup project have the names of groups, such as `api/<group>/<version>`.
+        for part in place.rsplit('/').filter(|part| !part.is_empty()) {
+            if found.is_empty() {
+                found.extend(namesakes.keys().filter(|kind| begins(&kind.group, part)));
+            }
+        }
+        if found.is_empty() && !place.starts_with("k8s.io/api/") {
+            found.extend(namesakes.keys());
+        }
+        found
     }
 
     /// Whether the file at `path` sets up a controller of `kind`.
-    pub fn sets_up(&self, path: &str, kind: &str) -> bool {
+    pub fn sets_up(&self, path: &str, kind: &GroupKind) -> bool {
         let kinds = self.setups.get(path);
         kinds.is_some_and(|kinds| kinds.contains(kind))
     }
 
     /// Whether the file at `path` is beside a controller of `kind`, and not about another kind.
-    pub fn is_beside(&self, path: &str, kind: &str) -> bool {
-        let is_of_other = self.about.get(path).is_some_and(|about| about != kind);
+    pub fn is_beside(&self, path: &str, kind: &GroupKind) -> bool {
+        let about = self.about.get(path);
+        let is_of_other = about.is_some_and(|kinds| !kinds.contains(kind));
         if is_of_other && !self.sets_up(path, kind) {
             return false;
         }

@@ -12,11 +12,12 @@ use super::{
     finalized::Finalized,
     go::Value,
     go_files::GoFiles,
+    group_kind::GroupKind,
     lost::Lost,
     operator::{Code, GoKind},
     related,
     source::Source,
-    webhooks::{GoWebhook, webhooks},
+    webhooks::{GoWebhook, plural_of, webhooks},
 };
 use crate::{
     crd::Crd,
@@ -69,6 +70,11 @@ impl<'a> Found<'a> {
         }
     }
 
+    /// The entries of PROJECT, each with its kind.
+    fn entries(&self) -> impl Iterator<Item = (&'a GoResource, &GroupKind)> {
+        self.go.resources.iter().zip(&self.crds.entries)
+    }
+
     /// Adds the kinds to `project`.
     pub fn add_to(&self, project: Project, check: Check, lost: Lost) -> Taken<'_> {
         let mut taken = Taken {
@@ -86,15 +92,16 @@ impl<'a> Found<'a> {
                     .add(format!("`{kind}` of `{group}`, in `{file}`: {error:#}"));
             }
         }
-        for entry in &self.go.resources {
-            if let Err(error) = taken.without_crd(entry) {
+        for (entry, name) in self.entries() {
+            if let Err(error) = taken.without_crd(entry, name) {
                 let kind = visible(&entry.kind);
                 taken.lost.add(format!("`{kind}` in PROJECT: {error:#}"));
             }
         }
         related::take(&mut taken.project, self.source, &mut taken.kinds);
         taken.project.sort();
-        self.finalized.report(&taken.project, &mut taken.lost);
+        self.finalized
+            .report(&taken.kinds, &taken.project, &mut taken.lost);
         controllers::report(&self.source.go, &self.files, &mut taken.lost);
         taken.report_webhooks();
         taken
@@ -117,9 +124,10 @@ impl Taken<'_> {
         let versions = from_crd.resources(&self.project)?.into_iter();
         let resources = versions.map(|(_version, resource)| resource).collect();
         let kind = visible(&crd.kind);
-        let mut entries: Vec<_> = self.found.go.resources.iter().collect();
-        entries.retain(|entry| entry.is_of(&crd.group, &crd.kind));
-        let id = self.add(resources, &entries, Some(crd.clone()))?;
+        let name = GroupKind::of(crd);
+        let of_kind = self.found.entries().filter(|(_, kind)| **kind == name);
+        let entries: Vec<_> = of_kind.map(|(entry, _)| entry).collect();
+        let id = self.add(name, resources, &entries, Some(crd.clone()))?;
         self.convert(crd, &id, &entries);
         if let Some(note) = from_crd.unserved(&self.project) {
             self.lost.add(format!("`{kind}`: {note}"));
@@ -131,9 +139,9 @@ impl Taken<'_> {
     }
 
     /// Adds a kind of `PROJECT` that has no CRD in the Go project, unless the kind was added before.
-    fn without_crd(&mut self, entry: &GoResource) -> Result<()> {
-        let mut crds = self.kinds.iter().filter_map(|kind| kind.crd.as_ref());
-        if crds.any(|crd| entry.is_of(&crd.group, &crd.kind)) {
+    fn without_crd(&mut self, entry: &GoResource, name: &GroupKind) -> Result<()> {
+        let mut with_crds = self.kinds.iter().filter(|kind| kind.crd.is_some());
+        if !entry.external && with_crds.any(|kind| kind.name == *name) {
             return Ok(());
         }
         let mut resource = self.resource(entry)?;
@@ -147,20 +155,21 @@ impl Taken<'_> {
             "without a CRD, only the first version is taken over"
         );
         let crd = self.crd_of_others(entry).cloned();
-        self.add(vec![resource], &[entry], crd)?;
+        self.add(name.clone(), vec![resource], &[entry], crd)?;
         Ok(())
     }
 
     /// Adds the versions of a kind. The first one gets the controllers and webhooks.
     fn add(
         &mut self,
+        name: GroupKind,
         mut resources: Vec<Resource>,
         entries: &[&GoResource],
         crd: Option<Crd>,
     ) -> Result<GroupVersionKind> {
         let first = resources.first_mut().context("it has no version")?;
         let id = first.id();
-        let code = self.code(first.kind.as_str());
+        let code = self.code(&name);
         self.control(first, entries, &code);
         let webhooks = self.give_webhooks(first, entries);
         let unnamed = unnamed(first, &code);
@@ -173,6 +182,7 @@ impl Taken<'_> {
         self.lost.add_all(unnamed);
         self.kinds.push(GoKind {
             id: id.clone(),
+            name,
             crd,
             code,
             webhooks,
@@ -193,11 +203,7 @@ impl Taken<'_> {
                 _ => self.of_others(entry, kind, version),
             };
         }
-        let full = match entry.domain.as_deref().or(self.found.go.domain.as_deref()) {
-            Some(domain) if !short.is_empty() => format!("{short}.{domain}"),
-            Some(domain) => domain.to_owned(),
-            None => short.to_owned(),
-        };
+        let full = entry.full_group(self.found.go.domain.as_deref());
         let (group, domain) = group(&self.project, &full.parse()?)?;
         self.lost.add(format!(
             "the fields of `{kind}`: the Go project has no CRD of this kind; run `make \
@@ -233,7 +239,7 @@ impl Taken<'_> {
 
     /// The CRD of an external kind.
     fn crd_of_others(&self, entry: &GoResource) -> Option<&Crd> {
-        let name = (entry.group_of_others(), entry.kind.clone());
+        let name = GroupKind::of_entry(entry, None);
         self.found.crds.others.get(&name)
     }
 
@@ -267,7 +273,7 @@ impl Taken<'_> {
     }
 
     /// Reads what the Go code says about the controllers of a kind.
-    fn code(&self, kind: &str) -> Code {
+    fn code(&self, kind: &GroupKind) -> Code {
         let (go, files) = (&self.found.source.go, &self.found.files);
         let mut code = Code {
             finalizers: self.found.finalized.of_kind(kind),
@@ -301,9 +307,18 @@ impl Taken<'_> {
         let (group, plural) = (self.project.full_group(resource), resource.plural.clone());
         let mut taken = Vec::new();
         for admission in [Admission::Defaulting, Admission::Validation] {
-            let mut in_manifests = self.found.webhooks.iter().filter(|webhook| {
+            let of_kind = self.found.webhooks.iter().filter(|webhook| {
                 webhook.admission() == admission && webhook.is_of(&group, plural.as_str())
             });
+            let (of_objects, of_subresources): (Vec<_>, Vec<_>) =
+                of_kind.partition(|webhook| webhook.is_of_objects(plural.as_str()));
+            for webhook in &of_subresources {
+                let subresources = webhook.subresources(plural.as_str());
+                let line =
+                    webhook.about_subresources(self.found.source, &resource.kind, &subresources);
+                self.lost.add(line);
+            }
+            let mut in_manifests = of_objects.into_iter();
             let in_manifest = in_manifests.next();
             for further in in_manifests {
                 self.lost.add(format!(
@@ -314,8 +329,18 @@ impl Taken<'_> {
             }
             let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
             let in_project = in_entries.find_map(|webhooks| webhooks.path(admission));
-            if in_manifest.is_none() && in_project.is_none() {
+            // An entry of PROJECT does not say that its webhook is only for subresources.
+            let is_in_project = in_project.is_some() && of_subresources.is_empty();
+            if in_manifest.is_none() && !is_in_project {
                 continue;
+            }
+            if in_manifest.is_none() {
+                let file = self.project.webhook_file(resource);
+                self.lost.add(format!(
+                    "the settings of a webhook of `{}`, which is in no manifest of the Go project: compare `HOOK` in \
+                     `{file}` with the marker `+kubebuilder:webhook`",
+                    resource.kind,
+                ));
             }
             taken.extend(in_manifest.cloned());
             let mut webhook = Webhook::default();
@@ -341,13 +366,13 @@ impl Taken<'_> {
             known.insert((group, resource.plural.to_string()));
         }
         for webhook in &self.found.webhooks {
-            for (group, plural) in webhook.kinds() {
-                if !known.contains(&(group.to_owned(), plural.to_owned())) {
+            for (group, resource) in webhook.resources() {
+                if !known.contains(&(group.to_owned(), plural_of(resource).to_owned())) {
                     self.lost.add(format!(
                         "{}: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
                          Kubernetes, add the webhook with `rscaffold create webhook`",
                         webhook.place(self.found.source),
-                        visible(plural),
+                        visible(resource),
                         visible(group),
                     ));
                 }

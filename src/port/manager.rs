@@ -71,8 +71,9 @@ const OF_CONTAINER: [&str; 12] = [
 /// The Secrets with certificates that the operator here gets in another way.
 const CERTIFICATES: [&str; 2] = ["metrics-server-cert", "webhook-server-cert"];
 
-/// The ports of metrics, probes and webhooks.
+/// The ports of metrics, probes and webhooks, and the names that they have here.
 const PORTS: [u64; 4] = [8080, 8081, 8443, 9443];
+const PORT_NAMES: [&str; 3] = ["metrics", "probes", "webhooks"];
 
 /// Where the Pods are described.
 const POD: [&str; 3] = ["spec", "template", "spec"];
@@ -103,7 +104,7 @@ impl Reader<'_> {
             }
         }
         let mut of_deployment = without(spec, &OF_DEPLOYMENT);
-        if !self.has_strategy() {
+        if !self.elects_leader() {
             of_deployment.remove("strategy");
         }
         let annotations = without(
@@ -113,11 +114,11 @@ impl Reader<'_> {
         let volumes = volumes(pod);
         let mut mounts: Vec<_> = list(&container["volumeMounts"]).collect();
         mounts.retain(|mount| volumes.iter().any(|volume| volume["name"] == mount["name"]));
-        let mut ports: Vec<_> = list(&container["ports"]).collect();
-        ports.retain(|port| !PORTS.iter().any(|own| port["containerPort"] == *own));
+        let ports = self.ports(container);
+        let replicas = spec["replicas"].as_u64();
         let taken = Taken {
             image: self.image(container),
-            replicas: spec["replicas"].as_u64().filter(|count| *count != 1),
+            replicas: replicas.filter(|count| *count != 1 && self.elects_leader()),
             deployment: self.block(of_deployment)?,
             annotations: self.block(annotations)?,
             pod: self.block(without(pod, &OF_POD))?,
@@ -133,8 +134,8 @@ impl Reader<'_> {
         Ok((taken != Taken::default()).then_some(taken))
     }
 
-    /// Whether the new Deployment has the strategy of the Go operator.
-    fn has_strategy(&self) -> bool {
+    /// Whether only one Pod of the new operator works at a time.
+    fn elects_leader(&self) -> bool {
         self.project.has(Feature::LeaderElection)
     }
 
@@ -147,6 +148,27 @@ impl Reader<'_> {
         let what = format!("the image `{name}`: set `IMG` in the Makefile");
         self.line(&["containers"], &what);
         String::new()
+    }
+
+    /// The ports that the new Deployment does not have. The API server refuses two ports with one name, so a port with
+    /// the name of one here is reported.
+    fn ports<'v>(&mut self, container: &'v Value) -> Vec<&'v Value> {
+        let mut ports: Vec<_> = list(&container["ports"]).collect();
+        ports.retain(|port| !PORTS.iter().any(|own| port["containerPort"] == *own));
+        ports.retain(|port| {
+            let name = port["name"].as_str().unwrap_or("");
+            let is_taken = PORT_NAMES.contains(&name);
+            if is_taken {
+                let what = format!(
+                    "the port {} with the name `{name}`, which another port has here: if the new operator needs it, add \
+                     it to `config/manager/manager.yaml` with another name",
+                    port["containerPort"],
+                );
+                self.line(&["containers", container["name"].as_str().unwrap_or(""), "ports", name], &what);
+            }
+            !is_taken
+        });
+        ports
     }
 
     /// A value as YAML; empty for an empty one.
@@ -185,8 +207,17 @@ impl Reader<'_> {
                 before = argument;
             }
         }
+        if !self.elects_leader()
+            && let Some(replicas @ 2..) = spec["replicas"].as_u64()
+        {
+            let place = self.source.place(&self.deployment.0, &["spec", "replicas"]);
+            self.lost.add(format!(
+                "{place}: `replicas: {replicas}`: here, it is 1, because without leader election, all replicas would work \
+                 at the same time"
+            ));
+        }
         let strategy = &spec["strategy"];
-        if !self.has_strategy() && !strategy.is_null() && strategy["type"] != "Recreate" {
+        if !self.elects_leader() && !strategy.is_null() && strategy["type"] != "Recreate" {
             let place = self.source.place(&self.deployment.0, &["spec", "strategy"]);
             self.lost.add(format!(
                 "{place}: `strategy: {strategy}`: here, it is `Recreate`, because without leader election, two Pods \

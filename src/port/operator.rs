@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    deployed::Deployed, go::Value, go_file::Place, rules::Granted, source::Source,
-    webhooks::GoWebhook,
+    deployed::Deployed, go::Value, go_file::Place, group_kind::GroupKind, rules::Granted,
+    source::Source, webhooks::GoWebhook,
 };
 use crate::{
     crd::Crd,
@@ -58,6 +58,8 @@ pub(super) struct Controlled<'a> {
 pub(super) struct GoKind {
     /// The version with the controllers.
     pub id: GroupVersionKind,
+    /// Its group and kind in the Go project.
+    pub name: GroupKind,
     /// Its CRD, if the Go project has one.
     pub crd: Option<Crd>,
     /// What the Go code says about its controllers.

@@ -573,6 +573,165 @@ fn finalizer_of_foo(port: &Port) -> Option<String> {
     Some(rest.split_once('"')?.0.to_owned())
 }
 
+/// A Go project with the kind `Foo` in two groups, `a.x.io` and `b.x.io`, and with these files. `entries` says more about
+/// each in PROJECT.
+fn namesakes(entries: [&str; 2], files: &[(&str, &str)]) -> Port {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let mut mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    mini.texts.retain(|path, _| !path::is_file_of("go", path));
+    let crds = "config/crd/kustomization.yaml";
+    let crd = mini.texts["config/crd/bases/g.x.io_foos.yaml"].replace("g.x.io", "a.x.io");
+    let [a, b] = entries;
+    let project = format!(
+        "domain: x.io\nmultigroup: true\nprojectName: mini\nrepo: example.com/mini\nresources:\n\
+         - {{api: {{namespaced: true}}, group: a, kind: Foo, version: v1, {a}}}\n\
+         - {{api: {{namespaced: true}}, group: b, kind: Foo, version: v1, {b}}}\nversion: '3'\n"
+    );
+    let of_b = crd.replace("a.x.io", "b.x.io");
+    let mut changes = vec![
+        ("PROJECT", Some(project.as_str())),
+        (
+            crds,
+            Some("resources: [bases/a.x.io_foos.yaml, bases/b.x.io_foos.yaml]\n"),
+        ),
+        ("config/crd/bases/g.x.io_foos.yaml", None),
+        ("config/crd/bases/a.x.io_foos.yaml", Some(crd.as_str())),
+        ("config/crd/bases/b.x.io_foos.yaml", Some(of_b.as_str())),
+    ];
+    changes.extend(files.iter().map(|(path, text)| (*path, Some(*text))));
+    read_changed(mini, &changes).unwrap()
+}
+
+/// The code of a controller of the type `foov1.Foo` in the package `import`.
+fn controller_of(import: &str) -> String {
+    format!(
+        "package controller\nimport (\n\tcorev1 \"k8s.io/api/core/v1\"\n\tfoov1 \"{import}\"\n)\n\
+         func (r *FooReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {{\n\
+         \tfoo := &foov1.Foo{{}}\n\tcontrollerutil.AddFinalizer(foo, \"a.x.io/f\")\n\
+         \tr.Patch(ctx, foo, client.Apply, client.FieldOwner(\"foos\"))\n}}\n\
+         func (r *FooReconciler) SetupWithManager(mgr ctrl.Manager) error {{\n\
+         \treturn ctrl.NewControllerManagedBy(mgr).For(&foov1.Foo{{}}).Watches(&corev1.Secret{{}}, h).Complete(r)\n}}\n"
+    )
+}
+
+/// The controllers of `Foo` in a group.
+fn controllers_in<'a>(port: &'a Port, group: &str) -> &'a [Controller] {
+    let mut resources = port.project.resources.iter();
+    let foo = resources.find(|resource| resource.group.as_str() == group);
+    &foo.unwrap().controllers
+}
+
+#[test]
+fn kinds_of_two_groups_with_the_same_name_are_told_apart() {
+    let foo = Controller {
+        field_manager: Some("foos".parse().unwrap()),
+        finalizer: true,
+        finalizer_name: Some("a.x.io/f".parse().unwrap()),
+        watches: vec!["v1/Secret".parse().unwrap()],
+        ..Controller::new("foo".parse().unwrap())
+    };
+    let first = "path: example.com/mini/pkg/first, controller: true";
+    for (entries, path, import) in [
+        // The import has the name of the group, or is a package that PROJECT names.
+        (
+            ["controller: true", ""],
+            "internal/controller/a/foo_controller.go",
+            "example.com/mini/api/a/v1",
+        ),
+        (["", ""], CONTROLLER, "example.com/mini/api/a/v1"),
+        ([first, ""], CONTROLLER, "example.com/mini/pkg/first"),
+        // Only the last folder with the name of a group counts.
+        (["", ""], CONTROLLER, "example.com/b/api/a/v1"),
+    ] {
+        let port = namesakes(entries, &[(path, &controller_of(import))]);
+        assert_eq!(controllers_in(&port, "a"), [foo.clone()], "{import}");
+        assert_eq!(controllers_in(&port, "b"), [], "{import}");
+        assert_eq!(lost_about(&port, "Foo"), [""; 0]);
+        assert_eq!(lost_about(&port, "inalizer"), [""; 0]);
+
+        // PROJECT alone says that the other kind has a controller, too.
+        let both = [entries[0], "controller: true"];
+        let port = namesakes(both, &[(path, &controller_of(import))]);
+        assert_eq!(controllers_in(&port, "a"), [foo.clone()]);
+        let plain = Controller::new("foo".parse().unwrap());
+        assert_eq!(controllers_in(&port, "b"), [plain]);
+        let report = texts(&port).remove(REPORT).unwrap();
+        let target =
+            "the reconciler of Foo: write `reconcile` and `cleanup` in `src/controller/a/foo.rs`\n";
+        assert!(report.contains(target), "{report}");
+    }
+}
+
+#[test]
+fn code_in_the_folder_of_a_group_is_about_the_kind_of_this_group() {
+    let constant = "package controller\nconst fooFinalizer = \"b.x.io/g\"\n\
+                    func keep(o client.Object) {\n\tcontrollerutil.AddFinalizer(o, fooFinalizer)\n}\n";
+    let [a, b] = ["a", "b"].map(|group| controller_of(&format!("example.com/mini/api/{group}/v1")));
+    let b = b.replace("\tcontrollerutil.AddFinalizer(foo, \"a.x.io/f\")\n", "");
+    let port = namesakes(
+        ["controller: true"; 2],
+        &[
+            ("internal/controller/a/foo_controller.go", &a),
+            ("internal/controller/b/foo_controller.go", &b),
+            ("internal/controller/b/keep.go", constant),
+        ],
+    );
+    let names = ["a", "b"].map(|group| {
+        let name = controllers_in(&port, group)[0].finalizer_name.as_ref();
+        name.unwrap().to_string()
+    });
+    assert_eq!(names, ["a.x.io/f", "b.x.io/g"]);
+    assert_eq!(lost_about(&port, "inalizer"), [""; 0]);
+}
+
+#[test]
+fn a_kind_that_may_be_in_several_groups_gets_nothing_from_the_code() {
+    let code = controller_of("example.com/types/v1");
+    for entries in [["controller: true"; 2], [""; 2]] {
+        let port = namesakes(entries, &[(CONTROLLER, &code)]);
+        let plain = Controller::new("foo".parse().unwrap());
+        let expected = if entries[0].is_empty() {
+            vec![]
+        } else {
+            vec![plain]
+        };
+        for group in ["a", "b"] {
+            assert_eq!(controllers_in(&port, group), expected);
+        }
+        assert_eq!(
+            lost_about(&port, "a controller ("),
+            [
+                "a controller (`internal/controller/foo_controller.go:12`) for Foo: several groups have a kind of this name, \
+                 and the code does not say which one it is; if it is not listed above, `rscaffold create controller --group \
+                 <GROUP> --version <VERSION> --kind <KIND>` adds it"
+            ]
+        );
+        let [line] = &lost_about(&port, "inalizer")[..] else {
+            panic!("{}", lost(&port));
+        };
+        let start = "the finalizer `a.x.io/f` (`internal/controller/foo_controller.go:8`): the code does not say which";
+        assert!(entries[0].is_empty() || line.starts_with(start), "{line}");
+    }
+}
+
+#[test]
+fn an_entry_of_project_is_about_the_kind_of_its_group() {
+    let without_crd =
+        "}\n- {api: {namespaced: true}, controller: true, group: c, kind: Foo, version: v1";
+    for (entries, controlled) in [
+        (["controller: true", ""], vec!["a"]),
+        (["", "controller: true"], vec!["b"]),
+        (["", without_crd], vec!["c"]),
+    ] {
+        let port = namesakes(entries, &[]);
+        let controllers = port.project.controllers();
+        let groups: Vec<_> = controllers
+            .map(|(resource, _)| resource.group.as_str())
+            .collect();
+        assert_eq!(groups, controlled);
+    }
+}
+
 /// The lines of PORTING.md that say something about `word`.
 fn lost_about(port: &Port, word: &str) -> Vec<String> {
     let lost = lost(port);
@@ -714,6 +873,12 @@ fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
              controllerutil.AddFinalizer(s, \"x.io/secret\")\n}",
             "the finalizer `x.io/secret` that the Go code adds to a Secret (`pkg/other.go:3`): add it and remove it in \
              the controller that works with the Secret; until then, objects with it cannot be deleted",
+        ),
+        (
+            "import corev1 \"k8s.io/api/core/v1\"\nfunc keep(s *corev1.Foo) {\n\
+             controllerutil.AddFinalizer(s, \"x.io/other\")\n}",
+            "the finalizer `x.io/other` that the Go code adds to a Foo (`pkg/other.go:3`): add it and remove it in the \
+             controller that works with the Foo; until then, objects with it cannot be deleted",
         ),
         (
             "func old(f *v1.Foo) {\ncontrollerutil.RemoveFinalizer(f, \"x.io/old\")\n}",

@@ -12,8 +12,10 @@ use super::{
     source::{Object, Source, list, texts},
 };
 use crate::{
-    project::Admission,
+    names::Kind,
+    project::{Admission, Resource},
     rust::{Code, literal},
+    visible::visible,
 };
 
 /// A rule of a webhook of the Go operator.
@@ -66,22 +68,55 @@ impl GoWebhook {
         self.value()["clientConfig"]["service"]["path"].as_str()
     }
 
-    /// Whether the rule is for this kind.
+    /// Whether the rule is for this kind, or for a subresource of it.
     pub fn is_of(&self, group: &str, plural: &str) -> bool {
         let rule = self.rule();
         texts(&rule["apiGroups"]).any(|name| name == group)
-            && texts(&rule["resources"]).any(|name| name.split('/').next() == Some(plural))
+            && texts(&rule["resources"]).any(|name| plural_of(name) == plural)
     }
 
-    /// The kinds of the rule: the group and the plural of each.
-    pub fn kinds(&self) -> BTreeSet<(&str, &str)> {
-        let mut kinds = BTreeSet::new();
-        for group in texts(&self.rule()["apiGroups"]) {
-            for resource in texts(&self.rule()["resources"]) {
-                kinds.insert((group, resource.split('/').next().unwrap_or_default()));
+    /// Whether the rule is for the objects of a kind, and not only for their subresources.
+    pub fn is_of_objects(&self, plural: &str) -> bool {
+        texts(&self.rule()["resources"]).any(|name| name == plural)
+    }
+
+    /// The subresources of a kind in the rule.
+    pub fn subresources(&self, plural: &str) -> Vec<&str> {
+        let mut subresources = Vec::new();
+        for resource in texts(&self.rule()["resources"]) {
+            if let Some((of, subresource)) = resource.split_once('/')
+                && of == plural
+            {
+                subresources.push(subresource);
             }
         }
-        kinds
+        subresources
+    }
+
+    /// The line about subresources that the webhook of the objects is not called for.
+    pub fn about_subresources(
+        &self,
+        source: &Source,
+        kind: &Kind,
+        subresources: &[&str],
+    ) -> String {
+        format!(
+            "{}: the webhook for `{}` of `{kind}`: write it as another webhook with the type of the subresource, such as \
+             `Eviction` for `eviction`, and with `subresources_of::<{kind}>` in its `HOOK`",
+            self.place(source),
+            subresources.join("`, `"),
+        )
+    }
+
+    /// The resources of the rule, each with its group.
+    pub fn resources(&self) -> BTreeSet<(&str, &str)> {
+        let mut resources = BTreeSet::new();
+        for group in texts(&self.rule()["apiGroups"]) {
+            for resource in texts(&self.rule()["resources"]) {
+                resources.insert((group, resource));
+            }
+        }
+        resources
     }
 
     fn value(&self) -> &Value {
@@ -93,29 +128,41 @@ impl GoWebhook {
     }
 }
 
+/// The plural of a resource: `pods` for `pods/status`.
+pub(super) fn plural_of(resource: &str) -> &str {
+    resource
+        .split_once('/')
+        .map_or(resource, |(plural, _)| plural)
+}
+
 /// The settings of the webhooks of a kind, which the template of their file adds to `Hook`.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Hooks {
-    defaulting: Settings,
-    validation: Settings,
+    defaulting: Option<Settings>,
+    validation: Option<Settings>,
 }
 
 impl Hooks {
     /// Reports the settings that `Hook` does not have.
-    pub fn new(source: &Source, webhooks: &[GoWebhook], lost: &mut Lost) -> Self {
+    pub fn new(
+        source: &Source,
+        resource: &Resource,
+        webhooks: &[GoWebhook],
+        lost: &mut Lost,
+    ) -> Self {
         let mut hooks = Self::default();
         for webhook in webhooks {
-            let settings = settings(source, webhook, lost);
+            let settings = settings(source, resource, webhook, lost);
             match webhook.admission() {
-                Admission::Defaulting => hooks.defaulting = settings,
-                Admission::Validation => hooks.validation = settings,
+                Admission::Defaulting => hooks.defaulting = Some(settings),
+                Admission::Validation => hooks.validation = Some(settings),
             }
         }
         hooks
     }
 
     pub fn are_default(&self) -> bool {
-        let mut both = [&self.defaulting, &self.validation].into_iter();
+        let mut both = [&self.defaulting, &self.validation].into_iter().flatten();
         both.all(|hook| hook.operations.is_empty() && hook.calls.is_empty())
     }
 }
@@ -138,18 +185,49 @@ const POLICIES: [(&str, &str, [&str; 2]); 4] = [
     ("reinvocationPolicy", "reinvocation", ["Never", "IfNeeded"]),
 ];
 
+/// The subresources whose objects have the type of the kind. Any other one may have another type, which the webhook of
+/// the kind cannot read.
+const OF_SAME_TYPE: [&str; 5] = [
+    "approval",
+    "ephemeralcontainers",
+    "finalize",
+    "resize",
+    "status",
+];
+
 /// A field of a webhook that `Hook` does not have, and its value.
 type Left<'a> = (Vec<&'a str>, &'a str);
 
-/// The settings of a webhook. Reports what `Hook` cannot say.
-fn settings(source: &Source, webhook: &GoWebhook, lost: &mut Lost) -> Settings {
+/// The settings of a webhook. Reports what `Hook` cannot say, and what can stop the cluster.
+fn settings(
+    source: &Source,
+    resource: &Resource,
+    webhook: &GoWebhook,
+    lost: &mut Lost,
+) -> Settings {
     let (index, number) = (webhook.index.to_string(), webhook.rule.to_string());
     let (value, rule) = (webhook.value(), webhook.rule());
     let mut left: Vec<Left> = Vec::new();
+    let subresources = webhook.subresources(resource.plural.as_str());
+    let (same, others): (Vec<_>, Vec<_>) =
+        (subresources.into_iter()).partition(|name| OF_SAME_TYPE.contains(name));
+    if !others.is_empty() {
+        lost.add(webhook.about_subresources(source, &resource.kind, &others));
+    }
     let settings = Settings {
         operations: operations(rule, &number, &mut left),
-        calls: calls(value, rule, &mut left),
+        calls: calls(value, &same, resource, &mut left),
     };
+    if resource.is_builtin() && fails_for_all(value) {
+        let place = source.place(&webhook.configuration, &["webhooks", &index]);
+        let plural = &resource.plural;
+        lost.warnings.push(format!(
+            "{}: the webhook for all `{plural}` has the failure policy `Fail`, as in Go: while the operator does not \
+             run, the API server refuses requests for `{plural}`, so the cluster or the operator may be unable to \
+             start; in `HOOK`, exclude namespaces, or choose `Ignore`",
+            visible(&place),
+        ));
+    }
     if let Some(scope) = rule["scope"].as_str()
         && scope != "*"
     {
@@ -199,17 +277,29 @@ fn operations<'a>(rule: &'a Value, number: &'a str, left: &mut Vec<Left<'a>>) ->
     with_list(".operations", operations.collect())
 }
 
+/// Whether requests for all objects fail if the webhook fails.
+fn fails_for_all(webhook: &Value) -> bool {
+    let mut limits = ["namespaceSelector", "objectSelector", "matchConditions"].into_iter();
+    webhook["failurePolicy"] != "Ignore" && limits.all(|field| webhook[field].is_null())
+}
+
 /// The other calls.
-fn calls<'a>(webhook: &'a Value, rule: &Value, left: &mut Vec<Left<'a>>) -> Vec<String> {
+fn calls<'a>(
+    webhook: &'a Value,
+    subresources: &[&str],
+    resource: &Resource,
+    left: &mut Vec<Left<'a>>,
+) -> Vec<String> {
     let mut calls = Vec::new();
     for (field, method, [usual, other]) in POLICIES {
-        match webhook[field].as_str() {
-            Some(text) if text == other => {
-                let type_name = method.to_upper_camel_case();
-                calls.push(format!(".{method}(webhook::{type_name}::{text})"));
-            }
-            Some(text) if text != usual => left.push((vec![field], text)),
-            _ => {}
+        let text = webhook[field].as_str().unwrap_or(usual);
+        // The webhook that `create webhook` adds for a built-in kind has another failure policy than `Hook::new`.
+        let is_explicit = resource.is_builtin() && field == "failurePolicy";
+        if text == other || text == usual && is_explicit {
+            let type_name = method.to_upper_camel_case();
+            calls.push(format!(".{method}(webhook::{type_name}::{text})"));
+        } else if text != usual {
+            left.push((vec![field], text));
         }
     }
     if let Some(seconds) = webhook["timeoutSeconds"].as_u64()
@@ -217,12 +307,9 @@ fn calls<'a>(webhook: &'a Value, rule: &Value, left: &mut Vec<Left<'a>>) -> Vec<
     {
         calls.push(format!(".timeout_seconds({seconds})"));
     }
-    let resources = texts(&rule["resources"]).filter_map(|resource| resource.split_once('/'));
-    let subresources: Vec<_> = resources
-        .map(|(_, subresource)| Code::text(subresource))
-        .collect();
     if !subresources.is_empty() {
-        calls.push(with_list(".subresources", subresources));
+        let names = subresources.iter().map(|name| Code::text(name));
+        calls.push(with_list(".subresources", names.collect()));
     }
     for (field, method) in [
         ("namespaceSelector", ".namespaces"),

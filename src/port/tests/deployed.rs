@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{lost, lost_about, mini, read, texts};
+use super::{lost, lost_about, mini, read, resource, texts};
 use crate::{
     crd::tests::is_formatted,
-    port::{REPORT, kustomized},
+    engine::Texts,
+    port::{Port, REPORT, kustomized},
     project::Feature,
+    render::render,
     visible::is_hidden,
 };
 
@@ -20,6 +22,13 @@ fn mini_with(path: &str, text: &str, by: &str) -> String {
     let file = std::fs::read_to_string(folder.join(path)).unwrap();
     assert!(file.contains(text), "{text}");
     file.replacen(text, by, 1)
+}
+
+/// The files of the new project.
+fn rendered_with(port: &Port) -> Texts {
+    let mut files = render(&port.project).unwrap().texts;
+    files.extend(texts(port));
+    files
 }
 
 #[test]
@@ -89,10 +98,17 @@ webhooks:
     );
     assert_eq!(
         lost_about(&port, "a further rule"),
-        ["33", "35"].map(|line| format!(
-            "`config/webhook/manifests.yaml:{line}`: a further rule for `foos` of `g.x.io` in a \
+        [
+            "`config/webhook/manifests.yaml:35`: a further rule for `foos` of `g.x.io` in a \
              ValidatingWebhookConfiguration: here, only the first one counts"
-        ))
+        ]
+    );
+    assert_eq!(
+        lost_about(&port, "`Foo`: write"),
+        [
+            "`config/webhook/manifests.yaml:33`: the webhook for `status` of `Foo`: write it as another webhook with the \
+             type of the subresource, such as `Eviction` for `eviction`, and with `subresources_of::<Foo>` in its `HOOK`"
+        ]
     );
 }
 
@@ -108,6 +124,144 @@ fn the_policies_of_webhooks_are_taken_over() {
     for call in calls {
         assert!(webhooks.contains(call), "{call}: {}", webhooks.content());
     }
+}
+
+/// The PROJECT file with webhooks for Pods.
+fn mini_with_pods_in_project() -> String {
+    mini_with(
+        "PROJECT",
+        "resources:\n",
+        "resources:\n- {core: true, group: core, kind: Pod, version: v1, webhooks: {defaulting: true, validation: true}}\n",
+    )
+}
+
+/// The project with webhooks for Pods, and the manifest of the validating one with these fields.
+fn mini_with_pods(fields: &str) -> Port {
+    let project = mini_with_pods_in_project();
+    let manifest = format!(
+        "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {{name: validating-webhook-configuration}}
+webhooks:
+- name: vpod-v1.kb.io
+  admissionReviewVersions: [v1]
+  clientConfig: {{service: {{name: webhook-service, namespace: system, path: /validate--v1-pod}}}}
+  {fields}
+  sideEffects: None
+"
+    );
+    mini(&[("PROJECT", &project), (HOOKS, &manifest)])
+}
+
+const PODS: &str = "rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}]";
+
+#[test]
+fn a_webhook_of_a_built_in_kind_keeps_its_settings() {
+    let hooks = |port: &Port| {
+        let text = texts(port).remove("src/webhook/core/pod.rs").unwrap();
+        is_formatted(text.content());
+        let (defaulter, validator) = text.content().split_once("pub struct Validator").unwrap();
+        [defaulter, validator].map(|part| {
+            let (_, hook) = part.split_once("webhook::Hook::new()").unwrap();
+            hook.split(';').next().unwrap().to_owned()
+        })
+    };
+    for (fields, calls, is_warned) in [
+        (
+            "failurePolicy: Fail",
+            ".failure_policy(webhook::FailurePolicy::Fail)",
+            true,
+        ),
+        // The default of the API server.
+        (
+            "timeoutSeconds: 10",
+            ".failure_policy(webhook::FailurePolicy::Fail)",
+            true,
+        ),
+        (
+            "failurePolicy: Ignore",
+            ".failure_policy(webhook::FailurePolicy::Ignore)",
+            false,
+        ),
+        (
+            "namespaceSelector: {matchLabels: {tier: gold}}",
+            ".failure_policy(webhook::FailurePolicy::Fail)\n        \
+             .namespaces(&[webhook::Label::In(\"tier\", &[\"gold\"])])",
+            false,
+        ),
+    ] {
+        let port = mini_with_pods(&format!("{fields}\n  {PODS}"));
+        let [defaulter, validator] = hooks(&port);
+        let expected = format!(
+            "\n        // From the webhook of the Go operator.\n        {calls}\n        \
+             // Add `Operation::Delete` to also check deletions.\n        \
+             .operations(&[webhook::Operation::Create, webhook::Operation::Update])"
+        );
+        assert_eq!(validator, expected);
+        // A webhook without a manifest in Go has the settings of a new one.
+        assert!(defaulter.contains("FailurePolicy::Ignore"), "{defaulter}");
+        assert!(defaulter.contains("kube-system"), "{defaulter}");
+        assert_eq!(
+            lost_about(&port, "of a webhook of `Pod`"),
+            [
+                "the settings of a webhook of `Pod`, which is in no manifest of the Go project: compare `HOOK` in \
+                 `src/webhook/core/pod.rs` with the marker `+kubebuilder:webhook`"
+            ]
+        );
+        let report = texts(&port).remove(REPORT).unwrap();
+        let warning = "- [ ] `config/webhook/manifests.yaml:5`: the webhook for all `pods` has the failure policy `Fail`";
+        assert_eq!(report.contains(warning), is_warned, "{report}");
+    }
+}
+
+#[test]
+fn a_webhook_of_a_subresource_with_another_type_is_not_one_of_the_object() {
+    let line = |subresources: &str| {
+        format!(
+            "`config/webhook/manifests.yaml:8`: the webhook for {subresources} of `Pod`: write it as another webhook with \
+             the type of the subresource, such as `Eviction` for `eviction`, and with `subresources_of::<Pod>` in its \
+             `HOOK`"
+        )
+    };
+    for (resources, calls, lines) in [
+        (
+            "pods, pods/status",
+            Some(".subresources(&[\"status\"])"),
+            vec![],
+        ),
+        ("pods, nodes/status", Some(""), vec![]),
+        (
+            "pods, pods/resize, pods/eviction, pods/log",
+            Some(".subresources(&[\"resize\"])"),
+            vec![line("`eviction`, `log`")],
+        ),
+        ("pods/eviction", None, vec![line("`eviction`")]),
+        ("pods/status", None, vec![line("`status`")]),
+    ] {
+        let rule = PODS.replace("[pods]", &format!("[{resources}]"));
+        let port = mini_with_pods(&rule);
+        let text = rendered_with(&port)["src/webhook/core/pod.rs"]
+            .content()
+            .to_owned();
+        let hook = text.split_once("pub struct Validator");
+        assert_eq!(hook.is_some(), calls.is_some(), "{resources}: {text}");
+        if let (Some((_, hook)), Some(calls)) = (hook, calls) {
+            assert_eq!(hook.contains(".subresources"), !calls.is_empty(), "{text}");
+            assert!(hook.contains(calls), "{calls}: {text}");
+        }
+        let pod = resource(&port, "Pod");
+        assert_eq!(pod.webhooks.validation.is_some(), calls.is_some());
+        assert_eq!(lost_about(&port, "of `Pod`: write"), lines, "{resources}");
+    }
+    // A kind without other webhooks is not in the project.
+    let text = "webhooks: {defaulting: true, validation: true}";
+    let project = mini_with_pods_in_project().replace(text, "webhooks: {validation: true}");
+    let manifest = mini_with(HOOKS, "[g.x.io]", "['']").replace("foos", "pods/eviction");
+    let port = mini(&[("PROJECT", &project), (HOOKS, &manifest)]);
+    assert_eq!(port.project.resources.len(), 1);
+    let lines = lost_about(&port, "of `Pod`: write");
+    assert_eq!(lines, [line("`eviction`").replace(":8`", ":11`")]);
 }
 
 #[test]
@@ -540,6 +694,73 @@ fn the_settings_of_the_deployment_are_taken_over() {
              without leader election, two Pods would work at the same time"
         ]
     );
+}
+
+#[test]
+fn a_port_with_the_name_of_a_port_here_is_named() {
+    let manager = mini_with(
+        MANAGER,
+        "        env:",
+        "        ports:\n        - {containerPort: 9090, name: metrics}\n        - {containerPort: 8443, name: probes}\n\
+         \x20       - {containerPort: 9091, name: webhooks}\n        - {containerPort: 9092, name: api}\n        env:",
+    );
+    let port = mini(&[(MANAGER, &manager)]);
+    let documents = crate::yaml::documents(texts(&port)[MANAGER].content()).unwrap();
+    let container = &documents[1]["spec"]["template"]["spec"]["containers"][0];
+    let mut ports = Vec::new();
+    for port in container["ports"].as_array().unwrap() {
+        ports.push((
+            port["name"].as_str().unwrap(),
+            port["containerPort"].as_u64().unwrap(),
+        ));
+    }
+    assert_eq!(
+        ports,
+        [
+            ("metrics", 8443),
+            ("probes", 8081),
+            ("webhooks", 9443),
+            ("api", 9092)
+        ]
+    );
+    let mut expected = Vec::new();
+    for (line, number, name) in [(20, 9090, "metrics"), (22, 9091, "webhooks")] {
+        expected.push(format!(
+            "`config/manager/manager.yaml:{line}`: the port {number} with the name `{name}`, which another port has \
+             here: if the new operator needs it, add it to `config/manager/manager.yaml` with another name"
+        ));
+    }
+    assert_eq!(lost_about(&port, "the port "), expected);
+}
+
+#[test]
+fn several_replicas_are_taken_over_only_with_leader_election() {
+    const VALUES: &str = "charts/mini/values.yaml";
+    let project = mini_with(
+        "PROJECT",
+        "projectName: mini\n",
+        "projectName: mini\nplugins: {helm.kubebuilder.io/v2-alpha: {}}\n",
+    );
+    let without_leader = mini_with(MANAGER, "\"--metrics", "--leader-elect=false, \"--metrics");
+    for (manager, replicas) in [(mini_with(MANAGER, "", ""), 2), (without_leader, 1)] {
+        let port = mini(&[("PROJECT", &project), (MANAGER, &manager)]);
+        let files = rendered_with(&port);
+        for (path, indent) in [(MANAGER, "  "), (VALUES, "")] {
+            let line = format!("\n{indent}replicas: {replicas}\n");
+            assert!(
+                files[path].contains(&line),
+                "{line}: {}",
+                files[path].content()
+            );
+        }
+        let has_budget = files[MANAGER].contains("kind: PodDisruptionBudget");
+        assert_eq!(has_budget, replicas > 1);
+        let expected = "`config/manager/manager.yaml:7`: `replicas: 2`: here, it is 1, because without leader election, \
+            all replicas would work at the same time";
+        let is_lost = replicas == 1;
+        assert_eq!(lost_about(&port, "replicas").len(), usize::from(is_lost));
+        assert_eq!(lost(&port).contains(expected), is_lost, "{}", lost(&port));
+    }
 }
 
 #[test]
