@@ -65,6 +65,13 @@ fn texts_and_notes(port: &Port) -> (Texts, Vec<String>) {
     ported(port, &port.project, &templates, &rendered).unwrap()
 }
 
+/// The files of the new project.
+fn all_files(port: &Port) -> Texts {
+    let mut files = render(&port.project).unwrap().texts;
+    files.extend(texts(port));
+    files
+}
+
 /// The section of PORTING.md about what could not be taken over.
 fn lost(port: &Port) -> String {
     let report = texts(port).remove(REPORT).unwrap();
@@ -188,7 +195,7 @@ fn a_conversion_webhook_is_taken_over_with_generated_code() {
         "            opens: Some(opens.into()),\n",
         "                None => spoke::RoomOpens {\n                    at: String::new(),\n",
         // A list of types, a field of only one version, and a value.
-        "            tables: self::list(tables),\n            // Without a value in the spoke.\n            seats: None,\n",
+        "            tables: list(tables),\n            // Without a value in the spoke.\n            seats: None,\n",
         "            hub::RoomDay::Sunday => Self::Weekday,\n",
         "            round: false,\n",
     ] {
@@ -1369,9 +1376,7 @@ fn files_of(name: &str, namespace: &str) -> Texts {
     ];
     let port = read(&changes).unwrap();
     assert_eq!(port.project.project_name.as_str(), name);
-    let mut files = render(&port.project).unwrap().texts;
-    files.extend(texts(&port));
-    files
+    all_files(&port)
 }
 
 proptest! {

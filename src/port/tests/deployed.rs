@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{lost, lost_about, mini, read, resource, texts};
+use super::{all_files, lost, lost_about, mini, read, resource, texts};
 use crate::{
     crd::tests::is_formatted,
-    engine::Texts,
     port::{Port, REPORT, kustomized},
     project::Feature,
-    render::render,
     visible::is_hidden,
 };
 
@@ -22,13 +20,6 @@ fn mini_with(path: &str, text: &str, by: &str) -> String {
     let file = std::fs::read_to_string(folder.join(path)).unwrap();
     assert!(file.contains(text), "{text}");
     file.replacen(text, by, 1)
-}
-
-/// The files of the new project.
-fn rendered_with(port: &Port) -> Texts {
-    let mut files = render(&port.project).unwrap().texts;
-    files.extend(texts(port));
-    files
 }
 
 #[test]
@@ -241,7 +232,7 @@ fn a_webhook_of_a_subresource_with_another_type_is_not_one_of_the_object() {
     ] {
         let rule = PODS.replace("[pods]", &format!("[{resources}]"));
         let port = mini_with_pods(&rule);
-        let text = rendered_with(&port)["src/webhook/core/pod.rs"]
+        let text = all_files(&port)["src/webhook/core/pod.rs"]
             .content()
             .to_owned();
         let hook = text.split_once("pub struct Validator");
@@ -744,7 +735,7 @@ fn several_replicas_are_taken_over_only_with_leader_election() {
     let without_leader = mini_with(MANAGER, "\"--metrics", "--leader-elect=false, \"--metrics");
     for (manager, replicas) in [(mini_with(MANAGER, "", ""), 2), (without_leader, 1)] {
         let port = mini(&[("PROJECT", &project), (MANAGER, &manager)]);
-        let files = rendered_with(&port);
+        let files = all_files(&port);
         for (path, indent) in [(MANAGER, "  "), (VALUES, "")] {
             let line = format!("\n{indent}replicas: {replicas}\n");
             assert!(
