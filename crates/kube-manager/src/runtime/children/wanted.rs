@@ -16,7 +16,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    any::{AnyChildren, Result, TRIES, is_same, uid, unchanged},
+    any::{AnyChildren, Result, TRIES, delete_command, is_same, uid, unchanged},
     error::Error,
     mark::{Claim, LABEL, label, set_namespace},
 };
@@ -345,7 +345,7 @@ impl Wanted<'_> {
                     child: name,
                     field: refusal.field,
                     text: refusal.text,
-                    delete: self.all.command(live),
+                    delete: delete_command(&self.all.kind.resource, live),
                 });
             }
         };

@@ -14,7 +14,11 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::runtime::{
-    child::Child, children::Children, object::Guarded, objects::Stores, watch::Watcher,
+    child::{Child, Recreate},
+    children::Children,
+    object::Guarded,
+    objects::Stores,
+    watch::Watcher,
     written::Written,
 };
 
@@ -54,6 +58,8 @@ struct Cluster {
     acts: VecDeque<Vec<Act>>,
     requests: Vec<Method>,
     keeps_values: bool,
+    /// The answer to each patch, if the API server refuses it.
+    refusal: Option<Value>,
 }
 
 fn is_watched(secret: Option<&Value>) -> bool {
@@ -202,6 +208,7 @@ impl Cluster {
             .iter()
             .all(|field| sent[*field].is_null() || sent[*field] == live["metadata"][*field]);
         match *method {
+            Method::PATCH if self.refusal.is_some() => (422, json!(self.refusal)),
             Method::POST => failed(409, "AlreadyExists"),
             Method::GET => (200, live),
             _ if !is_current => failed(409, "Conflict"),
@@ -243,6 +250,8 @@ enum Way {
     Reuse,
     Keep,
     CreateOnly,
+    /// It makes a new password each time, and the Secret again if the password cannot change.
+    Recreate,
 }
 
 fn children(client: Client, index: Arc<Owned>) -> Children<Secret, ConfigMap> {
@@ -274,6 +283,7 @@ impl World {
             acts: VecDeque::new(),
             requests: Vec::new(),
             keeps_values,
+            refusal: None,
         }));
         let server = cluster.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -340,6 +350,7 @@ impl World {
                 }
                 Way::Keep => Child::new(secret(password, title)).keep(["data", "password"]),
                 Way::CreateOnly => Child::create_only(secret(password, title)),
+                Way::Recreate => Child::new(secret(password, title)).recreate(Recreate::Orphan),
             };
             self.cluster.lock().next_acts();
             self.children.apply(&owner, [child]).await
@@ -549,6 +560,46 @@ fn a_change_after_the_read_is_not_overwritten() {
         let shown = vec![Act::Label(Some("test")), Act::Show];
         world.cluster.lock().acts = [shown].into();
         assert_eq!(settled(&mut world, "two").await, 2);
+    });
+}
+
+#[test]
+fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_policy() {
+    fn refusal(object: &str, cause: &Value) -> Value {
+        let details = json!({"kind": "Secret", "name": "a", "causes": [cause]});
+        json!({"code": 422, "reason": "Invalid", "message": object, "details": details})
+    }
+
+    let text = "may not be changed during the freeze";
+    let validation = refusal(
+        "Secret \"a\" is invalid: data: Forbidden: field is immutable",
+        &json!({"field": "data", "message": "Forbidden: field is immutable"}),
+    );
+    let policy = refusal(
+        &format!(
+            "secrets \"a\" is forbidden: ValidatingAdmissionPolicy 'freeze' denied request: {text}"
+        ),
+        &json!({"message": text}),
+    );
+    wait(async {
+        for (refusal, is_deleted) in [(validation, true), (policy, false)] {
+            let mut world = World::new(false);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            world.show_all();
+            world.cluster.lock().refusal = Some(refusal);
+            world.cluster.lock().requests.clear();
+            let applied = world.reconcile(Way::Recreate, "two").await;
+            let requests = &world.cluster.lock().requests;
+            if is_deleted {
+                applied.expect("the new Secret");
+                assert_eq!(*requests, [Method::PATCH, Method::DELETE, Method::POST]);
+            } else {
+                let error = applied.expect_err("a refusal");
+                assert!(matches!(error, Error::Request { .. }), "{error}");
+                assert!(!error.is_permanent());
+                assert_eq!(*requests, [Method::PATCH]);
+            }
+        }
     });
 }
 
