@@ -39,6 +39,10 @@ pub enum Error {
     /// again with the newer child, and writes no status before.
     #[error("{0} has changed since it was read, so this object is reconciled again")]
     Stale(String),
+    /// The object with the name of the child is being deleted, and no watch shows the end of the deletion. So the runtime
+    /// looks again, and then creates the child.
+    #[error("{0} is being deleted, and is created again once it is gone")]
+    Terminating(String),
     /// The API server refuses the change of a field. It probably refuses the same change again, so the runtime waits for
     /// the longest pause before it tries again.
     #[error("{child} cannot be changed in `{field}`: {text}{}", way_out(delete.as_deref()))]
@@ -77,6 +81,7 @@ impl Error {
             Self::OtherName(_) => "OtherName",
             Self::CannotKeep { .. } => "CannotKeep",
             Self::Stale(_) => "Stale",
+            Self::Terminating(_) => "Terminating",
             Self::Immutable { .. } => "ImmutableField",
             Self::Request { .. } => "ChildFailed",
         }

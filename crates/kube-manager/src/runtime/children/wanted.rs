@@ -155,6 +155,11 @@ impl Wanted<'_> {
             return Err(error);
         }
         if metadata.deletion_timestamp.is_some() {
+            // The watch shows only objects with the label, and wakes only the owner that an object names.
+            let is_labelled = label(metadata, LABEL) == Some(self.all.marks.operator);
+            if claim == Claim::Orphaned || !is_labelled {
+                return Err(Error::Terminating(self.all.describe(metadata)));
+            }
             return Ok(Some(self.all.know(live)));
         }
         let desired = self.desired(Some(&self.all.json(&live)))?;

@@ -34,7 +34,10 @@ enum Act {
     Unmark,
     /// Somebody changes a field that nobody desires.
     Touch,
+    /// The Secret is gone.
     Delete,
+    /// Somebody deletes the Secret, and a finalizer or a Pod keeps it for a while.
+    Terminate,
     /// Somebody deletes the Secret and creates one with the same name.
     Replace,
     /// A restore has removed the owner.
@@ -56,6 +59,8 @@ struct Cluster {
     index: Arc<Owned>,
     /// What happens before each of the next requests.
     acts: VecDeque<Vec<Act>>,
+    /// Whether the watch has shown something that requeues the owner.
+    is_woken: bool,
     requests: Vec<Method>,
     keeps_values: bool,
     /// The answer to each patch, if the API server refuses it.
@@ -127,18 +132,22 @@ impl Cluster {
         self.store(Some(secret));
     }
 
+    fn show(&mut self, event: &Shown) {
+        self.is_woken |= !self.index.take(event, None, None).is_empty();
+    }
+
     fn act(&mut self, act: Act) {
         match (act, self.secret.clone()) {
             (Act::Show, _) => {
                 if let Some(event) = self.events.pop_front() {
-                    self.index.take(&event, None, None);
+                    self.show(&event);
                 }
             }
             (Act::Relist, secret) => {
                 self.events.clear();
                 let watched = secret.filter(|secret| is_watched(Some(secret)));
                 let list = watched.iter().map(guarded).collect();
-                self.index.take(&Shown::All(list), None, None);
+                self.show(&Shown::All(list));
             }
             (_, None) => {}
             (Act::Delete, _) => self.store(None),
@@ -154,6 +163,9 @@ impl Cluster {
                 match act {
                     Act::Label(value) => {
                         merge(&mut metadata["labels"], &json!({LABEL: value}));
+                    }
+                    Act::Terminate => {
+                        metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
                     }
                     Act::Unmark => merge(&mut metadata["labels"], &json!({MARK: null})),
                     Act::Orphan => merge(metadata, &json!({"ownerReferences": null})),
@@ -241,6 +253,8 @@ struct World {
     client: Client,
     children: Children<Secret, ConfigMap>,
     passwords: u32,
+    /// Whether the runtime reconciles the owner again after the last reconcile, without an event.
+    is_retried: bool,
 }
 
 /// How the reconciler keeps the password.
@@ -281,6 +295,7 @@ impl World {
             events: VecDeque::new(),
             index: index(),
             acts: VecDeque::new(),
+            is_woken: false,
             requests: Vec::new(),
             keeps_values,
             refusal: None,
@@ -315,6 +330,7 @@ impl World {
             client,
             children,
             passwords: 0,
+            is_retried: false,
         }
     }
 
@@ -334,10 +350,27 @@ impl World {
         }
     }
 
+    /// Ends a deletion, and shows all events. Returns whether the runtime then reconciles the owner.
+    fn goes_on(&self) -> bool {
+        let is_terminating = |secret: &Value| secret["metadata"]["deletionTimestamp"].is_string();
+        if self
+            .cluster
+            .lock()
+            .secret
+            .as_ref()
+            .is_some_and(is_terminating)
+        {
+            self.cluster.lock().act(Act::Delete);
+        }
+        self.show_all();
+        self.is_retried || self.cluster.lock().is_woken
+    }
+
     /// Reconciles the owner, whose Secret has a password and the text `title`.
     async fn reconcile(&mut self, way: Way, title: &str) -> Result<(), Error> {
         let owner = owner();
         self.passwords += 1;
+        self.cluster.lock().is_woken = false;
         let password = ByteString(format!("password {}", self.passwords).into_bytes());
         let reconcile = async {
             let known = self.children.of(&owner);
@@ -359,6 +392,7 @@ impl World {
         let is_stale = applied.as_ref().is_err_and(Error::is_stale);
         // After a conflict that ended well, the object is reconciled again, too.
         assert!(is_outdated || !is_stale);
+        self.is_retried = is_outdated || applied.is_err();
         applied.map(drop)
     }
 }
@@ -409,6 +443,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Unmark),
         2 => Just(Act::Touch),
         1 => Just(Act::Delete),
+        2 => Just(Act::Terminate),
         1 => Just(Act::Replace),
         1 => Just(Act::Orphan),
         1 => Just(Act::Restore),
@@ -438,14 +473,15 @@ fn run(way: Way, rounds: &[Round]) {
             let _ = world.reconcile(way, &title).await;
         }
 
-        // Once nobody interferes, the child reaches its desired state, and a reconcile sends no request.
+        // Once nobody interferes, events and failures bring the child to its desired state, and then a reconcile sends no
+        // request.
         world.cluster.lock().acts.clear();
-        let mut applied = Ok(());
-        for _ in 0..4 {
-            world.show_all();
-            applied = world.reconcile(way, &title).await;
+        let mut applied = world.reconcile(way, &title).await;
+        for _ in 0..10 {
+            if world.goes_on() {
+                applied = world.reconcile(way, &title).await;
+            }
         }
-        world.show_all();
         let is_ours = {
             let mut cluster = world.cluster.lock();
             cluster.requests.clear();
@@ -505,6 +541,34 @@ fn an_object_that_vanishes_after_it_was_in_the_way_is_created() {
         assert_eq!(settled(&mut world, "two").await, 1);
         let requests = [Method::POST, Method::GET, Method::POST];
         assert_eq!(world.cluster.lock().requests, requests);
+    });
+}
+
+#[test]
+fn a_child_that_is_being_deleted_is_created_again_once_it_is_gone() {
+    let label = Act::Label(None);
+    wait(async {
+        for (before, is_awaited) in [
+            (vec![], true),
+            (vec![Act::Restore], true),
+            (vec![label], false),
+            (vec![Act::Orphan], false),
+            (vec![Act::Restore, label], false),
+        ] {
+            let mut world = World::new(false);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            for act in before.into_iter().chain([Act::Terminate]) {
+                world.cluster.lock().act(act);
+            }
+            world.restart();
+            let applied = world.reconcile(Way::Reuse, "one").await;
+            // A reconcile succeeds only if the watch shows the end of the deletion.
+            assert_eq!(applied.is_ok(), is_awaited, "{applied:?}");
+            assert!(world.goes_on(), "{applied:?}");
+            assert_eq!(world.cluster.lock().secret, None);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            assert!(is_watched(world.cluster.lock().secret.as_ref()));
+        }
     });
 }
 
