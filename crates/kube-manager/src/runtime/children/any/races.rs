@@ -184,6 +184,14 @@ impl Cluster {
         }
     }
 
+    fn end_deletion(&mut self) {
+        if let Some(secret) = &self.secret
+            && secret["metadata"]["deletionTimestamp"].is_string()
+        {
+            self.act(Act::Delete);
+        }
+    }
+
     fn next_acts(&mut self) {
         for act in self.acts.pop_front().unwrap_or_default() {
             self.act(act);
@@ -352,16 +360,7 @@ impl World {
 
     /// Ends a deletion, and shows all events. Returns whether the runtime then reconciles the owner.
     fn goes_on(&self) -> bool {
-        let is_terminating = |secret: &Value| secret["metadata"]["deletionTimestamp"].is_string();
-        if self
-            .cluster
-            .lock()
-            .secret
-            .as_ref()
-            .is_some_and(is_terminating)
-        {
-            self.cluster.lock().act(Act::Delete);
-        }
+        self.cluster.lock().end_deletion();
         self.show_all();
         self.is_retried || self.cluster.lock().is_woken
     }
