@@ -651,7 +651,11 @@ fn kinds_of_two_groups_with_the_same_name_are_told_apart() {
         (["", ""], CONTROLLER, "example.com/b/api/a/v1"),
     ] {
         let port = namesakes(entries, &[(path, &controller_of(import))]);
-        assert_eq!(controllers_in(&port, "a"), [foo.clone()], "{import}");
+        assert_eq!(
+            controllers_in(&port, "a"),
+            std::slice::from_ref(&foo),
+            "{import}"
+        );
         assert_eq!(controllers_in(&port, "b"), [], "{import}");
         assert_eq!(lost_about(&port, "Foo"), [""; 0]);
         assert_eq!(lost_about(&port, "inalizer"), [""; 0]);
@@ -659,7 +663,7 @@ fn kinds_of_two_groups_with_the_same_name_are_told_apart() {
         // PROJECT alone says that the other kind has a controller, too.
         let both = [entries[0], "controller: true"];
         let port = namesakes(both, &[(path, &controller_of(import))]);
-        assert_eq!(controllers_in(&port, "a"), [foo.clone()]);
+        assert_eq!(controllers_in(&port, "a"), std::slice::from_ref(&foo));
         let plain = Controller::new("foo".parse().unwrap());
         assert_eq!(controllers_in(&port, "b"), [plain]);
         let report = texts(&port).remove(REPORT).unwrap();

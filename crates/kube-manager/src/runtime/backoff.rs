@@ -63,6 +63,13 @@ impl<K: Eq + Hash> Backoff<K> {
         (*count, pause)
     }
 
+    /// A delay after a failure that a retry soon would not mend: about the longest one. Jitter spreads the retries.
+    pub fn longest(&self) -> Duration {
+        let Range { start, end } = self.pauses;
+        let pause = growing(end / 2..end).build().next();
+        pause.unwrap_or(end).clamp(start, end)
+    }
+
     /// The number of failures in a row.
     pub fn failures(&self, key: &K) -> u32 {
         self.failed.lock().get(key).map_or(0, |(count, _)| *count)
@@ -88,6 +95,8 @@ pub fn growing(range: Range<Duration>) -> ExponentialBuilder {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -135,6 +144,22 @@ mod tests {
         assert_eq!(backoff.failed("a").0, 21);
         let (count, pause) = backoff.failed("b");
         assert!(count == 1 && pause < 3 * PAUSE.start);
+    }
+
+    #[test]
+    fn the_longest_pause_has_jitter_and_is_within_the_range() {
+        for range in [PAUSE, PAUSE.start..PAUSE.start * 3 / 2] {
+            let backoff = Backoff::<()>::new(range.clone());
+            let pauses: HashSet<_> = (0..20).map(|_| backoff.longest()).collect();
+            let least = range.start.max(range.end / 2);
+            assert!(pauses.len() > 1, "{pauses:?}");
+            assert!(
+                pauses
+                    .iter()
+                    .all(|pause| *pause >= least && *pause <= range.end),
+                "{pauses:?}"
+            );
+        }
     }
 
     #[test]

@@ -132,13 +132,14 @@ where
     /// difference. If the API server stores another value, such as that of a mutating webhook, a warning says it once, and
     /// the child is not sent again until one of the two values changes.
     ///
-    /// A child that is being deleted is left alone until it is gone.
+    /// A child that is being deleted is left alone until it is gone, and then created again.
     ///
     /// # Errors
     ///
     /// When another object has the name of a child, when a child has no name or a namespace that its owner cannot have
-    /// children in, when the live child is newer than what the reconciler knew, when a field is immutable, or when a
-    /// request fails. The children after that child are not changed.
+    /// children in, when the live child is newer than what the reconciler knew, when a field is immutable, when a child
+    /// is being deleted and lacks its owner reference or its label, or when a request fails. The children after that child
+    /// are not changed.
     pub async fn apply(
         &self,
         owner: &K,

@@ -13,8 +13,8 @@ use super::{access::Access, leader::Leadership, scope::Scope};
 
 /// The context of one call of a [`Reconciler`](crate::Reconciler).
 ///
-/// There is no last attempt: the runtime tries again until the call succeeds, with growing delays. The exception is
-/// [`children::Error::Immutable`](crate::children::Error::Immutable): then it waits for a change.
+/// There is no last attempt: the runtime tries again until the call succeeds, with growing delays. After
+/// [`children::Error::Immutable`](crate::children::Error::Immutable), each delay is about the longest one.
 #[derive(Clone)]
 pub struct Context {
     /// Sends requests while this replica leads.

@@ -44,7 +44,7 @@ pub(super) fn reason(error: &(dyn Error + 'static)) -> &'static str {
     }
 }
 
-/// Whether only a change of the object or of its children can help, and not a retry.
+/// Whether `error` probably comes again, until the object, a child or the cluster changes.
 pub(super) fn is_permanent(error: &(dyn Error + 'static)) -> bool {
     let child = chain(error).find_map(as_a);
     child.is_some_and(ChildError::is_permanent)

@@ -239,10 +239,11 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether the API server, or the controller of the kind, writes this field in another request.
+    /// Whether the API server, or the controller of the kind, writes this field in another request, or the URL of a request
+    /// says its value: items of a list have no `apiVersion` and no `kind`.
     fn is_written_by_others(&self) -> bool {
         match (self.kind, &self.path[..]) {
-            (_, ["status"]) | (Some("Namespace"), ["spec"]) => true,
+            (_, ["apiVersion" | "kind" | "status"]) | (Some("Namespace"), ["spec"]) => true,
             (_, ["metadata", name]) => WRITTEN_BY_OTHERS.contains(name),
             (Some("ServiceAccount"), ["secrets", name]) => *name != "name",
             _ => false,
@@ -535,6 +536,23 @@ mod tests {
         for (desired, field) in other {
             assert_eq!(difference(&live, &pod(&desired)).as_deref(), Some(field));
         }
+    }
+
+    /// The items of a list have no kind.
+    #[test]
+    fn the_kind_of_an_object_is_no_difference() {
+        let desired = pod(&json!({"paused": true, "volumes": [{"name": "a"}]}));
+        let mut live = desired.clone();
+        for field in ["apiVersion", "kind"] {
+            live.as_object_mut().expect("an object").remove(field);
+        }
+        assert_eq!(difference(&live, &desired), None);
+        let desired = pod(&json!({"volumes": [{"name": "a", "projected": {"kind": "b"}}]}));
+        let found = difference(&live, &desired);
+        assert_eq!(
+            found.as_deref(),
+            Some(".spec.volumes[name=\"a\"].projected")
+        );
     }
 
     #[test]

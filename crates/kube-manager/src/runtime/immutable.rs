@@ -1,6 +1,6 @@
 //! Recognizes that the API server refuses a change because a field is immutable. No code says so, only the text.
 
-use kube::core::Status;
+use kube::core::{Status, response::StatusDetails};
 use serde_json::Value;
 
 use super::difference::differences;
@@ -28,19 +28,33 @@ pub struct Refusal {
 
 /// The immutable field because of which the API server has refused to change `live` to `desired`.
 pub fn refusal(status: &Status, live: &Value, desired: &Value) -> Option<Refusal> {
-    if status.code != 422 {
+    let details = status.details.as_ref()?;
+    if status.code != 422 || !is_by_validation(&status.message, details) {
         return None;
     }
-    let causes = &status.details.as_ref()?.causes;
-    let cause = causes.iter().find(|cause| {
+    let cause = details.causes.iter().find(|cause| {
         let reason = reason(&cause.message).to_lowercase();
-        PHRASES.iter().any(|phrase| reason.contains(phrase))
+        is_named(&cause.field) && PHRASES.iter().any(|phrase| reason.contains(phrase))
     })?;
     let changed = changed(&cause.field, &cause.message, live, desired);
     Some(Refusal {
         field: changed.unwrap_or_else(|| format!(".{}", cause.field)),
         text: reason(&cause.message).to_owned(),
     })
+}
+
+/// Whether the API server's own validation has refused an object. Its message begins with the object: `Secret "a" is
+/// invalid`. A refusal by an admission webhook or a policy may be temporary, and can have the same code, reason and
+/// causes. But its message begins with `admission webhook`, or says `is forbidden`.
+fn is_by_validation(message: &str, details: &StatusDetails) -> bool {
+    let qualified_kind = format!("{}.{}", details.kind, details.group);
+    let kind = qualified_kind.trim_end_matches('.');
+    message.starts_with(&format!("{kind} \"{}\" is invalid", details.name))
+}
+
+/// Whether `field` is a path. A rule for a whole custom resource has `<nil>`.
+fn is_named(field: &str) -> bool {
+    !matches!(field, "" | "<nil>")
 }
 
 /// The path of the first difference within `field`. For a StatefulSet, the API server names only `spec`, and lists the
@@ -76,13 +90,15 @@ mod tests {
 
     use super::*;
 
+    /// A refusal by the API server's own validation.
     fn status(code: u16, field: &str, message: &str) -> Status {
         let causes = [json!({"message": message, "field": field})];
-        let details = json!({ "causes": causes });
-        let details = serde_json::from_value(details).expect("details");
-        Status::failure("", "Invalid")
-            .with_code(code)
-            .with_details(details)
+        let says = format!("StatefulSet.apps \"a\" is invalid: {field}: {message}");
+        let details =
+            json!({"group": "apps", "kind": "StatefulSet", "name": "a", "causes": causes});
+        let status =
+            json!({"code": code, "reason": "Invalid", "message": says, "details": details});
+        serde_json::from_value(status).expect("a status")
     }
 
     /// The texts are those of Kubernetes 1.36.
@@ -137,5 +153,43 @@ mod tests {
         assert!(refusal(&status(422, "spec.text", value), &none, &none).is_none());
         let conflict = status(409, "spec", "field is immutable");
         assert!(refusal(&conflict, &none, &none).is_none());
+        // A rule for a whole custom resource names no field.
+        let unnamed = status(422, "<nil>", "Invalid value: \"object\": all is immutable");
+        assert!(refusal(&unnamed, &none, &none).is_none());
+    }
+
+    /// The texts are those of Kubernetes 1.36.
+    #[test]
+    fn a_refusal_by_an_admission_webhook_or_a_policy_may_be_temporary() {
+        let live = json!({"spec": {"replicas": 1}});
+        let desired = json!({"spec": {"replicas": 2}});
+        let text = "Forbidden: may not be changed during the freeze";
+        let validation = status(422, "spec.replicas", text);
+        assert!(refusal(&validation, &live, &desired).is_some());
+
+        let by_webhook = "admission webhook \"freeze.example.com\" denied the request: ";
+        let mut webhook = validation.clone();
+        webhook.message.insert_str(0, by_webhook);
+        let by_policy = "ValidatingAdmissionPolicy 'freeze' with binding 'freeze' denied request: replicas may not be \
+                         changed during the freeze";
+        let policy = json!({
+            "code": 422,
+            "reason": "Invalid",
+            "message": format!("statefulsets.apps \"a\" is forbidden: {by_policy}"),
+            "details": {
+                "group": "apps", "kind": "statefulsets", "name": "a", "causes": [{"message": by_policy}],
+            },
+        });
+        let policy: Status = serde_json::from_value(policy).expect("a status");
+        let webhook_without_object = json!({
+            "code": 422,
+            "message": format!("{by_webhook}spec is immutable"),
+            "details": {"causes": [{"message": "spec is immutable", "field": "spec"}]},
+        });
+        let webhook_without_object: Status =
+            serde_json::from_value(webhook_without_object).expect("a status");
+        for status in [webhook, policy, webhook_without_object] {
+            assert!(refusal(&status, &live, &desired).is_none(), "{status}");
+        }
     }
 }

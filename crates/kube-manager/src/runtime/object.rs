@@ -48,9 +48,6 @@ pub fn typed_ref<K: Object>(object: &dyn Object) -> Option<&K> {
     any.downcast_ref()
 }
 
-/// Reads an object of a kind from JSON.
-pub type Read = fn(&str) -> serde_json::Result<AnyObject>;
-
 /// Reads a `K`.
 pub fn read<K: Object + DeserializeOwned>(text: &str) -> serde_json::Result<AnyObject> {
     let object: K = serde_json::from_str(text)?;
@@ -84,7 +81,10 @@ pub fn identity(object: &ObjectMeta) -> DynamicObject {
 pub struct Guarded(pub Result<AnyObject, Arc<InvalidObject>>);
 
 impl Guarded {
-    pub fn new<const METADATA: bool>(shown: &Raw<METADATA>, read: Read) -> Self {
+    pub fn new<const METADATA: bool>(
+        shown: &Raw<METADATA>,
+        read: impl Fn(&str) -> serde_json::Result<AnyObject>,
+    ) -> Self {
         Self(read(shown.text()).map_err(|error| {
             // The API server has checked the metadata, so it can be read.
             let partial = serde_json::from_str::<Partial>(shown.text()).unwrap_or_default();

@@ -45,8 +45,8 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// Brings the cluster to the desired state of `object`. It runs after each start and each change,
     /// so it must be idempotent. It does not run for an object that is being deleted. After an error, it runs again with
-    /// growing delays, until it succeeds; after [`children::Error::Immutable`](crate::children::Error::Immutable), it
-    /// runs again after a change.
+    /// growing delays, until it succeeds; after [`children::Error::Immutable`](crate::children::Error::Immutable), each
+    /// delay is about the longest one.
     fn reconcile(
         &self,
         object: &Self::Object,

@@ -1,6 +1,6 @@
 //! Kinds in the form that requests need: namespaced or cluster-scoped, known at compile time or only at run time.
 
-use std::{any::TypeId, fmt::Debug};
+use std::{any::TypeId, fmt::Debug, sync::Arc};
 
 use kube::{
     Api, Client, Resource,
@@ -12,8 +12,9 @@ use kube::{
     discovery,
 };
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
-use super::object::{AnyObject, Guarded, Raw, Read, read};
+use super::object::{AnyObject, Guarded, Object, Raw, read};
 
 /// The scope of a kind, in generic code.
 pub trait Scope {
@@ -58,6 +59,26 @@ impl<K> Watchable for K where
 {
 }
 
+/// Reads an object of a kind from JSON.
+type Read = fn(&str, &ApiResource) -> serde_json::Result<AnyObject>;
+
+/// Reads a `K`, whose kind is known only at run time. The items of a list of a built-in kind have no `apiVersion` and no
+/// `kind`; objects in events and other answers have them.
+fn read_dynamic<K>(text: &str, resource: &ApiResource) -> serde_json::Result<AnyObject>
+where
+    K: Object + DeserializeOwned,
+{
+    let mut fields: Map<String, Value> = serde_json::from_str(text)?;
+    for (name, value) in [
+        ("apiVersion", &resource.api_version),
+        ("kind", &resource.kind),
+    ] {
+        fields.entry(name).or_insert_with(|| json!(value));
+    }
+    let object: K = serde_json::from_value(Value::Object(fields))?;
+    Ok(Arc::new(object))
+}
+
 /// A kind in the form that requests need, with the type of its objects.
 #[derive(Clone)]
 pub struct Kind {
@@ -81,27 +102,32 @@ impl PartialEq for Kind {
 impl Kind {
     /// The kind of the type `K`.
     pub fn of<K: Watchable + Resource<DynamicType = (), Scope: Scope>>() -> Self {
-        Self::new::<K>(ApiResource::erase::<K>(&()), K::Scope::NAMESPACED)
+        let resource = ApiResource::erase::<K>(&());
+        Self::new::<K>(resource, K::Scope::NAMESPACED, |text, _| read::<K>(text))
     }
 
     /// A kind that is known only at run time.
     pub fn dynamic<K: Watchable>(resource: ApiResource, scope: &discovery::Scope) -> Self {
-        Self::new::<K>(resource, *scope == discovery::Scope::Namespaced)
+        let namespaced = *scope == discovery::Scope::Namespaced;
+        Self::new::<K>(resource, namespaced, read_dynamic::<K>)
     }
 
-    fn new<K: Watchable>(resource: ApiResource, namespaced: bool) -> Self {
+    fn new<K: Watchable>(resource: ApiResource, namespaced: bool, read: Read) -> Self {
         Self {
             resource,
             namespaced,
             is_metadata: K::metadata_api(),
             type_id: TypeId::of::<K>(),
-            read: read::<K>,
+            read,
         }
     }
 
     /// The same kind, of which the API server sends only the metadata of objects.
     pub fn metadata(&self) -> Self {
-        Self::new::<PartialObjectMeta<DynamicObject>>(self.resource.clone(), self.namespaced)
+        type Metadata = PartialObjectMeta<DynamicObject>;
+        Self::new::<Metadata>(self.resource.clone(), self.namespaced, |text, _| {
+            read::<Metadata>(text)
+        })
     }
 
     /// The objects in `namespace`, or in all namespaces. A cluster-scoped kind ignores `namespace`.
@@ -124,7 +150,7 @@ impl Kind {
 
     /// Reads an object from JSON.
     pub fn parse(&self, text: &str) -> serde_json::Result<AnyObject> {
-        (self.read)(text)
+        (self.read)(text, &self.resource)
     }
 
     /// The object that an answer of the API server contains.
@@ -134,6 +160,44 @@ impl Kind {
 
     /// An object of a watch.
     pub fn guarded<const METADATA: bool>(&self, shown: &Raw<METADATA>) -> Guarded {
-        Guarded::new(shown, self.read)
+        Guarded::new(shown, |text| self.parse(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::core::{Object, TypeMeta};
+    use serde_json::{Value, json};
+
+    use super::{super::object::typed, *};
+
+    /// The objects of a built-in kind in the answer to a list, and in events.
+    fn listed_and_shown<K: Watchable>() -> [K; 2] {
+        let kind = Kind::dynamic::<K>(
+            ApiResource::erase::<ConfigMap>(&()),
+            &discovery::Scope::Namespaced,
+        );
+        let listed = json!({"metadata": {"name": "a"}, "data": {"b": "c"}});
+        let mut shown = listed.clone();
+        shown["apiVersion"] = json!("v1");
+        shown["kind"] = json!("ConfigMap");
+        [listed, shown].map(|object| {
+            let raw = Raw::of(&object).expect("JSON");
+            let Ok(object) = kind.guarded(&raw).0 else {
+                panic!("{object} does not fit");
+            };
+            (*typed::<K>(object).expect("its type")).clone()
+        })
+    }
+
+    #[test]
+    fn an_object_of_a_dynamic_kind_is_the_same_in_a_list_and_in_an_event() {
+        let [listed, shown] = listed_and_shown::<DynamicObject>();
+        assert_eq!(listed.types, Some(TypeMeta::resource::<ConfigMap>()));
+        assert_eq!(listed, shown);
+        let [listed, shown] =
+            listed_and_shown::<Object<Option<Value>, Value>>().map(|object| object.types);
+        assert_eq!(listed, shown);
     }
 }

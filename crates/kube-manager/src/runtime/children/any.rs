@@ -36,6 +36,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// How often a write is tried in a reconcile when other programs write, create and delete the object at the same time.
 pub const TRIES: u8 = 5;
 
+/// Kinds whose deletion deletes data, or all objects in a namespace or of a kind.
+const HOLD_DATA: &[&str] = &[
+    "customresourcedefinitions.apiextensions.k8s.io",
+    "namespaces",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+];
+
 /// The children of one kind that the objects of one kind own.
 #[derive(Clone)]
 pub struct AnyChildren {
@@ -132,19 +140,6 @@ impl AnyChildren {
     /// The child with the name of `child`, as the index has it.
     pub fn known(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Option<Known> {
         self.owned.same(uid(owner), &key(child))
-    }
-
-    /// The command that deletes `child` and keeps what `child` owns.
-    pub fn command(&self, child: &ObjectMeta) -> String {
-        let flag = match &child.namespace {
-            Some(namespace) => format!(" --namespace {namespace}"),
-            None => String::new(),
-        };
-        format!(
-            "kubectl delete {} {}{flag} --cascade=orphan",
-            resource(&self.kind.resource),
-            key(child).1
-        )
     }
 
     /// See [`Children::patch_spec`](super::Children::patch_spec).
@@ -344,6 +339,22 @@ impl AnyChildren {
     }
 }
 
+/// The command that deletes an object of `kind` and keeps what the object owns. `None` for a kind that holds data.
+pub fn delete_command(kind: &ApiResource, object: &ObjectMeta) -> Option<String> {
+    let resource = resource(kind);
+    if HOLD_DATA.contains(&&*resource) {
+        return None;
+    }
+    let flag = match &object.namespace {
+        Some(namespace) => format!(" --namespace {namespace}"),
+        None => String::new(),
+    };
+    let name = key(object).1;
+    Some(format!(
+        "kubectl delete {resource} {name}{flag} --cascade=orphan"
+    ))
+}
+
 /// The uid of an owner, which each object of the API server has.
 pub fn uid(owner: &ObjectMeta) -> &str {
     owner.uid.as_deref().unwrap_or_default()
@@ -398,7 +409,13 @@ mod races;
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+    use k8s_openapi::{
+        api::{
+            apps::v1::{Deployment, DeploymentStatus},
+            core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim},
+        },
+        apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    };
 
     use super::*;
     use crate::runtime::object::write;
@@ -423,6 +440,28 @@ mod tests {
                 expected,
                 "{index}"
             );
+        }
+    }
+
+    #[test]
+    fn the_command_that_deletes_an_object_loses_no_data() {
+        let object = ObjectMeta {
+            name: Some("a".to_owned()),
+            namespace: Some("home".to_owned()),
+            ..ObjectMeta::default()
+        };
+        let command = |kind: ApiResource| delete_command(&kind, &object);
+        assert_eq!(
+            command(ApiResource::erase::<Deployment>(&())).as_deref(),
+            Some("kubectl delete deployments.apps a --namespace home --cascade=orphan")
+        );
+        for kind in [
+            ApiResource::erase::<CustomResourceDefinition>(&()),
+            ApiResource::erase::<Namespace>(&()),
+            ApiResource::erase::<PersistentVolume>(&()),
+            ApiResource::erase::<PersistentVolumeClaim>(&()),
+        ] {
+            assert_eq!(command(kind), None);
         }
     }
 

@@ -39,10 +39,13 @@ pub enum Error {
     /// again with the newer child, and writes no status before.
     #[error("{0} has changed since it was read, so this object is reconciled again")]
     Stale(String),
-    /// The API server refuses the change of a field. A retry would not help.
-    #[error(
-        "{child} cannot be changed in `{field}`: {text}. Delete it with `{delete}`, or declare it with `Child::recreate`"
-    )]
+    /// The object with the name of the child is being deleted, and no watch shows the end of the deletion. So the runtime
+    /// looks again, and then creates the child.
+    #[error("{0} is being deleted, and is created again once it is gone")]
+    Terminating(String),
+    /// The API server refuses the change of a field. It probably refuses the same change again, so the runtime waits for
+    /// the longest pause before it tries again.
+    #[error("{child} cannot be changed in `{field}`: {text}{}", way_out(delete.as_deref()))]
     Immutable {
         /// Kind and name of the child.
         child: String,
@@ -50,8 +53,9 @@ pub enum Error {
         field: String,
         /// What the API server says.
         text: String,
-        /// The command that deletes the child and keeps what the child owns.
-        delete: String,
+        /// The command that deletes the child and keeps what the child owns. `None` for a child that holds data, such
+        /// as a PersistentVolumeClaim.
+        delete: Option<String>,
     },
     /// A request failed.
     #[error("cannot {verb} {child}: {}", failure::message(source))]
@@ -77,6 +81,7 @@ impl Error {
             Self::OtherName(_) => "OtherName",
             Self::CannotKeep { .. } => "CannotKeep",
             Self::Stale(_) => "Stale",
+            Self::Terminating(_) => "Terminating",
             Self::Immutable { .. } => "ImmutableField",
             Self::Request { .. } => "ChildFailed",
         }
@@ -102,10 +107,17 @@ impl Error {
         causes.any(|cause| cause.reason == "NamespaceTerminating")
     }
 
-    /// Whether only a change of the object or of its children can help, and not a retry.
+    /// Whether the API server probably refuses the same change again, until the object, the child or the cluster changes.
     pub fn is_permanent(&self) -> bool {
         matches!(self, Self::Immutable { .. })
     }
+}
+
+/// What helps when a field of a child cannot change, if the command `delete` loses no data.
+fn way_out(delete: Option<&str>) -> String {
+    delete.map_or_else(String::new, |delete| {
+        format!(". Delete it with `{delete}`, or declare it with `Child::recreate`")
+    })
 }
 
 #[cfg(test)]

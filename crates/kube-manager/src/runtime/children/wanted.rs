@@ -16,7 +16,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    any::{AnyChildren, Result, TRIES, is_same, uid, unchanged},
+    any::{AnyChildren, Result, TRIES, delete_command, is_same, uid, unchanged},
     error::Error,
     mark::{Claim, LABEL, label, set_namespace},
 };
@@ -155,6 +155,11 @@ impl Wanted<'_> {
             return Err(error);
         }
         if metadata.deletion_timestamp.is_some() {
+            // The watch shows only objects with the label, and wakes only the owner that an object names.
+            let is_labelled = label(metadata, LABEL) == Some(self.all.marks.operator);
+            if claim == Claim::Orphaned || !is_labelled {
+                return Err(Error::Terminating(self.all.describe(metadata)));
+            }
             return Ok(Some(self.all.know(live)));
         }
         let desired = self.desired(Some(&self.all.json(&live)))?;
@@ -345,7 +350,7 @@ impl Wanted<'_> {
                     child: name,
                     field: refusal.field,
                     text: refusal.text,
-                    delete: self.all.command(live),
+                    delete: delete_command(&self.all.kind.resource, live),
                 });
             }
         };

@@ -285,16 +285,14 @@ impl Worker {
         };
         self.count_error(reason);
         let hint = diagnosis::hint(error, self.access.watcher().rules);
-        let is_permanent = diagnosis::is_permanent(error);
+        let (count, growing) = self.backoff.failed(key.clone());
+        let pause = if diagnosis::is_permanent(error) {
+            // A change of the object or of a child requeues it earlier. No watch shows other changes of the cluster.
+            self.backoff.longest()
+        } else {
+            growing
+        };
         let error = failure::message(error);
-        if is_permanent {
-            // A change of the object or of a child requeues it.
-            self.backoff.forget(key);
-            let says = "cannot reconcile, left alone until something changes";
-            tracing::error!(controller, %kind, namespace, name, ?duration, reason, %error, "{says}");
-            return Action::await_change();
-        }
-        let (count, pause) = self.backoff.failed(key.clone());
         self.queue.retries.inc();
         let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         if reason == "conflict" && count < REPEATED {
@@ -485,4 +483,78 @@ fn not_ready(object: &ObjectMeta, conditions: &Value, note: &str) -> Option<Valu
     let ready = condition::condition(object, "Ready", "False", FINALIZER_FAILED, note.to_owned());
     condition::set(&mut after, ready);
     (after != before).then(|| json!(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::Client;
+
+    use super::*;
+    use crate::runtime::{
+        metrics::Metrics, object::write, objects::Stores, rbac::Rule, watch::Watcher,
+        written::Written,
+    };
+
+    /// The API server refuses to change a field of a child.
+    struct Refused;
+
+    impl Reconciler for Refused {
+        type Object = ConfigMap;
+        type Error = children::Error;
+
+        const NAME: &'static str = "test";
+        const RULES: &'static [Rule] = &[];
+
+        async fn reconcile(&self, _: &ConfigMap, _: &Context) -> Result<Action, children::Error> {
+            Err(children::Error::Immutable {
+                child: "Secret a".to_owned(),
+                field: ".data".to_owned(),
+                text: "field is immutable".to_owned(),
+                delete: None,
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_change_is_tried_again_after_about_the_longest_pause() {
+        let unused = tower::service_fn(async |_: http::Request<kube::client::Body>| {
+            Err::<http::Response<kube::client::Body>, _>("the reconciler sends nothing")
+        });
+        let client = Client::new(unused, "default");
+        let kind = Kind::of::<ConfigMap>();
+        let watcher = Watcher {
+            controller: "test",
+            field_manager: "test",
+            rules: &[],
+            keeps_status_fields: false,
+            is_optional: false,
+        };
+        let written = Written::new(kind.type_id, Stores::default());
+        let longest = Duration::from_secs(60);
+        let worker = Worker {
+            reconciler: Box::new(Refused),
+            kind,
+            write: write::<ConfigMap>,
+            finalizer: None,
+            access: Access::for_test(client.clone(), watcher, written),
+            services: Services::for_test(client),
+            queue: Metrics::for_test().queue("test"),
+            backoff: Backoff::new(Duration::from_millis(1)..longest),
+            limit: None,
+            slots: Arc::new(Semaphore::new(1)),
+            deleted_slots: Arc::new(Semaphore::new(1)),
+            releases: Vec::new(),
+            cleaned_up: Mutex::default(),
+            selects: false,
+        };
+        let object = Guarded(Ok(Arc::new(ConfigMap::default())));
+        for failures in 1..3 {
+            let key = key(object.metadata());
+            let action = worker.reconcile(&object, &key).await;
+            let pause = action.requeue_after.expect("a retry");
+            assert!(pause >= longest / 2 && pause <= longest, "{pause:?}");
+            assert_eq!(worker.backoff.failures(&key), failures);
+        }
+    }
 }

@@ -14,7 +14,11 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::runtime::{
-    child::Child, children::Children, object::Guarded, objects::Stores, watch::Watcher,
+    child::{Child, Recreate},
+    children::Children,
+    object::Guarded,
+    objects::Stores,
+    watch::Watcher,
     written::Written,
 };
 
@@ -30,7 +34,10 @@ enum Act {
     Unmark,
     /// Somebody changes a field that nobody desires.
     Touch,
+    /// The Secret is gone.
     Delete,
+    /// Somebody deletes the Secret, and a finalizer or a Pod keeps it for a while.
+    Terminate,
     /// Somebody deletes the Secret and creates one with the same name.
     Replace,
     /// A restore has removed the owner.
@@ -52,8 +59,12 @@ struct Cluster {
     index: Arc<Owned>,
     /// What happens before each of the next requests.
     acts: VecDeque<Vec<Act>>,
+    /// Whether the watch has shown something that requeues the owner.
+    is_woken: bool,
     requests: Vec<Method>,
     keeps_values: bool,
+    /// The answer to each patch, if the API server refuses it.
+    refusal: Option<Value>,
 }
 
 fn is_watched(secret: Option<&Value>) -> bool {
@@ -121,18 +132,22 @@ impl Cluster {
         self.store(Some(secret));
     }
 
+    fn show(&mut self, event: &Shown) {
+        self.is_woken |= !self.index.take(event, None, None).is_empty();
+    }
+
     fn act(&mut self, act: Act) {
         match (act, self.secret.clone()) {
             (Act::Show, _) => {
                 if let Some(event) = self.events.pop_front() {
-                    self.index.take(&event, None, None);
+                    self.show(&event);
                 }
             }
             (Act::Relist, secret) => {
                 self.events.clear();
                 let watched = secret.filter(|secret| is_watched(Some(secret)));
                 let list = watched.iter().map(guarded).collect();
-                self.index.take(&Shown::All(list), None, None);
+                self.show(&Shown::All(list));
             }
             (_, None) => {}
             (Act::Delete, _) => self.store(None),
@@ -149,6 +164,9 @@ impl Cluster {
                     Act::Label(value) => {
                         merge(&mut metadata["labels"], &json!({LABEL: value}));
                     }
+                    Act::Terminate => {
+                        metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+                    }
                     Act::Unmark => merge(&mut metadata["labels"], &json!({MARK: null})),
                     Act::Orphan => merge(metadata, &json!({"ownerReferences": null})),
                     Act::Restore => {
@@ -163,6 +181,14 @@ impl Cluster {
                 }
                 self.store(Some(secret));
             }
+        }
+    }
+
+    fn end_deletion(&mut self) {
+        if let Some(secret) = &self.secret
+            && secret["metadata"]["deletionTimestamp"].is_string()
+        {
+            self.act(Act::Delete);
         }
     }
 
@@ -202,6 +228,7 @@ impl Cluster {
             .iter()
             .all(|field| sent[*field].is_null() || sent[*field] == live["metadata"][*field]);
         match *method {
+            Method::PATCH if self.refusal.is_some() => (422, json!(self.refusal)),
             Method::POST => failed(409, "AlreadyExists"),
             Method::GET => (200, live),
             _ if !is_current => failed(409, "Conflict"),
@@ -234,6 +261,8 @@ struct World {
     client: Client,
     children: Children<Secret, ConfigMap>,
     passwords: u32,
+    /// Whether the runtime reconciles the owner again after the last reconcile, without an event.
+    is_retried: bool,
 }
 
 /// How the reconciler keeps the password.
@@ -243,6 +272,8 @@ enum Way {
     Reuse,
     Keep,
     CreateOnly,
+    /// It makes a new password each time, and the Secret again if the password cannot change.
+    Recreate,
 }
 
 fn children(client: Client, index: Arc<Owned>) -> Children<Secret, ConfigMap> {
@@ -272,8 +303,10 @@ impl World {
             events: VecDeque::new(),
             index: index(),
             acts: VecDeque::new(),
+            is_woken: false,
             requests: Vec::new(),
             keeps_values,
+            refusal: None,
         }));
         let server = cluster.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -305,6 +338,7 @@ impl World {
             client,
             children,
             passwords: 0,
+            is_retried: false,
         }
     }
 
@@ -324,10 +358,18 @@ impl World {
         }
     }
 
+    /// Ends a deletion, and shows all events. Returns whether the runtime then reconciles the owner.
+    fn goes_on(&self) -> bool {
+        self.cluster.lock().end_deletion();
+        self.show_all();
+        self.is_retried || self.cluster.lock().is_woken
+    }
+
     /// Reconciles the owner, whose Secret has a password and the text `title`.
     async fn reconcile(&mut self, way: Way, title: &str) -> Result<(), Error> {
         let owner = owner();
         self.passwords += 1;
+        self.cluster.lock().is_woken = false;
         let password = ByteString(format!("password {}", self.passwords).into_bytes());
         let reconcile = async {
             let known = self.children.of(&owner);
@@ -340,6 +382,7 @@ impl World {
                 }
                 Way::Keep => Child::new(secret(password, title)).keep(["data", "password"]),
                 Way::CreateOnly => Child::create_only(secret(password, title)),
+                Way::Recreate => Child::new(secret(password, title)).recreate(Recreate::Orphan),
             };
             self.cluster.lock().next_acts();
             self.children.apply(&owner, [child]).await
@@ -348,6 +391,7 @@ impl World {
         let is_stale = applied.as_ref().is_err_and(Error::is_stale);
         // After a conflict that ended well, the object is reconciled again, too.
         assert!(is_outdated || !is_stale);
+        self.is_retried = is_outdated || applied.is_err();
         applied.map(drop)
     }
 }
@@ -398,6 +442,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Unmark),
         2 => Just(Act::Touch),
         1 => Just(Act::Delete),
+        2 => Just(Act::Terminate),
         1 => Just(Act::Replace),
         1 => Just(Act::Orphan),
         1 => Just(Act::Restore),
@@ -427,14 +472,15 @@ fn run(way: Way, rounds: &[Round]) {
             let _ = world.reconcile(way, &title).await;
         }
 
-        // Once nobody interferes, the child reaches its desired state, and a reconcile sends no request.
+        // Once nobody interferes, events and failures bring the child to its desired state, and then a reconcile sends no
+        // request.
         world.cluster.lock().acts.clear();
-        let mut applied = Ok(());
-        for _ in 0..4 {
-            world.show_all();
-            applied = world.reconcile(way, &title).await;
+        let mut applied = world.reconcile(way, &title).await;
+        for _ in 0..10 {
+            if world.goes_on() {
+                applied = world.reconcile(way, &title).await;
+            }
         }
-        world.show_all();
         let is_ours = {
             let mut cluster = world.cluster.lock();
             cluster.requests.clear();
@@ -498,6 +544,34 @@ fn an_object_that_vanishes_after_it_was_in_the_way_is_created() {
 }
 
 #[test]
+fn a_child_that_is_being_deleted_is_created_again_once_it_is_gone() {
+    let label = Act::Label(None);
+    wait(async {
+        for (before, is_awaited) in [
+            (vec![], true),
+            (vec![Act::Restore], true),
+            (vec![label], false),
+            (vec![Act::Orphan], false),
+            (vec![Act::Restore, label], false),
+        ] {
+            let mut world = World::new(false);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            for act in before.into_iter().chain([Act::Terminate]) {
+                world.cluster.lock().act(act);
+            }
+            world.restart();
+            let applied = world.reconcile(Way::Reuse, "one").await;
+            // A reconcile succeeds only if the watch shows the end of the deletion.
+            assert_eq!(applied.is_ok(), is_awaited, "{applied:?}");
+            assert!(world.goes_on(), "{applied:?}");
+            assert_eq!(world.cluster.lock().secret, None);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            assert!(is_watched(world.cluster.lock().secret.as_ref()));
+        }
+    });
+}
+
+#[test]
 fn a_child_that_lost_its_label_gets_it_back_and_is_reconciled_again() {
     wait(async {
         let mut world = World::new(false);
@@ -549,6 +623,46 @@ fn a_change_after_the_read_is_not_overwritten() {
         let shown = vec![Act::Label(Some("test")), Act::Show];
         world.cluster.lock().acts = [shown].into();
         assert_eq!(settled(&mut world, "two").await, 2);
+    });
+}
+
+#[test]
+fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_policy() {
+    fn refusal(object: &str, cause: &Value) -> Value {
+        let details = json!({"kind": "Secret", "name": "a", "causes": [cause]});
+        json!({"code": 422, "reason": "Invalid", "message": object, "details": details})
+    }
+
+    let text = "may not be changed during the freeze";
+    let validation = refusal(
+        "Secret \"a\" is invalid: data: Forbidden: field is immutable",
+        &json!({"field": "data", "message": "Forbidden: field is immutable"}),
+    );
+    let policy = refusal(
+        &format!(
+            "secrets \"a\" is forbidden: ValidatingAdmissionPolicy 'freeze' denied request: {text}"
+        ),
+        &json!({"message": text}),
+    );
+    wait(async {
+        for (refusal, is_deleted) in [(validation, true), (policy, false)] {
+            let mut world = World::new(false);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            world.show_all();
+            world.cluster.lock().refusal = Some(refusal);
+            world.cluster.lock().requests.clear();
+            let applied = world.reconcile(Way::Recreate, "two").await;
+            let requests = &world.cluster.lock().requests;
+            if is_deleted {
+                applied.expect("the new Secret");
+                assert_eq!(*requests, [Method::PATCH, Method::DELETE, Method::POST]);
+            } else {
+                let error = applied.expect_err("a refusal");
+                assert!(matches!(error, Error::Request { .. }), "{error}");
+                assert!(!error.is_permanent());
+                assert_eq!(*requests, [Method::PATCH]);
+            }
+        }
     });
 }
 
