@@ -326,3 +326,95 @@ fn a_user_who_has_begun_to_decide_is_not_overruled() {
     let settled = project.tree();
     assert_eq!(project.rscaffold("apply").tree(), settled);
 }
+
+/// Attributes make git write other markers than usual, or none.
+#[test]
+fn a_conflict_with_unusual_markers_is_left_to_the_user() {
+    let edit = |line: &'static str| {
+        move |project: &Project| _ = project.replace("Makefile", "CARGO ?= cargo\n", line)
+    };
+    for attribute in [
+        "",
+        "Makefile conflict-marker-size=20\n",
+        "Makefile -merge\n",
+    ] {
+        let attributes = |project: &Project| {
+            let text = project.read(".gitattributes");
+            project.write(".gitattributes", &format!("{text}{attribute}"));
+        };
+        let project = merged(
+            &[INIT],
+            |project| {
+                attributes(project);
+                edit("CARGO ?= cargo +stable\n")(project.rscaffold(CAPTAIN));
+            },
+            |project| {
+                attributes(project);
+                edit("CARGO ?= cargo +nightly\n")(project.rscaffold(ANIMAL));
+            },
+        );
+        let before = project.tree();
+        let error = project.refused("apply");
+        assert!(error.contains("\n  Makefile:"), "{attribute}: {error}");
+        assert_eq!(project.tree(), before, "nothing is written");
+    }
+}
+
+#[test]
+fn an_edit_on_one_branch_of_a_file_that_the_other_one_deletes_is_decided_by_the_policy() {
+    let controller = "src/controller/webapp/guestbook.rs";
+    let start = [INIT, GUESTBOOK];
+    let ours = command("delete api --group webapp --version v1 --kind Guestbook");
+    let theirs = |project: &Project| {
+        let text = project.read(controller);
+        project.write(controller, &format!("{text}// mine\n"));
+    };
+    for (policy, is_kept) in [("theirs", false), ("ours", true)] {
+        let project = merged(&start, &ours, theirs);
+        let error = project.refused("apply");
+        assert!(
+            error.contains("you changed this file, rscaffold deletes it"),
+            "{error}"
+        );
+        project.rscaffold(&format!("apply --on-conflict={policy}"));
+        assert_eq!(
+            project.folder().join(controller).exists(),
+            is_kept,
+            "{policy}"
+        );
+        run(&mut project.git(&["add", "--all"]));
+        let settled = project.tree();
+        assert_eq!(project.rscaffold("apply").tree(), settled, "{policy}");
+    }
+}
+
+#[test]
+fn a_deleted_file_is_restored_after_a_merge() {
+    let project = merged(&[INIT, GUESTBOOK], command(CAPTAIN), command(ANIMAL));
+    project.rscaffold("apply");
+    run(&mut project.git(&["add", "--all"]));
+    run(&mut project.git(&["commit", "--quiet", "--message=merge"]));
+    let expected = project.read("LICENSE");
+    std::fs::remove_file(project.folder().join("LICENSE")).unwrap();
+    project.rscaffold("apply --restore LICENSE");
+    assert_eq!(project.read("LICENSE"), expected);
+}
+
+/// A file that is away for a while, as in a sparse checkout, gets the lines of the commands that have run meanwhile.
+#[test]
+fn a_file_that_comes_back_from_git_is_brought_up_to_date() {
+    let project = Project::new(&[INIT]);
+    let script = "tests/e2e.sh";
+    let before = project.read(script);
+    std::fs::remove_file(project.folder().join(script)).unwrap();
+    project.all(&[GUESTBOOK, CAPTAIN]);
+    let settled = project.tree();
+    assert_eq!(
+        project.rscaffold("apply").tree(),
+        settled,
+        "it stays deleted"
+    );
+    project.write(script, &before);
+    let expected = Project::new(&[INIT, GUESTBOOK, CAPTAIN]);
+    assert_same(project.rscaffold("apply"), &expected, "updated");
+}

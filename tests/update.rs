@@ -19,7 +19,7 @@ use rscaffold::engine::digest::is_digest;
 use tempfile::NamedTempFile;
 
 use crate::{
-    project::{Project, assert_same},
+    project::{INIT, Project, assert_same},
     scaffold::{program, root, run},
 };
 
@@ -308,4 +308,16 @@ fn excluded_files_are_updated_by_a_later_command() {
         let said = project.refused(&format!("update --exclude {path}"));
         assert!(said.contains(reason), "{said}");
     }
+}
+
+#[test]
+fn a_project_file_of_an_older_version_is_enough() {
+    let expected = Project::new(&[INIT]);
+    let project = Project::new(&[]);
+    let version = format!("cliVersion: {}", env!("CARGO_PKG_VERSION"));
+    let text = expected.read("PROJECT");
+    project.write("PROJECT", &text.replace(&version, "cliVersion: 0.3.0"));
+    let error = project.refused("apply --rebuild-base");
+    assert!(error.contains("no file of this project exists"), "{error}");
+    assert_same(project.rscaffold("update"), &expected, "update");
 }

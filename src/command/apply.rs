@@ -113,6 +113,13 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let (mut turn, story) = if args.rebuild_base {
         let turn = Turn::of_branches(&tree, &text(&tree)?, Record::default(), &policy);
         let mut turn = or_edit(turn)?;
+        let paths = turn.rendered.texts.keys().map(String::as_str);
+        if tree.ours(paths)?.is_empty() {
+            return Err(anyhow!(
+                "no file of this project exists, so all of them would count as deleted by you"
+            ))
+            .or_hint("to write all files, leave out `--rebuild-base`");
+        }
         turn.record.texts = turn.rendered.texts.clone();
         let story = Story {
             done: Some("the record is recreated".to_owned()),
@@ -135,7 +142,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     for path in &args.restore {
         let path = path.strip_prefix("./").unwrap_or(path);
         ensure!(
-            turn.record.texts.remove(path).is_some(),
+            turn.rendered.texts.contains_key(path),
             "`{path}` is not a file that rscaffold writes in this project"
         );
         if tree.ours([path])?.contains_key(path) {
@@ -144,6 +151,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
                  old text",
             );
         }
+        turn.restored.push(path.to_owned());
     }
     carry_out(turn, &args.mode, &story)
 }
@@ -152,14 +160,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
 fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
     let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?, policy);
     let turn = or_edit(turn)?;
-    if turn.record.texts.is_empty() {
-        // A user may start a project with only a `PROJECT` file, so a missing record is an error only if rendered files
-        // exist already.
-        let paths = turn.rendered.texts.keys();
-        if !tree.ours(paths.map(String::as_str))?.is_empty() {
-            ensure_known(&turn.record)?;
-        }
-    }
+    ensure_known(&turn.record, tree, &turn.rendered)?;
     Ok(turn)
 }
 

@@ -27,9 +27,10 @@ use crate::{
     render::{Rendered, render},
 };
 
-/// Refuses a missing record.
-pub fn ensure_known(record: &Record) -> Result<()> {
-    if !record.texts.is_empty() {
+/// Refuses a missing record, unless no file of `rendered` exists: a user may start a project with only a `PROJECT` file.
+pub fn ensure_known(record: &Record, tree: &WorkTree, rendered: &Rendered) -> Result<()> {
+    let paths = rendered.texts.keys().map(String::as_str);
+    if !record.texts.is_empty() || tree.ours(paths)?.is_empty() {
         return Ok(());
     }
     Err(anyhow!(
@@ -74,6 +75,8 @@ pub struct Turn<'a> {
     pub unmerged: Option<Unmerged>,
     /// Files and folders to leave unchanged in this turn.
     pub excluded: Vec<String>,
+    /// Deleted files to write again.
+    pub restored: Vec<String>,
     /// Texts that come with the command.
     pub edits: Edits,
 }
@@ -90,6 +93,7 @@ impl<'a> Turn<'a> {
             record,
             unmerged: None,
             excluded: Vec::new(),
+            restored: Vec::new(),
             edits: Edits::default(),
         }
     }
@@ -108,7 +112,7 @@ impl<'a> Turn<'a> {
         rendered: Rendered,
     ) -> Result<Self> {
         let record = tree.record()?;
-        ensure_known(&record)?;
+        ensure_known(&record, tree, &rendered)?;
         Ok(Self {
             before: Some(before.clone()),
             ..Self::new(tree, record, after, rendered)
@@ -124,6 +128,9 @@ impl<'a> Turn<'a> {
         let mut theirs = mem::take(&mut self.rendered.texts);
         theirs.insert(Project::FILE.to_owned(), self.after.to_text()?.into());
         self.repair_record();
+        for path in &self.restored {
+            self.record.texts.remove(path);
+        }
         let unmerged = self.unmerged.iter();
         let others = unmerged.flat_map(|unmerged| unmerged.stages.keys());
         let others = others.chain(self.edits.texts.keys()).map(String::as_str);

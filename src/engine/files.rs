@@ -15,7 +15,7 @@ use anyhow::{Result, anyhow, ensure};
 use super::{
     conventions::Conventions,
     digest::is_digest,
-    reconcile::{OnConflict, Plan, Policy, Sides, markers::Marked, reconcile},
+    reconcile::{Change, Kept, OnConflict, Plan, Policy, Sides, markers::Marked, reconcile},
     text::{Text, Texts},
     worktree::{Record, Unmerged, WorkTree},
 };
@@ -213,7 +213,14 @@ impl Files {
     }
 
     /// The record after `plan` is applied.
-    pub fn into_record(self, plan: &Plan) -> Record {
+    pub fn into_record(mut self, plan: &Plan) -> Record {
+        for (path, change) in &plan.changes {
+            // If the file comes back from git, the changes since then are merged.
+            if *change == Change::Keep(Kept::RemovedWithNews) {
+                let file = self.sides.at(path);
+                file.theirs = file.base.clone();
+            }
+        }
         let mut texts = self.sides.into_theirs();
         texts.extend(self.given.rendered);
         let description = texts.remove(self.conventions.description);

@@ -6,7 +6,7 @@ use super::moves::Sources;
 use crate::engine::{
     conventions::Conventions,
     reconcile::{
-        Conflict, Sides,
+        Conflict, Reason, Sides,
         branches::{Side, differences, merge},
         line_ends::{is_same, with_line_ends_of},
         markers::Marked,
@@ -34,6 +34,7 @@ pub(super) fn settle(
             continue;
         };
         let target = sources.target(path, sides).unwrap_or(path);
+        let (our_commit, their_commit) = commits.map(|all| (&all.ours, &all.theirs)).unzip();
         let merged = if is_as_git_left_it {
             let parent = match commits.and_then(|commits| commits.parent.as_ref()) {
                 Some(commit) => Some(side(
@@ -44,7 +45,6 @@ pub(super) fn settle(
                 )?),
                 None => None,
             };
-            let (our_commit, their_commit) = commits.map(|all| (&all.ours, &all.theirs)).unzip();
             let ours = side(conventions, path, our_commit, stages.ours.as_ref())?;
             let theirs = side(conventions, path, their_commit, stages.theirs.as_ref())?;
             merge(parent, ours, theirs, sides.get(target).theirs.as_ref())
@@ -56,6 +56,19 @@ pub(super) fn settle(
             Ok(text) => (sides.get(target).theirs.clone(), text),
             // `make manifests` will replace the text of either side.
             Err(_) if conventions.is_derived(path) => (Some(Text::default()), stages.ours.clone()),
+            // The tool deletes the file that one branch deleted and the other one edited.
+            Err(conflict) if conflict.reason == Reason::Dropped && stages.is_one_sided() => {
+                let commit = if stages.ours.is_some() {
+                    our_commit
+                } else {
+                    their_commit
+                };
+                let recorded = commit.and_then(|commit| commit.record.texts.get(path));
+                (
+                    Some(recorded.cloned().unwrap_or_default()),
+                    Some(disk.to_owned().into()),
+                )
+            }
             Err(conflict) => {
                 sides.at(path).clash = Some(at(conflict, disk));
                 continue;
@@ -92,11 +105,18 @@ fn side(
 /// Whether the text on `disk` is the one that git left; `false` if the user has begun to edit it. `None` if the user
 /// has resolved the conflict. `stages` are the texts in the index.
 fn is_unmerged(disk: &str, stages: &Stages) -> Option<bool> {
+    if stages.is_binary {
+        return Marked::parse(disk).map(|_| false);
+    }
     match (&stages.ours, &stages.theirs) {
         (Some(_), Some(_)) => {
-            Marked::parse(disk)?;
+            // Attributes of the file can make git write other markers, or none.
             let written = stages.written.as_ref();
-            Some(written.is_some_and(|text| is_same(disk, text.content())))
+            let is_as_written = written.is_some_and(|text| is_same(disk, text.content()));
+            if !is_as_written {
+                Marked::parse(disk)?;
+            }
+            Some(is_as_written)
         }
         // One branch deleted the file, and git kept the text of the other branch.
         (Some(text), None) | (None, Some(text)) => is_same(disk, text.content()).then_some(true),
@@ -136,6 +156,7 @@ mod tests {
             ours,
             theirs,
             written,
+            is_binary: false,
         };
         is_unmerged(disk, &stages)
     }
@@ -146,6 +167,20 @@ mod tests {
         assert_eq!(open(MARKED, stages), Some(true));
         assert_eq!(open(&MARKED.replace('\n', "\r\n"), stages), Some(true));
         assert_eq!(open("a\nB\nc\n", stages), None, "decided");
+        // With the attribute `-merge`, git writes no markers.
+        assert_eq!(open(OURS, [OURS, "a\nx\nc\n", OURS]), Some(true));
+    }
+
+    #[test]
+    fn a_file_that_is_not_utf8_is_open_until_its_markers_are_gone() {
+        let stages = Stages {
+            ours: Some(OURS.into()),
+            written: Some(MARKED.into()),
+            is_binary: true,
+            ..Stages::default()
+        };
+        assert_eq!(is_unmerged(MARKED, &stages), Some(false));
+        assert_eq!(is_unmerged(OURS, &stages), None);
     }
 
     #[test]
@@ -192,6 +227,7 @@ mod tests {
             ours,
             theirs,
             written: Some(disk.to_owned().into()),
+            is_binary: false,
         };
         let unmerged = Unmerged {
             stages: [(path.to_owned(), stages)].into(),

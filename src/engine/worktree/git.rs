@@ -20,6 +20,7 @@ use crate::{
     engine::text::{Text, Texts},
     hint::OrHint,
     limits::{FILE, RECORD, RECORDED_FILES, Total, size},
+    visible::visible,
 };
 
 /// The conflicts that git left in the folder.
@@ -52,6 +53,15 @@ pub struct Stages {
     pub theirs: Option<Text>,
     /// As git wrote the file into the folder, with conflict markers. `None` if git does not record that.
     pub written: Option<Text>,
+    /// Whether a branch has the file in another form than UTF-8, which cannot be merged.
+    pub is_binary: bool,
+}
+
+impl Stages {
+    /// Whether one branch has deleted the file.
+    pub fn is_one_sided(&self) -> bool {
+        self.ours.is_some() != self.theirs.is_some()
+    }
 }
 
 /// The commits that git merges.
@@ -127,7 +137,7 @@ pub(super) fn unmerged(
         names.push(format!("{AUTO_MERGE}:{prefix}{path}"));
     }
     let mut texts = git.texts(names)?;
-    let stages = open.into_keys().map(|path| {
+    let stages = open.into_iter().map(|(path, objects)| {
         let [in_parent, ours, theirs, written] = [":1", ":2", ":3", AUTO_MERGE].map(|tree| {
             texts
                 .remove(&format!("{tree}:{prefix}{path}"))
@@ -136,7 +146,10 @@ pub(super) fn unmerged(
         // git may give a text of the parent for another file that it considers renamed to this path.
         let is_renamed = path != description
             && parent.is_some_and(|commit| !commit.record.texts.contains_key(&path));
+        let [_, our_object, their_object] = objects;
         let stages = Stages {
+            is_binary: our_object.is_some() != ours.is_some()
+                || their_object.is_some() != theirs.is_some(),
             parent: in_parent.filter(|_| !is_renamed),
             ours,
             theirs,
@@ -196,8 +209,30 @@ impl Git<'_> {
             }
         }
         // git ends by itself when its output is closed.
-        git.wait().context("failed to wait for `git`")?;
-        taken.map(drop)
+        let status = git.wait().context("failed to wait for `git`")?;
+        if taken? && !status.success() {
+            self.ensure_no_repository(arguments)?;
+        }
+        Ok(())
+    }
+
+    /// Returns git's reason for the failure of a command, unless the folder is not in a repository.
+    fn ensure_no_repository(&self, arguments: &[&str]) -> Result<()> {
+        let mut git = self.command(arguments);
+        // The language of the errors.
+        git.env("LC_ALL", "C").stdout(Stdio::null());
+        let output = git.stderr(Stdio::piped()).output();
+        let errors = output.context("failed to run `git`")?.stderr;
+        let errors = String::from_utf8_lossy(&errors);
+        let is_elsewhere = ["not a git repository", "bare repository"]
+            .iter()
+            .any(|text| errors.contains(text));
+        ensure!(
+            is_elsewhere,
+            "git does not say which files have conflicts: {}",
+            visible(errors.lines().next().unwrap_or("it gives no reason"))
+        );
+        Ok(())
     }
 
     /// The first line that git prints; `None` if git fails or is not installed.
@@ -485,6 +520,7 @@ mod tests {
             ours: text(ours),
             theirs: text(theirs),
             written: Some(disk.into()),
+            is_binary: false,
         };
         assert_eq!(unmerged.stages["Makefile"], expected);
         let commits = unmerged.commits.expect("git knows the commits");
@@ -523,6 +559,16 @@ mod tests {
     }
 
     #[test]
+    fn the_reason_is_told_if_git_refuses_the_repository() {
+        let repository = Repository::new();
+        fs::write(repository.0.path().join(".git/index"), "no index").unwrap();
+        let refused = unmerged(&repository.folder(), PROJECT, &BTreeSet::new());
+        let error = refused.unwrap_err().to_string();
+        let start = "git does not say which files have conflicts: fatal: ";
+        assert!(error.starts_with(start), "{error}");
+    }
+
+    #[test]
     fn a_file_is_open_if_the_project_or_a_branch_has_it() {
         let repository = Repository::new();
         assert!(!repository.git(&["merge", "theirs"]));
@@ -556,6 +602,7 @@ mod tests {
             ours: Some("ours\n".into()),
             theirs: None,
             written: Some("ours\n".into()),
+            is_binary: false,
         };
         assert_eq!(open.stages["Makefile"], expected);
     }
