@@ -320,19 +320,19 @@ impl<'a> Converter<'a> {
 
     /// How to convert `from` to `to`. `None` if there is no conversion between these types.
     fn how(&self, from: &RustType, to: &RustType, way: Way) -> Option<How> {
+        let (source, target) = way.order((self.spoke, self.hub));
         match (from, to) {
             (RustType::Named(from), RustType::Named(to)) => {
                 let pair = way.order((from.as_str(), to.as_str()));
                 let is_opaque = self.sort(pair).is_none() || self.opaque.contains(&pair);
                 (!is_opaque).then_some(How::Into)
             }
-            (RustType::Named(name), RustType::Path(path))
-            | (RustType::Path(path), RustType::Named(name)) => {
-                // One version uses a type of the other one.
-                let is_same = [self.spoke, self.hub]
-                    .iter()
-                    .any(|types| *path == format!("{}::{name}", types.module));
-                is_same.then_some(How::Same)
+            // One version uses a type of the other one.
+            (RustType::Named(name), RustType::Path(path)) => {
+                source.is_at(path, name).then_some(How::Same)
+            }
+            (RustType::Path(path), RustType::Named(name)) => {
+                target.is_at(path, name).then_some(How::Same)
             }
             (RustType::Integer("i32"), RustType::Integer("i64")) => Some(How::Into),
             (RustType::Option(from), RustType::Option(to)) => {

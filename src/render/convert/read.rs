@@ -29,8 +29,17 @@ pub(super) struct Types {
     pub items: BTreeMap<String, TypeItem>,
     /// The functions of the file that return a simple value, with this value.
     pub defaults: BTreeMap<String, Value>,
-    /// The path of the module that exports the types, such as `crate::api::shop::v1`.
-    pub module: String,
+    /// The paths of the modules in which other files find the types: the module of the file, such as
+    /// `crate::api::shop::v1::book`, and the module of the version, which may export them.
+    pub modules: [String; 2],
+}
+
+impl Types {
+    /// Whether `path` is a path of the file's type `name`.
+    pub fn is_at(&self, path: &str, name: &str) -> bool {
+        let mut modules = self.modules.iter();
+        modules.any(|module| path == format!("{module}::{name}"))
+    }
 }
 
 /// A type of the file.
@@ -123,7 +132,7 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
     let module = format!("crate::{}", below.replace('/', "::"));
     let scope = Scope::new(&file.items, module)?;
     let mut types = Types {
-        module: scope.version.clone(),
+        modules: [scope.module.clone(), scope.version.clone()],
         ..Types::default()
     };
     let mut with_default = BTreeSet::new();

@@ -111,14 +111,26 @@ fn a_type_of_the_file_is_taken_apart() {
 
 #[test]
 fn a_version_can_use_the_types_of_another_one() {
-    let hub = ["", "pub a: Item", "pub struct Item { pub b: [i32; 2] }"];
-    for path in ["super::super::v1::Item", "crate::api::shop::v1::Item"] {
+    let item = "pub struct Item { pub b: [i32; 2] }";
+    let hub = ["", "pub a: Item", item];
+    // The second path is valid if v1/mod.rs exports the type.
+    for path in [
+        "super::super::v1::book::Item",
+        "crate::api::shop::v1::book::Item",
+        "crate::api::shop::v1::Item",
+    ] {
         let field = format!("pub a: {path}");
         let imported = format!("use {path};");
         for spoke in [["", &field, ""], [&imported, "pub a: Item", ""]] {
-            assert_eq!(values(&code(spoke, hub).text), ["a"], "{spoke:?}");
+            let code = code(spoke, hub).text;
+            assert_eq!(values(&code), ["a"], "{spoke:?}");
+            assert_eq!(code.matches("impl From").count(), 2, "{code}");
         }
     }
+    // The spoke has a type of this name, but the hub uses another one.
+    let field = "pub a: super::Item";
+    let code = code(["", "pub a: Item", item], ["", field, ""]).text;
+    assert_ne!(values(&code), ["a"]);
 }
 
 #[test]
