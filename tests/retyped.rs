@@ -5,7 +5,7 @@ mod types;
 
 use std::{fs, process::Command};
 
-use self::types::{CHANGED, CLOSED, COUNTED, NESTED, ODD, RENAMED, Variant};
+use self::types::{CHANGED, CLOSED, COUNTED, NESTED, ODD, RENAMED, Variant, move_status};
 use crate::{project::Project, scaffold::run};
 
 const KIND: &str = "--group shop --kind Book";
@@ -136,6 +136,24 @@ fn versions_that_differ_are_converted_as_far_as_they_are_equal() {
             conversion.lines().any(|it| it == line),
             "{line}: {conversion}"
         );
+    }
+}
+
+#[test]
+fn a_status_in_another_file_is_converted() {
+    let project = with_types(&RENAMED);
+    accepted(&project, &format!("create api --version v2 {KIND}"));
+    for (version, imported) in [("v1", "BookStatus"), ("v2", "*")] {
+        move_status(&project.folder(), version, imported);
+    }
+    accepted(&project, &format!("create webhook {KIND} --conversion"));
+    let conversion = project.read(CONVERSION);
+    is_formatted(&project, CONVERSION);
+    for part in [
+        "impl TryFrom<SpokeStatus> for HubStatus {",
+        "impl TryFrom<HubStatus> for SpokeStatus {",
+    ] {
+        assert!(conversion.contains(part), "{part}: {conversion}");
     }
 }
 

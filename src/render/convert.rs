@@ -104,17 +104,17 @@ pub fn has_example_status(kind: &str, file: File) -> bool {
 
 /// Generates the code that converts the types of `kind` in `spoke` to those in `hub`, and back.
 pub fn convert(kind: &str, spoke: File, hub: File) -> Code {
+    let name = in_rust(kind);
     if let (Some(spoke), Some(hub)) = (read_file(kind, spoke), read_file(kind, hub)) {
-        return Converter::new(&spoke, &hub).code();
+        return Converter::new(&name, &spoke, &hub).code();
     }
     // The types are elsewhere: they have the usual names.
-    let start = in_rust(kind);
     let unseen = Types {
-        spec: format!("{start}Spec"),
-        status: Some(RustType::Named(format!("{start}Status"))),
+        spec: format!("{name}Spec"),
+        status: Some(RustType::Named(format!("{name}Status"))),
         ..Types::default()
     };
-    Converter::new(&unseen, &unseen).code()
+    Converter::new(&name, &unseen, &unseen).code()
 }
 
 fn read_file(kind: &str, file: File) -> Option<Types> {
@@ -227,6 +227,8 @@ enum Body {
 type Pair<'a> = (&'a str, &'a str);
 
 struct Converter<'a> {
+    /// The name of the type of the kind.
+    kind: &'a str,
     spoke: &'a Types,
     hub: &'a Types,
     /// The pairs that have a conversion, in the order of the file.
@@ -238,8 +240,9 @@ struct Converter<'a> {
 }
 
 impl<'a> Converter<'a> {
-    fn new(spoke: &'a Types, hub: &'a Types) -> Self {
+    fn new(kind: &'a str, spoke: &'a Types, hub: &'a Types) -> Self {
         let mut converter = Self {
+            kind,
             spoke,
             hub,
             written: Vec::new(),
@@ -250,8 +253,7 @@ impl<'a> Converter<'a> {
         converter
     }
 
-    /// The types that the conversion begins with: those of the spec, and those of the status. A type that both versions
-    /// share needs no conversion.
+    /// The types that the conversion begins with: those of the spec, and those of the status if the files have them.
     fn roots(&self) -> Vec<Pair<'a>> {
         let mut roots = vec![(self.spoke.spec.as_str(), self.hub.spec.as_str())];
         if let (Some(RustType::Named(spoke)), Some(RustType::Named(hub))) =
@@ -260,6 +262,16 @@ impl<'a> Converter<'a> {
             roots.push((spoke, hub));
         }
         roots
+    }
+
+    /// Whether the types of the status differ, and are not both in the files. A type that both versions share needs no
+    /// conversion.
+    fn has_distant_status(&self) -> bool {
+        match (&self.spoke.status, &self.hub.status) {
+            (Some(RustType::Named(_)), Some(RustType::Named(_))) => false,
+            (Some(spoke), Some(hub)) => self.how(spoke, hub, Way::Up) != Some(How::Same),
+            _ => false,
+        }
     }
 
     /// Finds the pairs that cannot be converted field by field. A pair with a field of such a pair is opaque as well,
@@ -391,6 +403,9 @@ impl<'a> Converter<'a> {
             }
             next += 1;
         }
+        if self.has_distant_status() {
+            text += &self.distant_status();
+        }
         Code {
             text: self.imports() + text.trim_end() + "\n" + &self.functions(),
             has_status: self.spoke.status.is_some() && self.hub.status.is_some(),
@@ -420,29 +435,34 @@ impl<'a> Converter<'a> {
             }
             _ => None,
         };
-        let body = taken_apart.unwrap_or_else(|| {
-            self.uses.insert(Used::Json);
-            Body::Fallible("        through_json(&value)\n".to_owned())
-        });
-        let (name, function, result, error, code) = match body {
-            Body::Sure(code) => ("From", "from", "Self", "", code),
-            Body::Fallible(code) => (
-                "TryFrom",
-                "try_from",
-                "Result<Self, Self::Error>",
-                "    type Error = serde_json::Error;\n\n",
-                code,
-            ),
-        };
-        let head = one_or_several(
-            format!("impl {name}<{source}> for {target} {{"),
-            format!("impl {name}<{source}>\n    for {target}\n{{"),
-        );
-        let signature = one_or_several(
-            format!("    fn {function}(value: {source}) -> {result} {{"),
-            format!("    fn {function}(\n        value: {source},\n    ) -> {result} {{"),
-        );
-        format!("{head}\n{error}{signature}\n{code}    }}\n}}\n\n")
+        let body = taken_apart.unwrap_or_else(|| self.through_json());
+        laid_out(&source, &target, body)
+    }
+
+    fn through_json(&mut self) -> Body {
+        self.uses.insert(Used::Json);
+        Body::Fallible("        through_json(&value)\n".to_owned())
+    }
+
+    /// The conversion of the status between types of other files. This file may be unable to name them, because their
+    /// modules can be private.
+    fn distant_status(&mut self) -> String {
+        let mut text = String::new();
+        for (name, module) in [("SpokeStatus", "spoke"), ("HubStatus", "hub")] {
+            let of = format!(
+                "<{module}::{} as kube::core::object::HasStatus>::Status;\n",
+                self.kind
+            );
+            text += &one_or_several(
+                format!("type {name} = {of}"),
+                format!("type {name} =\n    {of}"),
+            );
+        }
+        text += "\n";
+        for (source, target) in [("SpokeStatus", "HubStatus"), ("HubStatus", "SpokeStatus")] {
+            text += &laid_out(source, target, self.through_json());
+        }
+        text
     }
 
     /// The conversion of a struct.
@@ -729,4 +749,27 @@ fn through_json<A: Serialize, B: DeserializeOwned>(value: &A) -> Result<B, serde
         }
         text
     }
+}
+
+/// The conversion of the type `source` to the type `target`, with this body.
+fn laid_out(source: &str, target: &str, body: Body) -> String {
+    let (name, function, result, error, code) = match body {
+        Body::Sure(code) => ("From", "from", "Self", "", code),
+        Body::Fallible(code) => (
+            "TryFrom",
+            "try_from",
+            "Result<Self, Self::Error>",
+            "    type Error = serde_json::Error;\n\n",
+            code,
+        ),
+    };
+    let head = one_or_several(
+        format!("impl {name}<{source}> for {target} {{"),
+        format!("impl {name}<{source}>\n    for {target}\n{{"),
+    );
+    let signature = one_or_several(
+        format!("    fn {function}(value: {source}) -> {result} {{"),
+        format!("    fn {function}(\n        value: {source},\n    ) -> {result} {{"),
+    );
+    format!("{head}\n{error}{signature}\n{code}    }}\n}}\n\n")
 }

@@ -28,6 +28,27 @@ impl Variant {
     }
 }
 
+/// Moves the status of `version` to a private module, which the file of the kind imports as `status::imported`.
+pub fn move_status(folder: &Path, version: &str, imported: &str) {
+    let folder = folder.join("src/api/shop").join(version);
+    let change = |file: &str, change: &dyn Fn(String) -> String| {
+        let path = folder.join(file);
+        let text = fs::read_to_string(&path).expect("a file");
+        fs::write(path, change(text)).expect("a writable file");
+    };
+    change("book.rs", &|text| {
+        text.replace(STATUS, &format!("\nuse super::status::{imported};\n"))
+    });
+    change("mod.rs", &|text| text + "\nmod status;\n");
+    let imports = "//! The status of books.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+";
+    fs::write(folder.join("status.rs"), imports.to_owned() + STATUS).expect("a writable file");
+}
+
 /// Other fields, and tests that use them.
 pub const RENAMED: Variant = Variant {
     name: "renamed fields",

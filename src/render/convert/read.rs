@@ -219,6 +219,8 @@ struct Scope<'a> {
     modules: BTreeSet<String>,
     /// The full path of each imported name.
     imports: BTreeMap<String, String>,
+    /// The full path of each module of which all names are imported.
+    globs: BTreeSet<String>,
 }
 
 impl<'a> Scope<'a> {
@@ -231,6 +233,7 @@ impl<'a> Scope<'a> {
             aliases: BTreeMap::new(),
             modules: BTreeSet::new(),
             imports: BTreeMap::new(),
+            globs: BTreeSet::new(),
         };
         for item in items {
             match item {
@@ -264,7 +267,7 @@ impl<'a> Scope<'a> {
             }
             UseTree::Name(item) => self.import_as(&item.ident, &item.ident, parents),
             UseTree::Rename(item) => self.import_as(&item.ident, &item.rename, parents),
-            UseTree::Glob(_) => {}
+            UseTree::Glob(_) => drop(self.globs.insert(self.absolute(parents))),
         }
     }
 
@@ -394,8 +397,17 @@ fn status(settings: &[Meta], scope: &Scope) -> Option<RustType> {
     if text.len() > DEPTH {
         return None;
     }
-    let path = syn::parse_str(&text).ok()?;
-    Some(scope.rust(&path, ALIASES))
+    let path: Path = syn::parse_str(&text).ok()?;
+    let rust = scope.of_path(&path, ALIASES);
+    if let (RustType::Unclear, Some(name)) = (&rust, path.get_ident())
+        && !scope.globs.is_empty()
+        && !scope.aliases.contains_key(&name.to_string())
+    {
+        // One of the modules of which all names are imported has the type.
+        let paths = scope.globs.iter().map(|module| format!("{module}::{name}"));
+        return Some(RustType::Path(paths.collect::<Vec<_>>().join(" or ")));
+    }
+    Some(rust)
 }
 
 /// The settings in the attributes `name`, such as `serde(default, rename = "a")`.

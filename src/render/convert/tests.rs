@@ -235,6 +235,60 @@ fn the_status_is_converted_if_both_versions_have_one() {
     }
 }
 
+/// The code between versions with a status `State`, for the items and imports of each version.
+fn with_status(items: [&str; 2]) -> Code {
+    let texts = items.map(|items| {
+        format!("{items}\n#[kube(kind = \"Book\", status = \"State\")]\npub struct BookSpec {{}}\n")
+    });
+    convert("Book", file(0, &texts[0]), file(1, &texts[1]))
+}
+
+#[test]
+fn a_status_in_another_file_is_converted_unless_both_versions_share_it() {
+    let state = "pub struct State { pub a: i32 }";
+    for items in [
+        ["use super::status::State;"; 2],
+        ["use super::status::*;"; 2],
+        ["use super::status::*;", "use super::status::State;"],
+        ["use super::status::State;", state],
+        ["state!();"; 2],
+        // One name in two types.
+        ["use crate::a::*; use super::*;"; 2],
+        ["use crate::a::*; type State = Of<Own>; struct Own;"; 2],
+    ] {
+        let code = with_status(items);
+        assert!(code.has_status);
+        for part in [
+            "type SpokeStatus = <spoke::Book as kube::core::object::HasStatus>::Status;\n",
+            "type HubStatus = <hub::Book as kube::core::object::HasStatus>::Status;\n",
+            "impl TryFrom<SpokeStatus> for HubStatus {\n    type Error = serde_json::Error;\n",
+            "    fn try_from(value: SpokeStatus) -> Result<Self, Self::Error> {\n",
+            "        through_json(&value)\n",
+            "impl TryFrom<HubStatus> for SpokeStatus {\n",
+            "fn through_json<",
+        ] {
+            assert!(code.text.contains(part), "{items:?}: {part}: {}", code.text);
+        }
+    }
+    for items in [
+        [
+            "use super::super::status::State;",
+            "use crate::api::shop::status::State;",
+        ],
+        [
+            "use super::super::status::*;",
+            "use crate::api::shop::status::*;",
+        ],
+        ["use crate::a::*;", "use crate::a::State;"],
+        ["use super::super::v1::book::State;", state],
+        ["use super::super::v1::book::*;", state],
+    ] {
+        let code = with_status(items);
+        assert!(code.has_status);
+        assert_eq!(code.text.matches("impl ").count(), 2, "{items:?}");
+    }
+}
+
 fn deep(start: &str, end: &str) -> String {
     let (start, end) = (start.repeat(100_000), end.repeat(100_000));
     format!("#[kube(kind = \"Book\")] pub struct BookSpec {{ pub a: {start}i32{end} }}")
