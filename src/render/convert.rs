@@ -24,6 +24,9 @@ use crate::{
 /// The indentation of the fields in the generated code.
 const FIELDS: usize = 12;
 
+/// The largest number of types of the file in the first valid value of a type.
+const NESTED: usize = 100;
+
 /// A file that converts between two versions of a kind. Its code depends on the types of both versions.
 #[derive(Debug)]
 pub struct ConversionFile {
@@ -237,6 +240,10 @@ struct Converter<'a> {
     opaque: BTreeSet<Pair<'a>>,
     /// What the code uses.
     uses: BTreeSet<Used>,
+    /// The types that the current value is in, from the outermost one.
+    outer: Vec<&'a str>,
+    /// The number of types of the file in the current value.
+    nested: usize,
 }
 
 impl<'a> Converter<'a> {
@@ -248,6 +255,8 @@ impl<'a> Converter<'a> {
             written: Vec::new(),
             opaque: BTreeSet::new(),
             uses: BTreeSet::new(),
+            outer: Vec::new(),
+            nested: 0,
         };
         converter.find_opaque();
         converter
@@ -680,8 +689,23 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// The first valid value of a type of the file.
-    fn first_named(&mut self, name: &str, way: Way, indent: usize) -> Expression {
+    /// The first valid value of a type of the file. If the type contains itself, or many other types, the author writes
+    /// the value.
+    fn first_named(&mut self, name: &'a str, way: Way, indent: usize) -> Expression {
+        if self.outer.is_empty() {
+            self.nested = 0;
+        }
+        self.nested += 1;
+        if self.nested > NESTED || self.outer.contains(&name) {
+            return Expression::new(Sort::Computed, "Default::default()");
+        }
+        self.outer.push(name);
+        let value = self.first_inside(name, way, indent);
+        self.outer.pop();
+        value
+    }
+
+    fn first_inside(&mut self, name: &str, way: Way, indent: usize) -> Expression {
         let (_, module) = way.modules();
         let (_, target) = way.order((self.spoke, self.hub));
         let path = format!("{module}::{name}");

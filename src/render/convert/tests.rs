@@ -146,6 +146,41 @@ fn types_that_contain_themselves_are_converted() {
     assert!(newtype.contains("Self(self::list(value.0))"), "{newtype}");
 }
 
+/// The value that the hub has in the field `a` of type `Item0`, if the spoke has no such field.
+fn first_item(items: &str) -> String {
+    let code = code(["", "", ""], ["", "pub a: Item0", items]).text;
+    let (_, value) = code.split_once("            a: ").unwrap();
+    let (value, _) = value.split_once("        }\n    }\n}").unwrap();
+    value.split_whitespace().collect()
+}
+
+/// Such types do not compile, or are unusual. They must not end the program, nor fill the memory.
+#[test]
+fn the_first_value_of_a_type_ends_whatever_the_type_contains() {
+    for item in [
+        "pub struct Item0 { pub b: Item1 } pub struct Item1 { pub c: Item0 }",
+        "pub struct Item0 { pub b: Item1 } pub enum Item1 { C(Item0) }",
+        "pub struct Item0(pub Item1); pub struct Item1(pub Item0);",
+    ] {
+        let value = first_item(item);
+        assert_eq!(value.matches("Default::default()").count(), 1, "{value}");
+        assert_eq!(value.matches("Item0").count(), 1, "{value}");
+    }
+    assert_eq!(
+        first_item(
+            "pub struct Item0 { pub b: Item1, pub c: Item1 } pub struct Item1 { pub d: u8 }"
+        ),
+        "hub::Item0{b:hub::Item1{d:0},c:hub::Item1{d:0},},"
+    );
+    let chain = (0..10_000).map(|depth| {
+        let next = depth + 1;
+        format!("pub struct Item{depth} {{ pub b: Item{next}, pub c: Item{next} }}")
+    });
+    let value = first_item(&chain.collect::<String>());
+    assert!(value.contains("Default::default()"), "{value}");
+    assert!(value.len() < 10_000, "{value}");
+}
+
 #[test]
 fn a_field_of_one_version_has_its_default_in_the_other_one() {
     let cases = [
