@@ -7,7 +7,9 @@ mod types;
 
 use std::{fs, path::Path};
 
-use self::types::{CHANGED, CLOSED, COUNTED, NESTED, ODD, RENAMED, Variant, move_status};
+use self::types::{
+    CHANGED, CLOSED, COUNTED, NESTED, ODD, OPTIONAL, RENAMED, REQUIRED, Variant, move_status,
+};
 use crate::{
     compile::cargo,
     operator::Project,
@@ -185,6 +187,7 @@ fn conversions_compile_whatever_the_types_are() {
         ("nested", &NESTED, &NESTED),
         ("changed", &NESTED, &CHANGED),
         ("closed", &CLOSED, &CLOSED),
+        ("optional", &REQUIRED, &OPTIONAL),
     ] {
         converts(&with_versions(name, v1, v2));
     }

@@ -109,6 +109,20 @@ pub(super) struct Part {
     pub written: Type,
 }
 
+impl Part {
+    /// Whether the code of this optional part is that of `content` in an `Option`.
+    pub fn is_option_of(&self, content: &Self) -> bool {
+        if let Type::Path(path) = &self.written
+            && let Some(last) = path.path.segments.last()
+            && let PathArguments::AngleBracketed(list) = &last.arguments
+        {
+            let argument = GenericArgument::Type(content.written.clone());
+            return list.args.first() == Some(&argument);
+        }
+        false
+    }
+}
+
 /// A simple value.
 #[derive(Debug)]
 pub(super) enum Value {

@@ -94,13 +94,11 @@ fn a_type_of_the_file_is_taken_apart() {
         ("pub enum Item { B { c: i32 } }", "a: through_json(&a)?"),
         ("pub struct Item; ", "a: through_json(&a)?"),
         ("type Item = Item;", "a: through_json(&a)?"),
-        (
-            "pub struct Item { pub b: [i32; 2] }",
-            "a: through_json(&a)?",
-        ),
+        // What contains such a type.
+        ("pub struct Item { pub b: [i32; 2] }", "a: a.try_into()?"),
         (
             "pub struct Item { pub b: Inner } pub struct Inner { pub c: [i32; 2] }",
-            "a: through_json(&a)?",
+            "a: a.try_into()?",
         ),
     ];
     for (item, expected) in items {
@@ -322,6 +320,120 @@ fn a_status_in_another_file_is_converted_unless_both_versions_share_it() {
         assert!(code.has_status);
         assert_eq!(code.text.matches("impl ").count(), 2, "{items:?}");
     }
+}
+
+#[test]
+fn a_field_that_only_one_version_requires_keeps_its_value() {
+    let items = "pub enum Item { A { b: i32 } } \
+                 #[derive(Default)] pub struct Outer { pub c: Item }";
+    for (ty, converted, missing) in [
+        ("Item", "through_json(&VALUE)?", "Default::default()"),
+        ("[i32; 2]", "through_json(&VALUE)?", "Default::default()"),
+        ("Vec<Item>", "through_json(&VALUE)?", "Vec::new()"),
+        ("Outer", "VALUE.try_into()?", "spoke::Outer::default()"),
+    ] {
+        let required = ["", &format!("pub a: {ty}"), items];
+        let optional = ["", &format!("pub a: Option<{ty}>"), items];
+        let text = code(required, optional).text;
+        let [up, down] = ["a", "value"].map(|value| converted.replace("VALUE", value));
+        for part in [
+            format!("            a: Some({up}),\n"),
+            format!("                Some(value) => {down},\n                None => {missing},\n"),
+        ] {
+            assert!(text.contains(&part), "{part}: {text}");
+        }
+        for nothing in ["Without a value", "a: _"] {
+            assert!(!text.contains(nothing), "{text}");
+        }
+    }
+}
+
+#[test]
+fn types_that_differ_beside_a_part_that_is_converted_by_json_are_taken_apart() {
+    let other = "pub struct Other(u8);";
+    let items = [
+        // the item in the spoke and in the hub, the lines of its conversion to the hub
+        (
+            "pub struct Item { pub b: Other }",
+            "pub struct Item { pub b: Other, pub c: u8 }",
+            "        Ok(Self {
+            b: through_json(&b)?,
+            // Without a value in the spoke.
+            c: 0,
+        })
+",
+        ),
+        (
+            "pub enum Item { A(Other), B }",
+            "pub enum Item { A(Other), C }",
+            "        Ok(match value {
+            spoke::Item::A(value) => Self::A(through_json(&value)?),
+            // Without a value of the same name.
+            spoke::Item::B => Self::C,
+        })
+",
+        ),
+        (
+            "pub struct Item(pub Other);",
+            "pub struct Item(pub Option<Other>);",
+            "        Ok(Self(Some(through_json(&value.0)?)))\n",
+        ),
+    ];
+    let fields = "pub a: Item, pub list: Vec<Item>, pub map: BTreeMap<String, Item>, \
+                  pub option: Option<Item>, pub lists: Option<Vec<Item>>, \
+                  pub an_option_with_a_long_name: Option<Item>";
+    let imports = "use std::collections::BTreeMap;";
+    for (spoke, hub, lines) in items {
+        let [spoke, hub] = [spoke, hub].map(|item| format!("{item} {other}"));
+        let text = code([imports, fields, &spoke], [imports, fields, &hub]).text;
+        assert_eq!(
+            values(&text),
+            [
+                "a: a.try_into()?",
+                "list: self::try_list(list)?",
+                "map: self::try_map(map)?",
+                "option: option.map(TryInto::try_into).transpose()?",
+                "lists: lists.map(self::try_list).transpose()?",
+                "an_option_with_a_long_name: an_option_with_a_long_name\n                \
+                 .map(TryInto::try_into)\n                .transpose()?",
+            ]
+        );
+        assert!(text.contains(lines), "{text}");
+    }
+}
+
+#[test]
+fn a_field_whose_types_differ_is_no_field_of_one_version() {
+    for (spoke, hub, dropped) in [
+        ("String", "i32", 2),
+        // A larger integer can hold the smaller one.
+        ("i64", "i32", 1),
+        ("Option<Item>", "Option<Vec<Item>>", 2),
+    ] {
+        let [spoke, hub] = [spoke, hub].map(|ty| format!("pub a: {ty}, pub b: Box<str>"));
+        let text = code(["", &spoke, ""], ["", &(hub + ", pub c: u8"), ""]).text;
+        assert_eq!(text.matches("a: _").count(), dropped, "{text}");
+        let comments = text.lines().map(str::trim);
+        let comments: Vec<_> = comments.filter(|line| line.starts_with("// ")).collect();
+        let expected = [
+            "// Without a value in the spoke.",
+            "// With another type in the spoke. Convert the value.",
+            "// With another type in the hub. Convert the value.",
+        ];
+        assert_eq!(comments, expected[..=dropped], "{text}");
+    }
+    let text = code(
+        ["", "pub a: Item", "pub enum Item { A(String), B, C }"],
+        ["", "pub a: Item", "pub enum Item { A(i32), B(i32), D }"],
+    )
+    .text;
+    let arms = "            // With a value of another type. Convert the value.
+            spoke::Item::A(_) => Self::D,
+            spoke::Item::B => Self::D,
+            // Without a value of the same name.
+            spoke::Item::C => Self::D,
+";
+    assert!(text.contains(arms), "{text}");
 }
 
 fn deep(start: &str, end: &str) -> String {
