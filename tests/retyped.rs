@@ -5,7 +5,9 @@ mod types;
 
 use std::{fs, process::Command};
 
-use self::types::{CHANGED, CLOSED, COUNTED, NESTED, ODD, RENAMED, Variant};
+use self::types::{
+    CHANGED, CLOSED, COUNTED, NESTED, ODD, OPTIONAL, RENAMED, REQUIRED, Variant, move_status,
+};
 use crate::{project::Project, scaffold::run};
 
 const KIND: &str = "--group shop --kind Book";
@@ -136,6 +138,48 @@ fn versions_that_differ_are_converted_as_far_as_they_are_equal() {
             conversion.lines().any(|it| it == line),
             "{line}: {conversion}"
         );
+    }
+}
+
+#[test]
+fn a_value_that_one_version_requires_is_converted_by_way_of_json() {
+    let project = with_types(&REQUIRED);
+    accepted(&project, &format!("create api --version v2 {KIND}"));
+    OPTIONAL.write(&project.folder(), "v2");
+    accepted(&project, &format!("create webhook {KIND} --conversion"));
+    let conversion = project.read(CONVERSION);
+    is_formatted(&project, CONVERSION);
+    for lines in [
+        "            source: Some(through_json(&source)?),\n",
+        "            source: match source {\n",
+        "                Some(value) => through_json(&value)?,\n",
+        "            shelf: Some(shelf.try_into()?),\n",
+        "            shelves: self::try_list(shelves)?,\n",
+        "            shelf_by_name: self::try_map(shelf_by_name)?,\n",
+        "            spare: spare.map(TryInto::try_into).transpose()?,\n",
+        "            layers,\n",
+        "            // With another type in the hub. Convert the value.\n            size: 0,\n",
+        "            // Without a value in the hub.\n            label: String::new(),\n",
+    ] {
+        assert!(conversion.contains(lines), "{lines}: {conversion}");
+    }
+}
+
+#[test]
+fn a_status_in_another_file_is_converted() {
+    let project = with_types(&RENAMED);
+    accepted(&project, &format!("create api --version v2 {KIND}"));
+    for (version, imported) in [("v1", "BookStatus"), ("v2", "*")] {
+        move_status(&project.folder(), version, imported);
+    }
+    accepted(&project, &format!("create webhook {KIND} --conversion"));
+    let conversion = project.read(CONVERSION);
+    is_formatted(&project, CONVERSION);
+    for part in [
+        "impl TryFrom<SpokeStatus> for HubStatus {",
+        "impl TryFrom<HubStatus> for SpokeStatus {",
+    ] {
+        assert!(conversion.contains(part), "{part}: {conversion}");
     }
 }
 

@@ -5,8 +5,8 @@
 //! loses nothing. Users edit a line if another value is better.
 //!
 //! The types belong to the user. If both versions have a field of the same type, but the code cannot take this type
-//! apart, the field is converted by way of JSON, which each type of a custom resource has. So between equal versions,
-//! the code compiles whatever the types are.
+//! apart, the field is converted by way of JSON, which each type of a custom resource has. The field may be optional in
+//! one version. So between equal versions, the code compiles whatever the types are.
 
 mod read;
 #[cfg(test)]
@@ -23,6 +23,11 @@ use crate::{
 
 /// The indentation of the fields in the generated code.
 const FIELDS: usize = 12;
+/// rustfmt leaves the calls of several methods with a `?` at the end on one line up to this width.
+const CHAIN: usize = 59;
+
+/// The largest number of types of the file in the first valid value of a type.
+const NESTED: usize = 100;
 
 /// A file that converts between two versions of a kind. Its code depends on the types of both versions.
 #[derive(Debug)]
@@ -104,17 +109,17 @@ pub fn has_example_status(kind: &str, file: File) -> bool {
 
 /// Generates the code that converts the types of `kind` in `spoke` to those in `hub`, and back.
 pub fn convert(kind: &str, spoke: File, hub: File) -> Code {
+    let name = in_rust(kind);
     if let (Some(spoke), Some(hub)) = (read_file(kind, spoke), read_file(kind, hub)) {
-        return Converter::new(&spoke, &hub).code();
+        return Converter::new(&name, &spoke, &hub).code();
     }
     // The types are elsewhere: they have the usual names.
-    let start = in_rust(kind);
     let unseen = Types {
-        spec: format!("{start}Spec"),
-        status: Some(RustType::Named(format!("{start}Status"))),
+        spec: format!("{name}Spec"),
+        status: Some(RustType::Named(format!("{name}Status"))),
         ..Types::default()
     };
-    Converter::new(&unseen, &unseen).code()
+    Converter::new(&name, &unseen, &unseen).code()
 }
 
 fn read_file(kind: &str, file: File) -> Option<Types> {
@@ -154,9 +159,25 @@ enum How {
     List,
     /// The function `map` converts the value.
     Map,
+    /// The type implements `TryFrom`.
+    TryInto,
+    /// The function `try_list` converts the value.
+    TryList,
+    /// The function `try_map` converts the value.
+    TryMap,
+    /// The function `through_json` converts the value.
+    Json,
 }
 
 impl How {
+    /// Whether the conversion of some values fails.
+    fn can_fail(self) -> bool {
+        matches!(
+            self,
+            Self::TryInto | Self::TryList | Self::TryMap | Self::Json
+        )
+    }
+
     /// The expression that converts `value`.
     fn of(self, value: &str) -> String {
         match self {
@@ -164,18 +185,49 @@ impl How {
             Self::Into => format!("{value}.into()"),
             Self::List => format!("self::list({value})"),
             Self::Map => format!("self::map({value})"),
+            Self::TryInto => format!("{value}.try_into()?"),
+            Self::TryList => format!("self::try_list({value})?"),
+            Self::TryMap => format!("self::try_map({value})?"),
+            Self::Json => format!("through_json(&{value})?"),
         }
     }
 
     /// The expression that converts the value in the option `option`.
     fn in_option(self, option: &str) -> String {
-        match self {
-            Self::Same => option.to_owned(),
-            Self::Into => format!("{option}.map(Into::into)"),
-            Self::List => format!("{option}.map(self::list)"),
-            Self::Map => format!("{option}.map(self::map)"),
+        let function = match self {
+            Self::Same | Self::Json => return self.of(option),
+            Self::Into => "Into::into",
+            Self::List => "self::list",
+            Self::Map => "self::map",
+            Self::TryInto => "TryInto::try_into",
+            Self::TryList => "self::try_list",
+            Self::TryMap => "self::try_map",
+        };
+        if self.can_fail() {
+            let pad = " ".repeat(FIELDS + 4);
+            let calls = format!("{option}\n{pad}.map({function})\n{pad}.transpose()?");
+            on_one_line(&calls, CHAIN)
+        } else {
+            format!("{option}.map({function})")
         }
     }
+}
+
+/// The only optional one of two parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Optional {
+    Source,
+    Target,
+}
+
+/// How to convert a part of a type to a part of another type.
+struct Conversion<'a> {
+    how: How,
+    /// The types between which `how` converts.
+    source: &'a RustType,
+    target: &'a RustType,
+    /// The part that contains its type in an option, unless these are the types of both parts.
+    optional: Option<Optional>,
 }
 
 /// A value as a Rust expression.
@@ -212,46 +264,51 @@ enum Used {
     List,
     /// The function `map`.
     Map,
+    /// The function `try_list`.
+    TryList,
+    /// The function `try_map`.
+    TryMap,
     /// The function `through_json`.
     Json,
-}
-
-/// The body of a conversion.
-enum Body {
-    /// Code that cannot fail.
-    Sure(String),
-    Fallible(String),
 }
 
 /// The names of a type of the spoke and of a type of the hub.
 type Pair<'a> = (&'a str, &'a str);
 
 struct Converter<'a> {
+    /// The name of the type of the kind.
+    kind: &'a str,
     spoke: &'a Types,
     hub: &'a Types,
     /// The pairs that have a conversion, in the order of the file.
     written: Vec<Pair<'a>>,
-    /// The pairs that cannot be converted field by field.
-    opaque: BTreeSet<Pair<'a>>,
+    /// The pairs whose conversion fails for some values.
+    fallible: BTreeSet<Pair<'a>>,
     /// What the code uses.
     uses: BTreeSet<Used>,
+    /// The types that the current value is in, from the outermost one.
+    outer: Vec<&'a str>,
+    /// The number of types of the file in the current value.
+    nested: usize,
 }
 
 impl<'a> Converter<'a> {
-    fn new(spoke: &'a Types, hub: &'a Types) -> Self {
+    fn new(kind: &'a str, spoke: &'a Types, hub: &'a Types) -> Self {
         let mut converter = Self {
+            kind,
             spoke,
             hub,
             written: Vec::new(),
-            opaque: BTreeSet::new(),
+            fallible: BTreeSet::new(),
             uses: BTreeSet::new(),
+            outer: Vec::new(),
+            nested: 0,
         };
-        converter.find_opaque();
+        converter.find_fallible();
         converter
     }
 
-    /// The types that the conversion begins with: those of the spec, and those of the status. A type that both versions
-    /// share needs no conversion.
+    /// The types that the conversion begins with: those of the spec, and those of the status if the files have them.
     fn roots(&self) -> Vec<Pair<'a>> {
         let mut roots = vec![(self.spoke.spec.as_str(), self.hub.spec.as_str())];
         if let (Some(RustType::Named(spoke)), Some(RustType::Named(hub))) =
@@ -262,9 +319,18 @@ impl<'a> Converter<'a> {
         roots
     }
 
-    /// Finds the pairs that cannot be converted field by field. A pair with a field of such a pair is opaque as well,
-    /// because `From` cannot fail, and a conversion by way of JSON can.
-    fn find_opaque(&mut self) {
+    /// Whether the types of the status differ, and are not both in the files. A type that both versions share needs no
+    /// conversion.
+    fn has_distant_status(&self) -> bool {
+        match (&self.spoke.status, &self.hub.status) {
+            (Some(RustType::Named(_)), Some(RustType::Named(_))) => false,
+            (Some(spoke), Some(hub)) => self.how(spoke, hub, Way::Up) != Some(How::Same),
+            _ => false,
+        }
+    }
+
+    /// Finds the pairs whose conversion can fail, because it is one by way of JSON, or contains such a conversion.
+    fn find_fallible(&mut self) {
         let mut pairs: Vec<Pair> = self.roots();
         let mut next = 0;
         while let Some(pair) = pairs.get(next).copied() {
@@ -279,18 +345,29 @@ impl<'a> Converter<'a> {
         }
         loop {
             let mut found = pairs.clone();
-            found.retain(|pair| !self.opaque.contains(pair) && self.must_be_opaque(*pair));
+            found.retain(|pair| !self.fallible.contains(pair) && self.can_fail(*pair));
             if found.is_empty() {
                 return;
             }
-            self.opaque.extend(found);
+            self.fallible.extend(found);
         }
     }
 
-    /// Whether `pair` cannot be converted field by field, because of those pairs that are known to be opaque.
-    fn must_be_opaque(&self, pair: Pair<'a>) -> bool {
-        let mut common = self.common(pair).into_iter();
-        self.sort(pair).is_none() || common.any(|(spoke, hub)| self.needs_json(spoke, hub))
+    /// Whether the conversion of `pair` can fail, because of those pairs that are known to be fallible.
+    fn can_fail(&self, pair: Pair<'a>) -> bool {
+        let Some((item, _)) = self.sort(pair) else {
+            return true;
+        };
+        let is_field = matches!(item.shape, Shape::Struct(_));
+        // Without a conversion of its content, a newtype is converted by way of JSON.
+        let is_newtype = matches!(item.shape, Shape::Newtype(_));
+        self.common(pair).into_iter().any(|parts| {
+            [Way::Up, Way::Down].into_iter().any(|way| {
+                let (from, to) = way.order(parts);
+                let conversion = self.conversion(from, to, way, is_field);
+                conversion.map_or(is_newtype, |conversion| conversion.how.can_fail())
+            })
+        })
     }
 
     /// The types of `pair`, if both are of the same sort: struct, enum or newtype.
@@ -313,26 +390,56 @@ impl<'a> Converter<'a> {
         common
     }
 
-    /// Whether two parts are converted by way of JSON: nothing else converts them, but they look the same.
-    fn needs_json(&self, spoke: &Part, hub: &Part) -> bool {
-        spoke.written == hub.written && self.how(&spoke.rust, &hub.rust, Way::Up).is_none()
+    /// How to convert the part `from` to the part `to`: by way of JSON if nothing else converts them, but their code is
+    /// the same. Only a field that is required has a value in place of `None`.
+    fn conversion(
+        &self,
+        from: &'a Part,
+        to: &'a Part,
+        way: Way,
+        is_field: bool,
+    ) -> Option<Conversion<'a>> {
+        let (is_same_code, source, target, optional) = match (&from.rust, &to.rust) {
+            (source, RustType::Option(target)) if !matches!(source, RustType::Option(_)) => {
+                let optional = Some(Optional::Target);
+                (to.is_option_of(from), source, &**target, optional)
+            }
+            (RustType::Option(source), target)
+                if !matches!(target, RustType::Option(_)) && is_field =>
+            {
+                let optional = Some(Optional::Source);
+                (from.is_option_of(to), &**source, target, optional)
+            }
+            (source, target) => (from.written == to.written, source, target, None),
+        };
+        let how = self.how(source, target, way);
+        Some(Conversion {
+            how: how.or(is_same_code.then_some(How::Json))?,
+            source,
+            target,
+            optional,
+        })
     }
 
     /// How to convert `from` to `to`. `None` if there is no conversion between these types.
     fn how(&self, from: &RustType, to: &RustType, way: Way) -> Option<How> {
+        let (source, target) = way.order((self.spoke, self.hub));
         match (from, to) {
             (RustType::Named(from), RustType::Named(to)) => {
                 let pair = way.order((from.as_str(), to.as_str()));
-                let is_opaque = self.sort(pair).is_none() || self.opaque.contains(&pair);
-                (!is_opaque).then_some(How::Into)
+                self.sort(pair)?;
+                Some(if self.fallible.contains(&pair) {
+                    How::TryInto
+                } else {
+                    How::Into
+                })
             }
-            (RustType::Named(name), RustType::Path(path))
-            | (RustType::Path(path), RustType::Named(name)) => {
-                // One version uses a type of the other one.
-                let is_same = [self.spoke, self.hub]
-                    .iter()
-                    .any(|types| *path == format!("{}::{name}", types.module));
-                is_same.then_some(How::Same)
+            // One version uses a type of the other one.
+            (RustType::Named(name), RustType::Path(path)) => {
+                source.is_at(path, name).then_some(How::Same)
+            }
+            (RustType::Path(path), RustType::Named(name)) => {
+                target.is_at(path, name).then_some(How::Same)
             }
             (RustType::Integer("i32"), RustType::Integer("i64")) => Some(How::Into),
             (RustType::Option(from), RustType::Option(to)) => {
@@ -342,32 +449,49 @@ impl<'a> Converter<'a> {
                     (_, how) => Some(how),
                 }
             }
-            (RustType::List(from), RustType::List(to)) => self.inner(from, to, way, How::List),
-            (RustType::Map(from), RustType::Map(to)) => self.inner(from, to, way, How::Map),
+            (RustType::List(from), RustType::List(to)) => {
+                self.inner(from, to, way, (How::List, How::TryList))
+            }
+            (RustType::Map(from), RustType::Map(to)) => {
+                self.inner(from, to, way, (How::Map, How::TryMap))
+            }
             (from, to) => (from == to && from.is_shared()).then_some(How::Same),
         }
     }
 
-    /// How to convert a list or a map. If the items need a conversion, `whole` converts all of them.
-    fn inner(&self, from: &RustType, to: &RustType, way: Way, whole: How) -> Option<How> {
+    /// How to convert a list or a map. If the items need a conversion, `whole` converts all of them, and `try_whole` if
+    /// that can fail.
+    fn inner(
+        &self,
+        from: &RustType,
+        to: &RustType,
+        way: Way,
+        (whole, try_whole): (How, How),
+    ) -> Option<How> {
         match (from, self.how(from, to, way)?) {
             (_, How::Same) => Some(How::Same),
             (RustType::Named(_) | RustType::Integer(_), How::Into) => Some(whole),
+            (RustType::Named(_), How::TryInto) => Some(try_whole),
             _ => None,
         }
     }
 
     /// Notes what the code needs for a conversion.
-    fn note(&mut self, how: How, from: &'a RustType, to: &'a RustType, way: Way) {
-        match how {
-            How::List => _ = self.uses.insert(Used::List),
-            How::Map => _ = self.uses.insert(Used::Map),
-            How::Same | How::Into => {}
-        }
-        if how != How::Same
-            && let (Some(from), Some(to)) = (from.named(), to.named())
+    fn note(&mut self, conversion: &Conversion<'a>, way: Way) {
+        let used = match conversion.how {
+            How::List => Some(Used::List),
+            How::Map => Some(Used::Map),
+            How::TryList => Some(Used::TryList),
+            How::TryMap => Some(Used::TryMap),
+            How::Json => Some(Used::Json),
+            How::Same | How::Into | How::TryInto => None,
+        };
+        self.uses.extend(used);
+        if !matches!(conversion.how, How::Same | How::Json)
+            && let (Some(source), Some(target)) =
+                (conversion.source.named(), conversion.target.named())
         {
-            self.write(way.order((from, to)));
+            self.write(way.order((source, target)));
         }
     }
 
@@ -391,6 +515,9 @@ impl<'a> Converter<'a> {
             }
             next += 1;
         }
+        if self.has_distant_status() {
+            text += &self.distant_status();
+        }
         Code {
             text: self.imports() + text.trim_end() + "\n" + &self.functions(),
             has_status: self.spoke.status.is_some() && self.hub.status.is_some(),
@@ -398,70 +525,76 @@ impl<'a> Converter<'a> {
     }
 
     fn implementation(&mut self, pair: Pair<'a>, way: Way) -> String {
-        let (source_types, target_types) = way.order((self.spoke, self.hub));
         let (source_module, target_module) = way.modules();
         let (source_name, target_name) = way.order(pair);
         let source = format!("{source_module}::{source_name}");
         let target = format!("{target_module}::{target_name}");
-        let source_item = source_types.items.get(source_name);
-        let target_item = target_types.items.get(target_name);
-        let shapes = (source_item.map(|item| &item.shape)).zip(target_item.map(|item| &item.shape));
-        let is_opaque = self.opaque.contains(&pair);
-        let taken_apart = match shapes {
+        let items = self.sort(pair).map(|items| way.order(items));
+        let taken_apart = match items.map(|(from, to)| (&from.shape, &to.shape)) {
             Some((Shape::Struct(from), Shape::Struct(to))) => {
                 Some(self.structure(&source, from, to, way))
             }
-            Some((Shape::Enum(from), Shape::Enum(to))) if !is_opaque => {
-                Some(Body::Sure(self.enumeration(&source, from, to, way)))
+            Some((Shape::Enum(from), Shape::Enum(to))) => {
+                let value = self.enumeration(&source, from, to, way);
+                Some((String::new(), value))
             }
-            Some((Shape::Newtype(from), Shape::Newtype(to))) if !is_opaque => {
+            Some((Shape::Newtype(from), Shape::Newtype(to))) => {
                 let value = self.value("value.0", from, to, way, None);
-                value.map(|value| Body::Sure(format!("        Self({value})\n")))
+                value.map(|value| (String::new(), format!("Self({value})")))
             }
             _ => None,
         };
-        let body = taken_apart.unwrap_or_else(|| {
-            self.uses.insert(Used::Json);
-            Body::Fallible("        through_json(&value)\n".to_owned())
-        });
-        let (name, function, result, error, code) = match body {
-            Body::Sure(code) => ("From", "from", "Self", "", code),
-            Body::Fallible(code) => (
-                "TryFrom",
-                "try_from",
-                "Result<Self, Self::Error>",
-                "    type Error = serde_json::Error;\n\n",
-                code,
-            ),
+        let can_fail = self.fallible.contains(&pair);
+        let body = match taken_apart {
+            Some((start, value)) if can_fail => format!("{start}        Ok({value})\n"),
+            Some((start, value)) => format!("{start}        {value}\n"),
+            None => self.through_json(),
         };
-        let head = one_or_several(
-            format!("impl {name}<{source}> for {target} {{"),
-            format!("impl {name}<{source}>\n    for {target}\n{{"),
-        );
-        let signature = one_or_several(
-            format!("    fn {function}(value: {source}) -> {result} {{"),
-            format!("    fn {function}(\n        value: {source},\n    ) -> {result} {{"),
-        );
-        format!("{head}\n{error}{signature}\n{code}    }}\n}}\n\n")
+        laid_out(&source, &target, can_fail, &body)
     }
 
-    /// The conversion of a struct.
-    fn structure(&mut self, source: &str, from: &'a [Field], to: &'a [Field], way: Way) -> Body {
+    fn through_json(&mut self) -> String {
+        self.uses.insert(Used::Json);
+        "        through_json(&value)\n".to_owned()
+    }
+
+    /// The conversion of the status between types of other files. This file may be unable to name them, because their
+    /// modules can be private.
+    fn distant_status(&mut self) -> String {
+        let mut text = String::new();
+        for (name, module) in [("SpokeStatus", "spoke"), ("HubStatus", "hub")] {
+            let of = format!(
+                "<{module}::{} as kube::core::object::HasStatus>::Status;\n",
+                self.kind
+            );
+            text += &one_or_several(
+                format!("type {name} = {of}"),
+                format!("type {name} =\n    {of}"),
+            );
+        }
+        text += "\n";
+        for (source, target) in [("SpokeStatus", "HubStatus"), ("HubStatus", "SpokeStatus")] {
+            text += &laid_out(source, target, true, &self.through_json());
+        }
+        text
+    }
+
+    /// The conversion of a struct: the statements, and the value after them.
+    fn structure(
+        &mut self,
+        source: &str,
+        from: &'a [Field],
+        to: &'a [Field],
+        way: Way,
+    ) -> (String, String) {
         let mut values = Vec::new();
-        let mut lacking = Vec::new();
+        let (mut lacking, mut differing) = (Vec::new(), Vec::new());
         let mut used = BTreeSet::new();
-        let mut can_fail = false;
         for field in to {
             let ident = &field.ident;
-            let mut value = None;
-            if let Some(other) = from.iter().find(|other| other.ident == *ident) {
-                value = self.value(ident, &other.part, &field.part, way, Some(field));
-                if value.is_none() && other.part.written == field.part.written {
-                    self.uses.insert(Used::Json);
-                    can_fail = true;
-                    value = Some(format!("through_json(&{ident})?"));
-                }
-            }
+            let counterpart = from.iter().find(|other| other.ident == *ident);
+            let value = counterpart
+                .and_then(|other| self.value(ident, &other.part, &field.part, way, Some(field)));
             if let Some(value) = value {
                 used.insert(ident);
                 values.push(if value == *ident {
@@ -479,7 +612,11 @@ impl<'a> Converter<'a> {
                 } else {
                     ""
                 };
-                lacking.push(format!("{lint}{ident}: {value}"));
+                let unconverted = match counterpart {
+                    Some(_) => &mut differing,
+                    None => &mut lacking,
+                };
+                unconverted.push(format!("{lint}{ident}: {value}"));
             }
         }
         let mut pattern = Vec::new();
@@ -487,11 +624,19 @@ impl<'a> Converter<'a> {
             let unused = if used.contains(ident) { "" } else { ": _" };
             pattern.push(format!("{ident}{unused}"));
         }
-        if let Some(first) = lacking.first_mut() {
-            let (from, _) = way.modules();
-            *first = format!("// Without a value in the {from}.\n            {first}");
+        let (module, _) = way.modules();
+        for (mut fields, comment) in [
+            (lacking, format!("Without a value in the {module}.")),
+            (
+                differing,
+                format!("With another type in the {module}. Convert the value."),
+            ),
+        ] {
+            if let Some(first) = fields.first_mut() {
+                *first = format!("// {comment}\n            {first}");
+            }
+            values.extend(fields);
         }
-        values.extend(lacking);
         let pattern = braces(source, &pattern, FIELDS - 4);
         let target = braces("Self", &values, FIELDS - 4);
         let start = if pattern.contains('\n') {
@@ -502,14 +647,10 @@ impl<'a> Converter<'a> {
                 LINE,
             )
         };
-        if can_fail {
-            Body::Fallible(format!("{start}\n        Ok({target})\n"))
-        } else {
-            Body::Sure(format!("{start}\n        {target}\n"))
-        }
+        (start + "\n", target)
     }
 
-    /// The body of the conversion of an enum. Two variants correspond if they stand for the same value.
+    /// The value of the conversion of an enum. Two variants correspond if they stand for the same value.
     fn enumeration(
         &mut self,
         source: &str,
@@ -517,7 +658,7 @@ impl<'a> Converter<'a> {
         to: &'a [Variant],
         way: Way,
     ) -> String {
-        let (mut same, mut other) = (String::new(), String::new());
+        let (mut same, mut differing, mut other) = (String::new(), String::new(), String::new());
         for Variant { ident, name, part } in from {
             let counterpart = to.iter().find(|counterpart| counterpart.name == *name);
             let target = match counterpart.map(|to| (&to.ident, part, &to.part)) {
@@ -532,10 +673,12 @@ impl<'a> Converter<'a> {
                 Some(_) if target.is_some() => format!("{ident}(value)"),
                 Some(_) => format!("{ident}(_)"),
             };
-            let (arms, target) = match target {
-                Some(target) => (&mut same, target),
-                None => (&mut other, self.first_variant(to, way, FIELDS + 4).code),
+            let arms = match (&target, counterpart) {
+                (Some(_), _) => &mut same,
+                (None, Some(_)) => &mut differing,
+                (None, None) => &mut other,
             };
+            let target = target.unwrap_or_else(|| self.first_variant(to, way, FIELDS + 4).code);
             *arms += &one_or_several(
                 format!("            {source}::{pattern} => Self::{target},\n"),
                 format!(
@@ -544,10 +687,18 @@ impl<'a> Converter<'a> {
             );
         }
         // The variants that the other version has come first.
-        if !other.is_empty() {
-            same += "            // Without a value of the same name.\n";
+        for (arms, comment) in [
+            (
+                differing,
+                "With a value of another type. Convert the value.",
+            ),
+            (other, "Without a value of the same name."),
+        ] {
+            if !arms.is_empty() {
+                same += &format!("            // {comment}\n{arms}");
+            }
         }
-        format!("        match value {{\n{same}{other}        }}\n")
+        format!("match value {{\n{same}        }}")
     }
 
     /// The first variant of an enum, preferably one without a value.
@@ -577,25 +728,13 @@ impl<'a> Converter<'a> {
         way: Way,
         field: Option<&'a Field>,
     ) -> Option<String> {
-        let (source, target) = (&from.rust, &to.rust);
-        if let Some(how) = self.how(source, target, way) {
-            self.note(how, source, target, way);
-            return Some(match source {
-                RustType::Option(_) => how.in_option(name),
-                _ => how.of(name),
-            });
-        }
-        match (source, target) {
-            (RustType::Option(_), RustType::Option(_)) => None,
-            (_, RustType::Option(inner)) => {
-                let how = self.how(source, inner, way)?;
-                self.note(how, source, inner, way);
-                Some(format!("Some({})", how.of(name)))
-            }
-            (RustType::Option(inner), _) => {
-                let how = self.how(inner, target, way)?;
-                self.note(how, inner, target, way);
-                let Expression { code, sort } = self.missing(field?, way, FIELDS + 4);
+        let conversion = self.conversion(from, to, way, field.is_some())?;
+        self.note(&conversion, way);
+        let how = conversion.how;
+        match (conversion.optional, conversion.source, field) {
+            (Some(Optional::Target), ..) => Some(format!("Some({})", how.of(name))),
+            (Some(Optional::Source), _, Some(field)) => {
+                let Expression { code, sort } = self.missing(field, way, FIELDS + 4);
                 Some(match (how, sort) {
                     (How::Same, Sort::Usual) => format!("{name}.unwrap_or_default()"),
                     (How::Same, Sort::Constant) => format!("{name}.unwrap_or({code})"),
@@ -606,7 +745,8 @@ impl<'a> Converter<'a> {
                     ),
                 })
             }
-            _ => None,
+            (_, RustType::Option(_), _) => Some(how.in_option(name)),
+            _ => Some(how.of(name)),
         }
     }
 
@@ -660,8 +800,23 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// The first valid value of a type of the file.
-    fn first_named(&mut self, name: &str, way: Way, indent: usize) -> Expression {
+    /// The first valid value of a type of the file. If the type contains itself, or many other types, the author writes
+    /// the value.
+    fn first_named(&mut self, name: &'a str, way: Way, indent: usize) -> Expression {
+        if self.outer.is_empty() {
+            self.nested = 0;
+        }
+        self.nested += 1;
+        if self.nested > NESTED || self.outer.contains(&name) {
+            return Expression::new(Sort::Computed, "Default::default()");
+        }
+        self.outer.push(name);
+        let value = self.first_inside(name, way, indent);
+        self.outer.pop();
+        value
+    }
+
+    fn first_inside(&mut self, name: &str, way: Way, indent: usize) -> Expression {
         let (_, module) = way.modules();
         let (_, target) = way.order((self.spoke, self.hub));
         let path = format!("{module}::{name}");
@@ -692,7 +847,8 @@ impl<'a> Converter<'a> {
 
     fn imports(&self) -> String {
         let mut text = String::new();
-        if self.uses.contains(&Used::Map) || self.uses.contains(&Used::BTreeMap) {
+        let maps = [Used::Map, Used::TryMap, Used::BTreeMap];
+        if maps.iter().any(|used| self.uses.contains(used)) {
             text += "use std::collections::BTreeMap;\n\n";
         }
         if self.uses.contains(&Used::Json) {
@@ -718,6 +874,22 @@ fn map<A, B: From<A>>(values: BTreeMap<String, A>) -> BTreeMap<String, B> {
 }
 ";
         }
+        if self.uses.contains(&Used::TryList) {
+            text += "
+fn try_list<A, B: TryFrom<A>>(values: Vec<A>) -> Result<Vec<B>, B::Error> {
+    values.into_iter().map(TryInto::try_into).collect()
+}
+";
+        }
+        if self.uses.contains(&Used::TryMap) {
+            text += "
+fn try_map<A, B: TryFrom<A>>(values: BTreeMap<String, A>) -> Result<BTreeMap<String, B>, B::Error> {
+    let values = values.into_iter();
+    let converted = values.map(|(key, value)| Ok((key, value.try_into()?)));
+    converted.collect()
+}
+";
+        }
         if self.uses.contains(&Used::Json) {
             text += "
 /// Converts between types that rscaffold could not take apart. This fails if a value of one type is not a value of the
@@ -729,4 +901,27 @@ fn through_json<A: Serialize, B: DeserializeOwned>(value: &A) -> Result<B, serde
         }
         text
     }
+}
+
+/// The conversion of the type `source` to the type `target`, with this body.
+fn laid_out(source: &str, target: &str, can_fail: bool, body: &str) -> String {
+    let (name, function, result, error) = if can_fail {
+        (
+            "TryFrom",
+            "try_from",
+            "Result<Self, Self::Error>",
+            "    type Error = serde_json::Error;\n\n",
+        )
+    } else {
+        ("From", "from", "Self", "")
+    };
+    let head = one_or_several(
+        format!("impl {name}<{source}> for {target} {{"),
+        format!("impl {name}<{source}>\n    for {target}\n{{"),
+    );
+    let signature = one_or_several(
+        format!("    fn {function}(value: {source}) -> {result} {{"),
+        format!("    fn {function}(\n        value: {source},\n    ) -> {result} {{"),
+    );
+    format!("{head}\n{error}{signature}\n{body}    }}\n}}\n\n")
 }

@@ -7,7 +7,9 @@ mod types;
 
 use std::{fs, path::Path};
 
-use self::types::{CHANGED, CLOSED, COUNTED, NESTED, ODD, RENAMED, Variant};
+use self::types::{
+    CHANGED, CLOSED, COUNTED, NESTED, ODD, OPTIONAL, RENAMED, REQUIRED, Variant, move_status,
+};
 use crate::{
     compile::cargo,
     operator::Project,
@@ -21,8 +23,8 @@ fn compiles(folder: &Path) {
     run(cargo(folder).args(["check", "--quiet", "--all-targets"]));
 }
 
-/// Writes the types of `v1` and `v2`, adds a conversion, and compiles it.
-fn converts(name: &'static str, v1: &Variant, v2: &Variant) {
+/// A project with two versions, which have these types.
+fn with_versions(name: &'static str, v1: &Variant, v2: &Variant) -> Project {
     let project = Project::scaffold(
         name,
         &[
@@ -31,11 +33,18 @@ fn converts(name: &'static str, v1: &Variant, v2: &Variant) {
             &format!("create api --version v2 {KIND}"),
         ],
     );
-    let folder = project.path();
-    v1.write(folder, "v1");
-    v2.write(folder, "v2");
-    rscaffold(folder, &format!("create webhook {KIND} --conversion"));
-    compiles(folder);
+    v1.write(project.path(), "v1");
+    v2.write(project.path(), "v2");
+    project
+}
+
+/// Adds a conversion, and compiles it.
+fn converts(project: &Project) {
+    rscaffold(
+        project.path(),
+        &format!("create webhook {KIND} --conversion"),
+    );
+    compiles(project.path());
 }
 
 #[test]
@@ -174,9 +183,23 @@ fn a_kind_from_a_crd_may_have_the_name_of_a_type_of_another_kind() {
 
 #[test]
 fn conversions_compile_whatever_the_types_are() {
-    converts("nested", &NESTED, &NESTED);
-    converts("changed", &NESTED, &CHANGED);
-    converts("closed", &CLOSED, &CLOSED);
+    for (name, v1, v2) in [
+        ("nested", &NESTED, &NESTED),
+        ("changed", &NESTED, &CHANGED),
+        ("closed", &CLOSED, &CLOSED),
+        ("optional", &REQUIRED, &OPTIONAL),
+    ] {
+        converts(&with_versions(name, v1, v2));
+    }
+}
+
+#[test]
+fn a_conversion_compiles_with_a_status_in_another_file() {
+    let project = with_versions("distant-status", &RENAMED, &RENAMED);
+    for (version, imported) in [("v1", "BookStatus"), ("v2", "*")] {
+        move_status(project.path(), version, imported);
+    }
+    converts(&project);
 }
 
 #[test]

@@ -28,6 +28,27 @@ impl Variant {
     }
 }
 
+/// Moves the status of `version` to a private module, which the file of the kind imports as `status::imported`.
+pub fn move_status(folder: &Path, version: &str, imported: &str) {
+    let folder = folder.join("src/api/shop").join(version);
+    let change = |file: &str, change: &dyn Fn(String) -> String| {
+        let path = folder.join(file);
+        let text = fs::read_to_string(&path).expect("a file");
+        fs::write(path, change(text)).expect("a writable file");
+    };
+    change("book.rs", &|text| {
+        text.replace(STATUS, &format!("\nuse super::status::{imported};\n"))
+    });
+    change("mod.rs", &|text| text + "\nmod status;\n");
+    let imports = "//! The status of books.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+";
+    fs::write(folder.join("status.rs"), imports.to_owned() + STATUS).expect("a writable file");
+}
+
 /// Other fields, and tests that use them.
 pub const RENAMED: Variant = Variant {
     name: "renamed fields",
@@ -334,6 +355,97 @@ pub mod inner {
         "name", "source", "percent", "hidden", "layers", "by_name", "names", "boxed", "pair",
         "size", "shelf",
     ],
+    status: STATUS,
+};
+
+/// Types that are required, and converted by way of JSON.
+pub const REQUIRED: Variant = Variant {
+    name: "required types",
+    text: r#"//! Books with sources.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A book from a source.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+KUBE
+pub struct BookSpec {
+    pub source: Source,
+    pub shelf: Shelf,
+    pub shelves: Vec<Shelf>,
+    pub shelf_by_name: BTreeMap<String, Shelf>,
+    pub spare: Option<Shelf>,
+    pub the_shelf_of_last_resort: Option<Shelf>,
+    pub layers: Vec<Layer>,
+    pub size: i64,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "kind")]
+pub enum Source {
+    Git { url: String },
+    #[default]
+    Nothing,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct Shelf {
+    pub source: Source,
+}
+
+#[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Layer {
+    pub depth: i32,
+}
+"#,
+    fields: &[],
+    status: STATUS,
+};
+
+/// The same types, some of them optional. One is taken from the other version, v1.
+pub const OPTIONAL: Variant = Variant {
+    name: "optional types",
+    text: r#"//! Books with or without sources.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A book, perhaps from a source.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+KUBE
+pub struct BookSpec {
+    pub source: Option<Source>,
+    pub shelf: Option<Shelf>,
+    pub shelves: Vec<Shelf>,
+    pub shelf_by_name: BTreeMap<String, Shelf>,
+    pub spare: Option<Shelf>,
+    pub the_shelf_of_last_resort: Option<Shelf>,
+    pub layers: Vec<crate::api::shop::v1::book::Layer>,
+    pub size: i32,
+}
+
+#[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "kind")]
+pub enum Source {
+    Git { url: String },
+    Nothing,
+}
+
+#[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Shelf {
+    pub source: Option<Source>,
+    pub label: String,
+}
+"#,
+    fields: &[],
     status: STATUS,
 };
 

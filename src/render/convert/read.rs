@@ -29,8 +29,17 @@ pub(super) struct Types {
     pub items: BTreeMap<String, TypeItem>,
     /// The functions of the file that return a simple value, with this value.
     pub defaults: BTreeMap<String, Value>,
-    /// The path of the module that exports the types, such as `crate::api::shop::v1`.
-    pub module: String,
+    /// The paths of the modules in which other files find the types: the module of the file, such as
+    /// `crate::api::shop::v1::book`, and the module of the version, which may export them.
+    pub modules: [String; 2],
+}
+
+impl Types {
+    /// Whether `path` is a path of the file's type `name`.
+    pub fn is_at(&self, path: &str, name: &str) -> bool {
+        let mut modules = self.modules.iter();
+        modules.any(|module| path == format!("{module}::{name}"))
+    }
 }
 
 /// A type of the file.
@@ -100,6 +109,20 @@ pub(super) struct Part {
     pub written: Type,
 }
 
+impl Part {
+    /// Whether the code of this optional part is that of `content` in an `Option`.
+    pub fn is_option_of(&self, content: &Self) -> bool {
+        if let Type::Path(path) = &self.written
+            && let Some(last) = path.path.segments.last()
+            && let PathArguments::AngleBracketed(list) = &last.arguments
+        {
+            let argument = GenericArgument::Type(content.written.clone());
+            return list.args.first() == Some(&argument);
+        }
+        false
+    }
+}
+
 /// A simple value.
 #[derive(Debug)]
 pub(super) enum Value {
@@ -123,7 +146,7 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
     let module = format!("crate::{}", below.replace('/', "::"));
     let scope = Scope::new(&file.items, module)?;
     let mut types = Types {
-        module: scope.version.clone(),
+        modules: [scope.module.clone(), scope.version.clone()],
         ..Types::default()
     };
     let mut with_default = BTreeSet::new();
@@ -210,6 +233,8 @@ struct Scope<'a> {
     modules: BTreeSet<String>,
     /// The full path of each imported name.
     imports: BTreeMap<String, String>,
+    /// The full path of each module of which all names are imported.
+    globs: BTreeSet<String>,
 }
 
 impl<'a> Scope<'a> {
@@ -222,6 +247,7 @@ impl<'a> Scope<'a> {
             aliases: BTreeMap::new(),
             modules: BTreeSet::new(),
             imports: BTreeMap::new(),
+            globs: BTreeSet::new(),
         };
         for item in items {
             match item {
@@ -255,7 +281,7 @@ impl<'a> Scope<'a> {
             }
             UseTree::Name(item) => self.import_as(&item.ident, &item.ident, parents),
             UseTree::Rename(item) => self.import_as(&item.ident, &item.rename, parents),
-            UseTree::Glob(_) => {}
+            UseTree::Glob(_) => drop(self.globs.insert(self.absolute(parents))),
         }
     }
 
@@ -385,8 +411,17 @@ fn status(settings: &[Meta], scope: &Scope) -> Option<RustType> {
     if text.len() > DEPTH {
         return None;
     }
-    let path = syn::parse_str(&text).ok()?;
-    Some(scope.rust(&path, ALIASES))
+    let path: Path = syn::parse_str(&text).ok()?;
+    let rust = scope.of_path(&path, ALIASES);
+    if let (RustType::Unclear, Some(name)) = (&rust, path.get_ident())
+        && !scope.globs.is_empty()
+        && !scope.aliases.contains_key(&name.to_string())
+    {
+        // One of the modules of which all names are imported has the type.
+        let paths = scope.globs.iter().map(|module| format!("{module}::{name}"));
+        return Some(RustType::Path(paths.collect::<Vec<_>>().join(" or ")));
+    }
+    Some(rust)
 }
 
 /// The settings in the attributes `name`, such as `serde(default, rename = "a")`.
