@@ -195,7 +195,7 @@ fn a_conversion_webhook_is_taken_over_with_generated_code() {
         "            opens: Some(opens.into()),\n",
         "                None => spoke::RoomOpens {\n                    at: String::new(),\n",
         // A list of types, a field of only one version, and a value.
-        "            tables: list(tables),\n            // Without a value in the spoke.\n            seats: None,\n",
+        "            tables: self::list(tables),\n            // Without a value in the spoke.\n            seats: None,\n",
         "            hub::RoomDay::Sunday => Self::Weekday,\n",
         "            round: false,\n",
     ] {
