@@ -201,6 +201,57 @@ fn lists_and_maps_keep_the_schemas_of_their_items() {
 }
 
 #[test]
+fn an_embedded_resource_keeps_its_name_and_its_kind() {
+    let spec = json!({"type": "object", "properties": {"size": {"type": "string"}}});
+    let resource = |more: Value| {
+        let mut schema = json!({
+            "type": "object",
+            "x-kubernetes-embedded-resource": true,
+            "properties": {"spec": spec},
+        });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            schema["properties"][name] = value.clone();
+        }
+        schema
+    };
+    let declared = resource(json!({
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 9}}},
+    }));
+    let mut open = declared.clone();
+    open["x-kubernetes-preserve-unknown-fields"] = true.into();
+    let mut required = resource(json!({}));
+    required["required"] = json!(["metadata", "spec"]);
+    let cases = [
+        (declared, "Option<Value>", 0),
+        (open, "Option<Value>", 0),
+        (
+            resource(json!({"metadata": {"type": "object"}})),
+            "Option<Value>",
+            2,
+        ),
+        (resource(json!({})), "Option<Value>", 3),
+        (required, "Value", 3),
+    ];
+    for (schema, metadata, skipped) in cases {
+        let made = of_field(&schema);
+        assert_eq!(made.losses, [], "{schema}");
+        is_formatted(&made.types);
+        for field in [
+            "pub api_version: Option<String>,",
+            "pub kind: Option<String>,",
+            &format!("pub metadata: {metadata},"),
+        ] {
+            assert!(made.types.contains(field), "{field}: {}", made.types);
+        }
+        // A field without a schema leaves the CRD as it was.
+        let count = made.types.matches("#[schemars(skip)]").count();
+        assert_eq!(count, skipped, "{}", made.types);
+    }
+}
+
+#[test]
 fn names_of_all_sorts_become_fields_and_variants() {
     let names = [
         "type",

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{
     Lower, TypeWithSchema,
     attributes::{extend, words},
+    types::any,
 };
 use crate::{
     crd::{
@@ -20,6 +21,8 @@ pub(super) struct Place<'a> {
     pub json: &'a str,
     pub ident: &'a str,
     pub is_required: bool,
+    /// Whether the API server keeps fields that the schema does not declare.
+    pub is_open: bool,
     pub path: &'a [String],
 }
 
@@ -36,7 +39,11 @@ impl Lower<'_> {
         let mut want = schema::supported(object(property));
         let mut path = place.path.to_vec();
         path.push(place.json.to_owned());
-        let ty = self.ty(&want, &path);
+        let ty = if place.is_open {
+            any()
+        } else {
+            self.ty(&want, &path)
+        };
         let mut serde = Vec::new();
         let mut schemars = Vec::new();
         let mut written = ty.written.clone();
