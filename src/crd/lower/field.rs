@@ -71,11 +71,18 @@ impl Lower<'_> {
                 want.remove("default");
             }
             _ => {
-                let is_empty = ty.rust.is_empty().filter(|_| !is_nullable);
+                // The API server gives a missing field its default, so an empty list or null must be written.
+                let of_missing = want.get("default");
+                let is_full =
+                    of_missing.is_some_and(|value| *value != json!([]) && *value != json!({}));
+                let is_empty = ty.rust.is_empty().filter(|_| !is_nullable && !is_full);
                 is_option = is_empty.is_none();
                 serde.push(Meta::leaf("default"));
-                let skip = is_empty.unwrap_or("Option::is_none");
-                serde.push(Meta::text("skip_serializing_if", skip));
+                // A client leaves out what it does not set.
+                if !is_nullable || of_missing.is_none() || self.purpose == Purpose::Use {
+                    let skip = is_empty.unwrap_or("Option::is_none");
+                    serde.push(Meta::text("skip_serializing_if", skip));
+                }
                 is_default = true;
             }
         }
