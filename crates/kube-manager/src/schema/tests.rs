@@ -1160,6 +1160,27 @@ fn a_pattern_that_does_not_compile_is_refused() {
         ("(a", "`(` is not closed"),
         ("[a", "`[` is not closed"),
         ("a**", "`*` has nothing to repeat"),
+        (
+            r"^([a-z0-9]{1,63}\.){1,20}$",
+            "`{1,20}` must ask for at most 1000 repetitions",
+        ),
+        ("((a{10}b){10}c){10}", ""),
+        ("(a{2}|b{501}){2}", "`{2}` must ask for"),
+        ("(a{500}){0,}", ""),
+        ("(a{33}){31,}", "`{31,}` must ask for"),
+        ("((a{500}){0}){500}", ""),
+        ("(a{500}b{500})+", ""),
+        ("a{1001}", "`{1001}` must ask for"),
+        (r"\x{10FFFF}\x{2014}?\x{41}{2}", ""),
+        (r"\x{110000}", r"`\x` needs two digits"),
+        (r"\x{4", r"`\x` needs two digits"),
+        (r"\x+4", r"`\x` needs two digits"),
+        (r"\p{Greek}\pL[\P{^Lu}]\p{Any}", ""),
+        (r"\p{Foo}", r"`\p{Foo}` is unknown"),
+        (r"[\pX]", r"`\p{X}` is unknown"),
+        (r"\p{L", r"`\p{}` is unknown"),
+        (r"[\x{41}-\x{5a}\.-z-a\t-\r\060-9]", ""),
+        (r"[\x5A-C]", "is empty"),
     ];
     for (pattern, expected) in cases {
         let told = faults(json!({"type": "string", "pattern": pattern}));
