@@ -382,6 +382,13 @@ const SHOWN: &[&str] = &[
     r#"{"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec", "format": "byte"}]}"#,
     r#"{"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec", "format": "odd"}]}"#,
     r#"{"additionalPrinterColumns": [{"name": "A", "type": "odd", "jsonPath": "spec"}]}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".status.a", "statusReplicasPath": ".status.a"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": "spec.a", "statusReplicasPath": ".status.a"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".spec.a"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a[0]", "statusReplicasPath": ".status.a", "labelSelectorPath": ""}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a", "labelSelectorPath": ".spec.b"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a", "labelSelectorPath": ".metadata.name"}}}"#,
 ];
 
 /// A type, its defaults, and its rules. Some rules have no value for some defaults.

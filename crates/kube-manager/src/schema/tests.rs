@@ -950,6 +950,65 @@ fn what_selects_and_shows_fields_is_checked() {
 }
 
 #[test]
+fn the_paths_of_scale_are_checked() {
+    let told = |spec: &str, status: &str, label: &str| {
+        let count = json!({"type": "object", "properties": {
+            "count": {"type": "integer"},
+            "counts": {"type": "array", "items": {"type": "integer"}},
+        }});
+        let crd = || {
+            typed(json!({"spec": {"names": {"kind": "Site"}, "versions": [{
+                "name": "v1",
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {"spec": count, "status": count},
+                }},
+                "subresources": {"scale": {
+                    "specReplicasPath": spec,
+                    "statusReplicasPath": status,
+                    "labelSelectorPath": label,
+                }},
+            }]}}))
+        };
+        check(&[crd()]).map_or_else(|_| faults_of(crd()), |warnings| warnings.concat())
+    };
+    let (spec, status) = (".spec.count", ".status.count");
+    let cases = [
+        (told(spec, status, ""), ""),
+        (told(spec, status, spec), ""),
+        (told(spec, status, status), ""),
+        (
+            told(status, status, ""),
+            "Site v1: the specReplicasPath `.status.count` must begin with `.spec.`",
+        ),
+        (
+            told("spec.count", status, ""),
+            "Site v1: the specReplicasPath `spec.count` must begin with `.spec.`",
+        ),
+        (
+            told(spec, spec, ""),
+            "Site v1: the statusReplicasPath `.spec.count` must begin with `.status.`",
+        ),
+        (
+            told(spec, status, ".metadata.name"),
+            "Site v1: the labelSelectorPath `.metadata.name` must begin with `.spec.` or `.status.`",
+        ),
+        // The API server takes these, and finds no number there.
+        (
+            told(".spec.counts[0]", status, ""),
+            "Site v1: specReplicasPath: the path `.spec.counts[0]` leads to no field",
+        ),
+        (
+            told(spec, ".status.missing", ""),
+            "Site v1: statusReplicasPath: the path `.status.missing` leads to no field",
+        ),
+    ];
+    for (told, expected) in cases {
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
 fn a_key_of_a_list_may_have_an_empty_default() {
     let name = json!({"type": "string", "default": ""});
     let list = json!({
