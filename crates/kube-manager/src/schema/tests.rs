@@ -121,6 +121,46 @@ fn a_tagged_enum_is_one_object_with_rules() {
 }
 
 #[test]
+fn a_rule_of_a_variant_may_also_hold_for_new_objects() {
+    #[derive(KubeSchema, Deserialize, Serialize)]
+    #[x_kube(validation = Rule::new("oldSelf.?url.orValue('x') != self.url").optional_old_self(true))]
+    struct Git {
+        url: String,
+    }
+
+    #[derive(JsonSchema, Deserialize, Serialize)]
+    #[serde(tag = "kind")]
+    enum Tagged {
+        Git(Git),
+        Nothing {},
+    }
+
+    #[derive(JsonSchema, Deserialize, Serialize)]
+    struct Flat {
+        #[serde(flatten)]
+        source: Option<Tagged>,
+    }
+
+    let cases = [
+        (
+            field::<Tagged>(),
+            "self.kind != 'Git' || oldSelf.hasValue() && (oldSelf.value().kind != 'Git')",
+        ),
+        (
+            field::<Flat>(),
+            "!has(self.kind) || self.kind != 'Git' || oldSelf.hasValue() && \
+             (!has(oldSelf.value().kind) || oldSelf.value().kind != 'Git')",
+        ),
+    ];
+    for (schema, unless) in cases {
+        assert_eq!(faults(schema.clone()), "");
+        let rules = schema["x-kubernetes-validations"].to_string();
+        let rule = format!("{unless} || (oldSelf.?url.orValue('x') != self.url)");
+        assert!(rules.contains(&rule), "{rules}");
+    }
+}
+
+#[test]
 fn the_transform_changes_nothing_when_it_runs_again() {
     assert_eq!(
         field::<Spec<Shapes>>()["properties"]["field"],
