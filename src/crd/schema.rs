@@ -67,6 +67,9 @@ const LIFTED: [&str; 7] = [
 /// The keyword that keeps fields of which the schema says nothing.
 pub(super) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 
+/// The keyword of an object that is a resource, with the fields of every kind.
+pub(super) const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+
 /// The fields of every kind, which the API server defines.
 pub(super) const OF_EVERY_KIND: [&str; 3] = ["apiVersion", "kind", "metadata"];
 

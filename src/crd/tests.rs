@@ -201,6 +201,112 @@ fn lists_and_maps_keep_the_schemas_of_their_items() {
 }
 
 #[test]
+fn an_empty_or_null_value_does_not_become_the_default() {
+    let numbers = |default: Value| json!({"type": "array", "default": default, "items": {"type": "integer", "format": "int32"}});
+    let texts = |default: Value| json!({"type": "object", "default": default, "additionalProperties": {"type": "string"}});
+    let skip =
+        |function: &str| format!("#[serde(default, skip_serializing_if = \"{function}\")]\n");
+    let none = skip("Option::is_none");
+    let null = "#[serde(default)]\n";
+    let cases = [
+        (numbers(json!([80, 443])), none.as_str(), "Option<Vec<i32>>"),
+        (numbers(json!([])), &skip("Vec::is_empty"), "Vec<i32>"),
+        (
+            texts(json!({"a": "b"})),
+            &none,
+            "Option<BTreeMap<String, String>>",
+        ),
+        (
+            texts(json!({})),
+            &skip("BTreeMap::is_empty"),
+            "BTreeMap<String, String>",
+        ),
+        (
+            json!({"type": "string", "nullable": true, "default": "a"}),
+            null,
+            "Option<String>",
+        ),
+        (
+            json!({"type": "array", "nullable": true, "default": [], "items": {"type": "string"}}),
+            null,
+            "Option<Vec<String>>",
+        ),
+        (
+            json!({"type": "string", "nullable": true}),
+            &none,
+            "Option<String>",
+        ),
+    ];
+    for (schema, serde, rust) in cases {
+        let lines = field(&schema);
+        assert!(lines.starts_with(serde), "{schema}: {lines}");
+        assert!(
+            lines.ends_with(&format!("pub it: {rust},")),
+            "{schema}: {lines}"
+        );
+        // A client sends no null.
+        let crd = crd(&json!({"type": "object", "properties": {"it": schema}}));
+        let types = file(&types_for_use(&crd, &crd.versions[0]));
+        let serde = if serde == null { &none } else { serde };
+        assert!(
+            types.contains(&format!("{serde}    pub it: {rust},")),
+            "{schema}: {types}"
+        );
+    }
+}
+
+#[test]
+fn an_embedded_resource_keeps_its_name_and_its_kind() {
+    let spec = json!({"type": "object", "properties": {"size": {"type": "string"}}});
+    let resource = |more: Value| {
+        let mut schema = json!({
+            "type": "object",
+            "x-kubernetes-embedded-resource": true,
+            "properties": {"spec": spec},
+        });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            schema["properties"][name] = value.clone();
+        }
+        schema
+    };
+    let declared = resource(json!({
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 9}}},
+    }));
+    let mut open = declared.clone();
+    open["x-kubernetes-preserve-unknown-fields"] = true.into();
+    let mut required = resource(json!({}));
+    required["required"] = json!(["metadata", "spec"]);
+    let cases = [
+        (declared, "Option<Value>", 0),
+        (open, "Option<Value>", 0),
+        (
+            resource(json!({"metadata": {"type": "object"}})),
+            "Option<Value>",
+            2,
+        ),
+        (resource(json!({})), "Option<Value>", 3),
+        (required, "Value", 3),
+    ];
+    for (schema, metadata, skipped) in cases {
+        let made = of_field(&schema);
+        assert_eq!(made.losses, [], "{schema}");
+        is_formatted(&made.types);
+        for field in [
+            "pub api_version: Option<String>,",
+            "pub kind: Option<String>,",
+            &format!("pub metadata: {metadata},"),
+        ] {
+            assert!(made.types.contains(field), "{field}: {}", made.types);
+        }
+        // A field without a schema leaves the CRD as it was.
+        let count = made.types.matches("#[schemars(skip)]").count();
+        assert_eq!(count, skipped, "{}", made.types);
+    }
+}
+
+#[test]
 fn names_of_all_sorts_become_fields_and_variants() {
     let names = [
         "type",

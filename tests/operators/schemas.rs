@@ -382,6 +382,13 @@ const SHOWN: &[&str] = &[
     r#"{"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec", "format": "byte"}]}"#,
     r#"{"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec", "format": "odd"}]}"#,
     r#"{"additionalPrinterColumns": [{"name": "A", "type": "odd", "jsonPath": "spec"}]}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".status.a", "statusReplicasPath": ".status.a"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": "spec.a", "statusReplicasPath": ".status.a"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".spec.a"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a[0]", "statusReplicasPath": ".status.a", "labelSelectorPath": ""}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a", "labelSelectorPath": ".spec.b"}}}"#,
+    r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a", "labelSelectorPath": ".metadata.name"}}}"#,
 ];
 
 /// A type, its defaults, and its rules. Some rules have no value for some defaults.
@@ -794,6 +801,23 @@ const PATTERNS: &[&str] = &[
     r"\ä",
     "[ä-ü]",
     "x{0}",
+    r"^([a-z0-9]{1,63}\.){1,20}$",
+    "((a{10}b){10}c){10}",
+    "(a{2}|b{501}){2}",
+    "(a{500}){0,}",
+    "(a{33}){31,}",
+    "((a{500}){0}){500}",
+    "(a{500}b{500})+",
+    r"\x{10FFFF}\x{2014}?\x{41}{2}",
+    r"\x{110000}",
+    r"\x{4",
+    r"\x+4",
+    r"\p{Greek}\pL[\P{^Lu}]\p{Any}",
+    r"\p{Foo}",
+    r"[\pX]",
+    r"\p{L",
+    r"[\x{41}-\x{5a}\.-z-a\t-\r\060-9]",
+    r"[\x5A-C]",
 ];
 
 const PARTS: &[&str] = &[

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{
     Lower, TypeWithSchema,
     attributes::{extend, words},
+    types::any,
 };
 use crate::{
     crd::{
@@ -20,6 +21,8 @@ pub(super) struct Place<'a> {
     pub json: &'a str,
     pub ident: &'a str,
     pub is_required: bool,
+    /// Whether the API server keeps fields that the schema does not declare.
+    pub is_open: bool,
     pub path: &'a [String],
 }
 
@@ -36,7 +39,11 @@ impl Lower<'_> {
         let mut want = schema::supported(object(property));
         let mut path = place.path.to_vec();
         path.push(place.json.to_owned());
-        let ty = self.ty(&want, &path);
+        let ty = if place.is_open {
+            any()
+        } else {
+            self.ty(&want, &path)
+        };
         let mut serde = Vec::new();
         let mut schemars = Vec::new();
         let mut written = ty.written.clone();
@@ -64,11 +71,18 @@ impl Lower<'_> {
                 want.remove("default");
             }
             _ => {
-                let is_empty = ty.rust.is_empty().filter(|_| !is_nullable);
+                // The API server gives a missing field its default, so an empty list or null must be written.
+                let of_missing = want.get("default");
+                let is_full =
+                    of_missing.is_some_and(|value| *value != json!([]) && *value != json!({}));
+                let is_empty = ty.rust.is_empty().filter(|_| !is_nullable && !is_full);
                 is_option = is_empty.is_none();
                 serde.push(Meta::leaf("default"));
-                let skip = is_empty.unwrap_or("Option::is_none");
-                serde.push(Meta::text("skip_serializing_if", skip));
+                // A client leaves out what it does not set.
+                if !is_nullable || of_missing.is_none() || self.purpose == Purpose::Use {
+                    let skip = is_empty.unwrap_or("Option::is_none");
+                    serde.push(Meta::text("skip_serializing_if", skip));
+                }
                 is_default = true;
             }
         }

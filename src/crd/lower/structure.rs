@@ -15,7 +15,7 @@ use crate::{
         docs::take_doc,
         model::{Field, Item, Shape},
         names,
-        schema::{self, OPEN, Schema, object},
+        schema::{self, EMBEDDED, OF_EVERY_KIND, OPEN, Schema, object},
     },
     rust::{Attribute, Meta, RustType},
 };
@@ -46,7 +46,15 @@ impl Lower<'_> {
         let required: BTreeSet<String> = schema::texts(rest.remove("required").as_ref())
             .map(str::to_owned)
             .collect();
-        let properties = schema::properties(&mut rest);
+        let mut properties = schema::properties(&mut rest);
+        let is_resource = rest.contains_key(EMBEDDED);
+        // The API server keeps the fields of every kind in a resource, even if the schema lacks them.
+        let is_incomplete = is_resource && !rest.contains_key(OPEN);
+        let mut undeclared = OF_EVERY_KIND.to_vec();
+        undeclared.retain(|name| is_incomplete && !properties.contains_key(*name));
+        for name in &undeclared {
+            properties.insert((*name).to_owned(), json!({"type": "string"}));
+        }
         rest.remove("type");
         if rest.get("additionalProperties") == Some(&Value::Bool(false)) {
             rest.remove("additionalProperties");
@@ -62,15 +70,23 @@ impl Lower<'_> {
                 json: &json_name,
                 ident: &ident,
                 is_required: required.contains(&json_name),
+                // Its schema declares the name at most, and the API server keeps the rest.
+                is_open: is_resource && json_name == "metadata",
                 path,
             };
-            let lowered = self.field(&place, schema);
+            let mut lowered = self.field(&place, schema);
+            if undeclared.contains(&json_name.as_str()) {
+                lowered.field.attributes.retain(Attribute::is_serde);
+                let skip = Attribute::Verbatim("schemars(skip)".to_owned());
+                lowered.field.attributes.push(skip);
+            }
             is_default &= lowered.is_default;
             is_kube |= lowered.is_kube;
             written_fields.insert(json_name, lowered.written.into());
             fields.push(lowered.field);
         }
         let has_camel = rename_all(&mut fields, &written_fields);
+        written_fields.retain(|name, _| !undeclared.contains(&name.as_str()));
         let mut written = object(json!({"type": "object"}));
         if !required.is_empty() {
             written.insert("required".to_owned(), json!(required));

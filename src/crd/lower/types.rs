@@ -208,7 +208,8 @@ fn scalar(name: &str, format: Option<&str>) -> Option<TypeWithSchema> {
     Some(ty)
 }
 
-fn any() -> TypeWithSchema {
+/// Any JSON value.
+pub(super) fn any() -> TypeWithSchema {
     TypeWithSchema::new(RustType::Value, json!({}))
 }
 

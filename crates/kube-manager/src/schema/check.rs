@@ -8,7 +8,9 @@ use std::{
     panic::{self, AssertUnwindSafe},
 };
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceSubresourceScale,
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -147,6 +149,10 @@ fn check_crd(crd: &Crd, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
         }
         let selectable = version.selectable_fields.iter().flatten();
         checker.check_selectable(selectable.map(|field| field.json_path.as_str()), root);
+        let subresources = version.subresources.as_ref();
+        if let Some(scale) = subresources.and_then(|subresources| subresources.scale.as_ref()) {
+            checker.check_scale(scale, root);
+        }
         let subject = format!("{kind} {}", version.name);
         // Made only if there is something to say.
         let named_schema = LazyCell::new(|| crd.named_schema(&version.name));
@@ -608,15 +614,52 @@ impl Checker {
             FORMATS_OF_COLUMNS[1..].join(", ")
         );
         self.says_if(!FORMATS_OF_COLUMNS.contains(&format), "", &text);
+        let plain = |part: &&str| !part.contains(['[', '\\']);
+        let parts = path.split('.').skip(1).take_while(plain);
+        self.check_path(&format!("column {name}"), path, parts, root);
+    }
+
+    /// Checks the paths of the subresource `scale`, which have names only.
+    fn check_scale(&mut self, scale: &CustomResourceSubresourceScale, root: &Object) {
+        let [spec, status] = [&scale.spec_replicas_path, &scale.status_replicas_path];
+        let label = scale.label_selector_path.as_ref();
+        let paths = [
+            ("specReplicasPath", Some(spec), &[".spec."][..]),
+            ("statusReplicasPath", Some(status), &[".status."]),
+            (
+                "labelSelectorPath",
+                label.filter(|path| !path.is_empty()),
+                &[".spec.", ".status."],
+            ),
+        ];
+        for (key, path, starts) in paths {
+            let Some(path) = path else { continue };
+            let is_wrong = !starts.iter().any(|start| path.starts_with(start));
+            let text = format!(
+                "the {key} `{path}` must begin with `{}`",
+                starts.join("` or `")
+            );
+            self.says_if(is_wrong, "", &text);
+            self.check_path(key, path, path.split('.').skip(1), root);
+        }
+    }
+
+    /// Warns about `subject` if the `parts` of `path` lead to no field.
+    fn check_path<'a>(
+        &mut self,
+        subject: &str,
+        path: &str,
+        parts: impl Iterator<Item = &'a str>,
+        root: &Object,
+    ) {
         let mut known = root;
-        let parts = path.split('.').skip(1);
-        for part in parts.take_while(|part| !part.contains(['[', '\\'])) {
+        for part in parts {
             let Some(known_fields) = fields(known).filter(|_| part != "metadata") else {
                 return;
             };
             let Some(field) = subschema(known_fields, part) else {
                 let text = format!("the path `{path}` leads to no field");
-                return self.warns(&format!("column {name}"), &text);
+                return self.warns(subject, &text);
             };
             known = field;
         }

@@ -121,6 +121,46 @@ fn a_tagged_enum_is_one_object_with_rules() {
 }
 
 #[test]
+fn a_rule_of_a_variant_may_also_hold_for_new_objects() {
+    #[derive(KubeSchema, Deserialize, Serialize)]
+    #[x_kube(validation = Rule::new("oldSelf.?url.orValue('x') != self.url").optional_old_self(true))]
+    struct Git {
+        url: String,
+    }
+
+    #[derive(JsonSchema, Deserialize, Serialize)]
+    #[serde(tag = "kind")]
+    enum Tagged {
+        Git(Git),
+        Nothing {},
+    }
+
+    #[derive(JsonSchema, Deserialize, Serialize)]
+    struct Flat {
+        #[serde(flatten)]
+        source: Option<Tagged>,
+    }
+
+    let cases = [
+        (
+            field::<Tagged>(),
+            "self.kind != 'Git' || oldSelf.hasValue() && (oldSelf.value().kind != 'Git')",
+        ),
+        (
+            field::<Flat>(),
+            "!has(self.kind) || self.kind != 'Git' || oldSelf.hasValue() && \
+             (!has(oldSelf.value().kind) || oldSelf.value().kind != 'Git')",
+        ),
+    ];
+    for (schema, unless) in cases {
+        assert_eq!(faults(schema.clone()), "");
+        let rules = schema["x-kubernetes-validations"].to_string();
+        let rule = format!("{unless} || (oldSelf.?url.orValue('x') != self.url)");
+        assert!(rules.contains(&rule), "{rules}");
+    }
+}
+
+#[test]
 fn the_transform_changes_nothing_when_it_runs_again() {
     assert_eq!(
         field::<Spec<Shapes>>()["properties"]["field"],
@@ -950,6 +990,65 @@ fn what_selects_and_shows_fields_is_checked() {
 }
 
 #[test]
+fn the_paths_of_scale_are_checked() {
+    let told = |spec: &str, status: &str, label: &str| {
+        let count = json!({"type": "object", "properties": {
+            "count": {"type": "integer"},
+            "counts": {"type": "array", "items": {"type": "integer"}},
+        }});
+        let crd = || {
+            typed(json!({"spec": {"names": {"kind": "Site"}, "versions": [{
+                "name": "v1",
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {"spec": count, "status": count},
+                }},
+                "subresources": {"scale": {
+                    "specReplicasPath": spec,
+                    "statusReplicasPath": status,
+                    "labelSelectorPath": label,
+                }},
+            }]}}))
+        };
+        check(&[crd()]).map_or_else(|_| faults_of(crd()), |warnings| warnings.concat())
+    };
+    let (spec, status) = (".spec.count", ".status.count");
+    let cases = [
+        (told(spec, status, ""), ""),
+        (told(spec, status, spec), ""),
+        (told(spec, status, status), ""),
+        (
+            told(status, status, ""),
+            "Site v1: the specReplicasPath `.status.count` must begin with `.spec.`",
+        ),
+        (
+            told("spec.count", status, ""),
+            "Site v1: the specReplicasPath `spec.count` must begin with `.spec.`",
+        ),
+        (
+            told(spec, spec, ""),
+            "Site v1: the statusReplicasPath `.spec.count` must begin with `.status.`",
+        ),
+        (
+            told(spec, status, ".metadata.name"),
+            "Site v1: the labelSelectorPath `.metadata.name` must begin with `.spec.` or `.status.`",
+        ),
+        // The API server takes these, and finds no number there.
+        (
+            told(".spec.counts[0]", status, ""),
+            "Site v1: specReplicasPath: the path `.spec.counts[0]` leads to no field",
+        ),
+        (
+            told(spec, ".status.missing", ""),
+            "Site v1: statusReplicasPath: the path `.status.missing` leads to no field",
+        ),
+    ];
+    for (told, expected) in cases {
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
 fn a_key_of_a_list_may_have_an_empty_default() {
     let name = json!({"type": "string", "default": ""});
     let list = json!({
@@ -1160,6 +1259,27 @@ fn a_pattern_that_does_not_compile_is_refused() {
         ("(a", "`(` is not closed"),
         ("[a", "`[` is not closed"),
         ("a**", "`*` has nothing to repeat"),
+        (
+            r"^([a-z0-9]{1,63}\.){1,20}$",
+            "`{1,20}` must ask for at most 1000 repetitions",
+        ),
+        ("((a{10}b){10}c){10}", ""),
+        ("(a{2}|b{501}){2}", "`{2}` must ask for"),
+        ("(a{500}){0,}", ""),
+        ("(a{33}){31,}", "`{31,}` must ask for"),
+        ("((a{500}){0}){500}", ""),
+        ("(a{500}b{500})+", ""),
+        ("a{1001}", "`{1001}` must ask for"),
+        (r"\x{10FFFF}\x{2014}?\x{41}{2}", ""),
+        (r"\x{110000}", r"`\x` needs two digits"),
+        (r"\x{4", r"`\x` needs two digits"),
+        (r"\x+4", r"`\x` needs two digits"),
+        (r"\p{Greek}\pL[\P{^Lu}]\p{Any}", ""),
+        (r"\p{Foo}", r"`\p{Foo}` is unknown"),
+        (r"[\pX]", r"`\p{X}` is unknown"),
+        (r"\p{L", r"`\p{}` is unknown"),
+        (r"[\x{41}-\x{5a}\.-z-a\t-\r\060-9]", ""),
+        (r"[\x5A-C]", "is empty"),
     ];
     for (pattern, expected) in cases {
         let told = faults(json!({"type": "string", "pattern": pattern}));

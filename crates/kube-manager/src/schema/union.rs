@@ -510,7 +510,11 @@ impl<'a> Merged<'a> {
     fn rule_of_variant(&self, rule: &Value, value: &str) -> Value {
         let text = rule["rule"].as_str().unwrap_or_default();
         let mut unless = self.is_other("self", &[value]);
-        if text.contains("oldSelf") {
+        if rule["optionalOldSelf"] == true {
+            // The rule holds for a new object, too.
+            let was_other = self.is_other("oldSelf.value()", &[value]);
+            unless = format!("{unless} || oldSelf.hasValue() && ({was_other})");
+        } else if text.contains("oldSelf") {
             unless = format!("{unless} || {}", self.is_other("oldSelf", &[value]));
         }
         let mut limited = rule.clone();
