@@ -17,13 +17,13 @@ use super::{
     hop::Lost,
     kind::Conversion,
     version::version,
-    worker::{Call, Worker, too_many_values},
+    worker::{Call, Worker, too_many_levels, too_many_values},
 };
 use crate::runtime::webhook::{
     hook::Webhook,
     request::Operation,
     review::{Answer, Handler, Objects, Review},
-    room::{Place, memory},
+    room::{Place, levels, memory},
     verdict::{FieldError, Verdict},
 };
 
@@ -92,30 +92,36 @@ impl Conversion {
         Webhook::bound(name, self.bound_path(), rule)
     }
 
-    /// Returns the error if the annotations of an object would be too large after a conversion. An object that was too
-    /// large before, as `old`, may be written unless it becomes larger, and an object that is being deleted may always
-    /// be written.
+    /// Returns the errors if an object is too large to be converted, or its annotations would be too large after a
+    /// conversion. An object that was too large before, as `old`, may be written unless it becomes larger, and an object
+    /// that is being deleted may always be written.
     pub(super) fn excess(
         &self,
         old: Option<&str>,
         new: &str,
     ) -> serde_json::Result<Vec<FieldError>> {
-        if let Some(why) = too_many_values(new) {
-            let header: Header = serde_json::from_str(new)?;
-            let was_as_large = old.is_some_and(|old| memory(old) >= memory(new));
-            if header.metadata.deletion_timestamp.is_some() || was_as_large {
-                return Ok(Vec::new());
-            }
-            return Ok(vec![FieldError::exceeds("", why)]);
-        }
-        let new: Map<String, Value> = serde_json::from_str(new)?;
-        let metadata = new.get("metadata").unwrap_or(&Value::Null);
-        if !metadata["deletionTimestamp"].is_null() {
+        let header: Header = serde_json::from_str(new)?;
+        if header.metadata.deletion_timestamp.is_some() {
             return Ok(Vec::new());
         }
+        let limits: [(_, fn(&str) -> usize); 2] = [
+            (too_many_values(new), memory),
+            (too_many_levels(levels(new)), levels),
+        ];
+        if limits.iter().any(|(excess, _)| excess.is_some()) {
+            let has_grown =
+                |measure: fn(&str) -> usize| old.is_none_or(|old| measure(old) < measure(new));
+            let excesses = limits
+                .into_iter()
+                .filter(|(_, measure)| has_grown(*measure));
+            let errors = excesses.filter_map(|(excess, _)| Some(FieldError::exceeds("", excess?)));
+            return Ok(errors.collect());
+        }
+        let new: Map<String, Value> = serde_json::from_str(new)?;
         let mut lost = self.lost(&new);
         if let Some(old) = old.filter(|_| !lost.is_empty()) {
-            let before = self.lost(&serde_json::from_str(old)?);
+            // An old object that is nested too deeply could not be converted at all.
+            let before = self.lost(&serde_json::from_str(old).unwrap_or_default());
             lost.retain(|to, lost| match before.get(to) {
                 Some(before) => before.excess.size < lost.excess.size,
                 None => true,

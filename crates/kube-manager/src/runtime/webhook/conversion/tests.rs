@@ -680,13 +680,20 @@ async fn a_conversion_counts_until_it_has_ended() {
     }
 }
 
+/// What the bound says about an object, which is JSON text.
+fn excess(old: Option<&str>, new: &str) -> String {
+    let errors = conversion().excess(old, new).expect("an object");
+    errors.iter().map(ToString::to_string).collect()
+}
+
+/// `book`, which is JSON text, while it is being deleted.
+fn deleted(book: &str) -> String {
+    let deletion = r#""name":"a","deletionTimestamp":"2001-01-01T00:00:00Z""#;
+    book.replace(r#""name":"a""#, deletion)
+}
+
 #[test]
 fn an_object_with_too_many_values_is_refused_by_name() {
-    fn excess(old: Option<&str>, new: &str) -> String {
-        let errors = conversion().excess(old, new).expect("an object");
-        errors.iter().map(ToString::to_string).collect()
-    }
-
     let junk = format!("[{}1]", r#"{"a":0},"#.repeat(100_000));
     let mut conversions = Conversions::default();
     conversions.add(hub().into());
@@ -710,11 +717,34 @@ fn an_object_with_too_many_values_is_refused_by_name() {
     let book = book_with("large", &junk);
     assert!(excess(None, &book).contains("too many values"));
     assert_eq!(excess(Some(&book), &book), "");
-    let deleted = book.replace(
-        r#""name":"a""#,
-        r#""name":"a","deletionTimestamp":"2001-01-01T00:00:00Z""#,
-    );
-    assert_eq!(excess(None, &deleted), "");
+    assert_eq!(excess(None, &deleted(&book)), "");
+}
+
+#[test]
+fn an_object_that_is_nested_too_deeply_is_refused() {
+    /// A book with this many levels of lists and objects.
+    fn nested(levels: usize) -> String {
+        let lists = levels - 2;
+        book_with(
+            "[[{",
+            &format!("{}{}", "[".repeat(lists), "]".repeat(lists)),
+        )
+    }
+
+    let (deepest, deep, deeper) = (nested(100), nested(101), nested(132));
+    assert_eq!(excess(None, &deepest), "");
+    let object: Value = serde_json::from_str(&deepest).expect("JSON");
+    let hub = convert(&object, "v1");
+    assert_eq!(convert(&hub, "v1alpha1"), object);
+    for object in [&deep, &deeper] {
+        let errors = excess(None, object);
+        assert!(errors.contains("levels"), "{errors}");
+        // It may be there already.
+        assert_eq!(excess(Some(object), object), "");
+        assert_eq!(excess(None, &deleted(object)), "");
+    }
+    assert!(excess(Some(&deep), &deeper).contains("levels"));
+    assert_eq!(excess(Some(&deeper), &deep), "");
 }
 
 #[test]
