@@ -109,11 +109,13 @@ fn structure(json: &str) -> impl Iterator<Item = u8> {
     let mut bytes = json.bytes();
     std::iter::from_fn(move || {
         let first = bytes.next()?;
-        while first == b'"' {
-            match bytes.next() {
-                Some(b'"') | None => break,
-                Some(b'\\') => drop(bytes.next()),
-                Some(_) => {}
+        if first == b'"' {
+            while let Some(byte) = bytes.next() {
+                match byte {
+                    b'"' => break,
+                    b'\\' => drop(bytes.next()),
+                    _ => {}
+                }
             }
         }
         Some(first)

@@ -108,17 +108,16 @@ impl Conversion {
         if header.metadata.deletion_timestamp.is_some() {
             return Ok(Vec::new());
         }
-        let limits: [(_, fn(&str) -> usize); 2] = [
-            (too_many_values(new), memory),
-            (too_many_levels(levels(new)), levels),
-        ];
-        if limits.iter().any(|(excess, _)| excess.is_some()) {
-            let has_grown =
-                |measure: fn(&str) -> usize| old.is_none_or(|old| measure(old) < measure(new));
-            let excesses = limits
+        let excesses = [too_many_values(new), too_many_levels(levels(new))];
+        if excesses.iter().any(Option::is_some) {
+            let measures: [fn(&str) -> usize; 2] = [memory, levels];
+            let errors = excesses
                 .into_iter()
-                .filter(|(_, measure)| has_grown(*measure));
-            let errors = excesses.filter_map(|(excess, _)| Some(FieldError::exceeds("", excess?)));
+                .zip(measures)
+                .filter_map(|(excess, measure)| {
+                    let has_grown = old.is_none_or(|old| measure(old) < measure(new));
+                    Some(FieldError::exceeds("", excess.filter(|_| has_grown)?))
+                });
             return Ok(errors.collect());
         }
         let old_header = old.map(serde_json::from_str).transpose()?;
