@@ -64,6 +64,8 @@ mod union;
 
 pub use check::{Faults, check, collect};
 pub use crd::{Crd, TypedCrd};
+#[cfg(feature = "webhook")]
+pub(crate) use fit::fits;
 pub use structural::structural;
 pub use subresource::without_subresource;
 

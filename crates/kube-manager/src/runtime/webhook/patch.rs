@@ -99,10 +99,13 @@ fn lay(raw: &Value, before: &Value, after: &Value) -> Value {
         (Value::Array(raw), Value::Array(before), Value::Array(after))
             if raw.len() == before.len() =>
         {
+            let sources = sources(raw, before);
             let origins = origins(before, after).into_iter().zip(after);
-            let laid = origins.map(|(origin, after)| match origin {
-                Some(index) => lay(&raw[index], &before[index], after),
-                None => after.clone(),
+            let laid = origins.map(|(origin, after)| {
+                match origin.and_then(|index| Some((sources[index]?, index))) {
+                    Some((source, index)) => lay(&raw[source], &before[index], after),
+                    None => after.clone(),
+                }
             });
             Value::Array(laid.collect())
         }
@@ -127,6 +130,35 @@ fn lay_object(
         laid.insert(key.clone(), value);
     }
     laid
+}
+
+/// For each element of `before`, the index in `raw` of the element that it was read from: a type such as a set may have
+/// another order. An element without a name has none if the type also writes it in another way.
+fn sources(raw: &[Value], before: &[Value]) -> Vec<Option<usize>> {
+    let pairs = raw.iter().zip(before).enumerate();
+    let in_place = pairs.map(|(index, (raw, before))| agrees(raw, before).then_some(index));
+    let mut sources: Vec<_> = in_place.collect();
+    let mut is_left: Vec<_> = sources.iter().map(Option::is_none).collect();
+    pair(raw, before, &mut sources, &mut is_left, Some);
+    pair(raw, before, &mut sources, &mut is_left, identity);
+    sources
+}
+
+/// Whether a type may have read `before` from `raw`: what both have is equal.
+fn agrees(raw: &Value, before: &Value) -> bool {
+    match (raw, before) {
+        (Value::Object(raw), Value::Object(before)) => before
+            .iter()
+            .all(|(key, before)| raw.get(key).is_none_or(|raw| agrees(raw, before))),
+        (Value::Array(raw), Value::Array(before)) => {
+            raw.len() == before.len() && sources(raw, before).iter().all(Option::is_some)
+        }
+        // A float is written as `1.0`.
+        (Value::Number(raw), Value::Number(before)) if raw.is_f64() != before.is_f64() => {
+            raw.as_f64() == before.as_f64()
+        }
+        _ => raw == before,
+    }
 }
 
 /// For each element of `after`, the index in `before` of the element that it was. An equal element matches first, then
@@ -180,6 +212,8 @@ fn identity(value: &Value) -> Option<&Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -247,7 +281,33 @@ mod tests {
         assert_eq!(patched(&raw, &json!([{"name": "a"}]), &replaced), replaced);
     }
 
-    /// `value` with the fields of the type. The names of the other fields begin with `x`.
+    #[test]
+    fn a_type_may_read_a_list_in_another_order() {
+        let raw = json!({"tags": ["b", "a"]});
+        let [before, after] = [json!(["a", "b"]), json!(["a"])].map(|tags| json!({"tags": tags}));
+        assert_eq!(patched(&raw, &before, &after), after);
+
+        let raw = json!([{"name": "b", "new": 2}, {"name": "a", "new": 1}]);
+        let before = json!([{"name": "a"}, {"name": "b"}]);
+        let after = json!([{"name": "a", "port": 1}, {"name": "b"}]);
+        let expected = json!([{"name": "a", "port": 1, "new": 1}, {"name": "b", "new": 2}]);
+        assert_eq!(patched(&raw, &before, &after), expected);
+
+        // An element that cannot be found gets no fields of another one.
+        let raw = json!([{"port": 2, "new": 2}, {"port": 1, "new": 1}]);
+        let before = json!([{"port": 1}, {"port": 2}]);
+        let after = json!([{"port": 1}, {"port": 2}, {"port": 3}]);
+        assert_eq!(patched(&raw, &before, &after), after);
+
+        let raw = json!([{"at": 1, "in": [[2]], "new": 1}]);
+        let before = json!([{"at": 1.0, "in": [[2.0]]}]);
+        let after = json!([{"at": 1.0, "in": [[2.0]]}, {"at": 2.0, "in": []}]);
+        let expected = json!([{"at": 1, "in": [[2]], "new": 1}, {"at": 2.0, "in": []}]);
+        assert_eq!(patched(&raw, &before, &after), expected);
+    }
+
+    /// `value` with the fields of the type. The names of the other fields begin with `x`. A list is a sorted set if its
+    /// elements can be told apart.
     fn typed(value: &Value) -> Value {
         match value {
             Value::Object(fields) => {
@@ -257,9 +317,27 @@ mod tests {
                     .map(|(key, value)| (key.clone(), typed(value)));
                 Value::Object(known.collect())
             }
-            Value::Array(values) => values.iter().map(typed).collect(),
+            Value::Array(values) => {
+                let mut elements: Vec<_> = values.iter().map(typed).collect();
+                let keys: BTreeSet<_> = elements.iter().filter_map(key).collect();
+                if keys.len() == elements.len() {
+                    elements.sort_by_cached_key(key);
+                }
+                Value::Array(elements)
+            }
             scalar => scalar.clone(),
         }
+    }
+
+    /// A scalar, or the name of an object.
+    fn key(element: &Value) -> Option<String> {
+        let value = if element.is_object() {
+            identity(element)?
+        } else {
+            element
+        };
+        let is_scalar = !value.is_object() && !value.is_array();
+        is_scalar.then(|| value.to_string())
     }
 
     /// Whether `laid` has all fields of `raw` that the type does not have, in every object that both have.
@@ -295,9 +373,39 @@ mod tests {
             .prop_map(|map| Value::Object(map.into_iter().collect()))
     }
 
+    /// `value` without some elements of its lists.
+    fn thinned(value: &Value, stays: &mut impl Iterator<Item = bool>) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let fields = fields.iter();
+                let left = fields.map(|(key, value)| (key.clone(), thinned(value, stays)));
+                Value::Object(left.collect())
+            }
+            Value::Array(values) => {
+                let mut left = Vec::new();
+                for value in values {
+                    if stays.next() == Some(true) {
+                        left.push(thinned(value, stays));
+                    }
+                }
+                Value::Array(left)
+            }
+            scalar => scalar.clone(),
+        }
+    }
+
+    /// An object, and another one or the same with shorter lists.
+    fn objects() -> impl Strategy<Value = (Value, Value)> {
+        let stays = prop::collection::vec(any::<bool>(), 9);
+        (object(), prop::option::of(object()), stays).prop_map(|(raw, other, stays)| {
+            let after = other.unwrap_or_else(|| thinned(&raw, &mut stays.into_iter().cycle()));
+            (raw, after)
+        })
+    }
+
     proptest! {
         #[test]
-        fn a_patch_has_the_defaults_and_keeps_unknown_fields(raw in object(), after in object()) {
+        fn a_patch_has_the_defaults_and_keeps_unknown_fields((raw, after) in objects()) {
             let (before, after) = (typed(&raw), typed(&after));
             let made = patched(&raw, &before, &after);
             prop_assert_eq!(typed(&made), after);

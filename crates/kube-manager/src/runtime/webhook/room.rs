@@ -80,27 +80,46 @@ pub(super) fn memory(json: &str) -> usize {
     const ITEM: usize = 160;
     /// An allocation for a text, without the text itself.
     const TEXT: usize = 32;
-    let mut memory = json.len();
-    let mut bytes = json.bytes();
-    while let Some(byte) = bytes.next() {
+    let parts = structure(json).map(|byte| match byte {
+        b'{' => OBJECT,
+        b'[' => LIST,
+        b',' => ITEM,
+        b'"' => TEXT,
+        _ => 0,
+    });
+    json.len() + parts.sum::<usize>()
+}
+
+/// How deeply the lists and objects of `json` are nested.
+pub(super) fn levels(json: &str) -> usize {
+    let mut open = 0_usize;
+    let levels = structure(json).map(|byte| {
         match byte {
-            b'{' => memory += OBJECT,
-            b'[' => memory += LIST,
-            b',' => memory += ITEM,
-            b'"' => {
-                memory += TEXT;
-                while let Some(byte) = bytes.next() {
-                    match byte {
-                        b'"' => break,
-                        b'\\' => drop(bytes.next()),
-                        _ => {}
-                    }
-                }
-            }
+            b'{' | b'[' => open += 1,
+            b'}' | b']' => open = open.saturating_sub(1),
             _ => {}
         }
-    }
-    memory
+        open
+    });
+    levels.max().unwrap_or_default()
+}
+
+/// The bytes of `json` without the content of texts, of which only the first quote is left.
+fn structure(json: &str) -> impl Iterator<Item = u8> {
+    let mut bytes = json.bytes();
+    std::iter::from_fn(move || {
+        let first = bytes.next()?;
+        if first == b'"' {
+            while let Some(byte) = bytes.next() {
+                match byte {
+                    b'"' => break,
+                    b'\\' => drop(bytes.next()),
+                    _ => {}
+                }
+            }
+        }
+        Some(first)
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Refuses to store an object that is too large for a conversion.
+//! Refuses to store an object that is too large for a conversion, or with annotations that a conversion has not written
+//! and another version refuses.
 //!
 //! After a conversion, annotations keep the values that the new version cannot hold, and the API server limits the size
 //! of all annotations. A stored object must always be readable, so such an object is refused when it is written.
@@ -11,20 +12,23 @@ use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 use serde_json::{Map, Value};
 
 use super::{
-    annotations::MOST,
-    change,
+    annotations::{ForVersion, MOST},
+    change::{self, Change, Step},
     header::Header,
     hop::Lost,
     kind::Conversion,
-    version::version,
-    worker::{Call, Worker, too_many_values},
+    version::{Version, version},
+    worker::{Call, Worker, too_many_levels, too_many_values},
 };
-use crate::runtime::webhook::{
-    hook::Webhook,
-    request::Operation,
-    review::{Answer, Handler, Objects, Review},
-    room::{Place, memory},
-    verdict::{FieldError, Verdict},
+use crate::{
+    runtime::webhook::{
+        hook::Webhook,
+        request::Operation,
+        review::{Answer, Handler, Objects, Review},
+        room::{Place, levels, memory},
+        verdict::{FieldError, Verdict},
+    },
+    schema::fits,
 };
 
 /// The webhook for each version of a kind.
@@ -92,36 +96,70 @@ impl Conversion {
         Webhook::bound(name, self.bound_path(), rule)
     }
 
-    /// Returns the error if the annotations of an object would be too large after a conversion. An object that was too
-    /// large before, as `old`, may be written unless it becomes larger, and an object that is being deleted may always
-    /// be written.
+    /// Returns the errors if an object is too large to be converted, if its annotations would be too large after a
+    /// conversion, or if they have values that another version refuses. What was wrong before, in `old`, may be written
+    /// unless it becomes larger, and an object that is being deleted may always be written.
     pub(super) fn excess(
         &self,
         old: Option<&str>,
         new: &str,
     ) -> serde_json::Result<Vec<FieldError>> {
-        if let Some(why) = too_many_values(new) {
-            let header: Header = serde_json::from_str(new)?;
-            let was_as_large = old.is_some_and(|old| memory(old) >= memory(new));
-            if header.metadata.deletion_timestamp.is_some() || was_as_large {
-                return Ok(Vec::new());
-            }
-            return Ok(vec![FieldError::exceeds("", why)]);
-        }
-        let new: Map<String, Value> = serde_json::from_str(new)?;
-        let metadata = new.get("metadata").unwrap_or(&Value::Null);
-        if !metadata["deletionTimestamp"].is_null() {
+        let header: Header = serde_json::from_str(new)?;
+        if header.metadata.deletion_timestamp.is_some() {
             return Ok(Vec::new());
         }
+        let excesses = [too_many_values(new), too_many_levels(levels(new))];
+        if excesses.iter().any(Option::is_some) {
+            let measures: [fn(&str) -> usize; 2] = [memory, levels];
+            let errors = excesses
+                .into_iter()
+                .zip(measures)
+                .filter_map(|(excess, measure)| {
+                    let has_grown = old.is_none_or(|old| measure(old) < measure(new));
+                    Some(FieldError::exceeds("", excess.filter(|_| has_grown)?))
+                });
+            return Ok(errors.collect());
+        }
+        let old_header = old.map(serde_json::from_str).transpose()?;
+        let refused = self.refused(old_header.as_ref(), &header);
+        let new: Map<String, Value> = serde_json::from_str(new)?;
         let mut lost = self.lost(&new);
         if let Some(old) = old.filter(|_| !lost.is_empty()) {
-            let before = self.lost(&serde_json::from_str(old)?);
+            // An old object that is nested too deeply could not be converted at all.
+            let before = self.lost(&serde_json::from_str(old).unwrap_or_default());
             lost.retain(|to, lost| match before.get(to) {
                 Some(before) => before.excess.size < lost.excess.size,
                 None => true,
             });
         }
-        Ok(lost.into_values().map(Lost::error).collect())
+        let lost = lost.into_values().map(Lost::error);
+        Ok(refused.into_iter().chain(lost).collect())
+    }
+
+    /// The errors for values that annotations of `new` keep for another version, and those of `old` do not, if a client
+    /// could not write these values in that version. The API server checks only the version of the request.
+    fn refused(&self, old: Option<&Header>, new: &Header) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let is_other =
+            |version: &&Version| !new.api_version.ends_with(&format!("/{}", version.name));
+        for version in self.versions().filter(is_other) {
+            let saved = |header: &Header| {
+                let group = &self.group;
+                let version = &version.name;
+                let mut annotations = header.metadata.annotations.clone().unwrap_or_default();
+                ForVersion { version, group }
+                    .take(&mut annotations, &Value::Null)
+                    .changes
+            };
+            let before = old.map(saved).unwrap_or_default();
+            let mut changes = saved(new);
+            changes.retain(|change| !before.contains(change));
+            let refusals = changes
+                .iter()
+                .filter_map(|change| refusal(change, version, old.is_some()));
+            errors.extend(refusals);
+        }
+        errors
     }
 
     /// The values that a conversion of `object` would lose, by the version that cannot hold them. The object may be
@@ -153,6 +191,33 @@ impl Conversion {
         }
         converted
     }
+}
+
+/// Why a client may not save this change for `version`.
+fn refusal(change: &Change, version: &Version, is_update: bool) -> Option<FieldError> {
+    let (place, name) = (change::display(&change.path), &version.name);
+    let Change { path, to, .. } = change;
+    // No conversion adds a whole status, and without that, an object that is created has none.
+    let adds_status = is_update || path.len() == 1;
+    if adds_status && path.first() == Some(&Step::Field("status".to_owned())) {
+        let why = format!(
+            "an annotation changes it in version {name}: keep the annotation as it was, or leave it out"
+        );
+        return Some(FieldError::forbidden(place, why));
+    }
+    let schema = path
+        .iter()
+        .fold(&version.schema, |schema, step| match step {
+            Step::Field(name) => change::field(schema, name),
+            Step::Item(_) => &schema["items"],
+        });
+    let to = to.as_ref()?;
+    if let Some(why) = too_many_levels(path.len() + levels(&to.to_string())) {
+        return Some(FieldError::exceeds(place, why));
+    }
+    let why = fits(to, schema.as_object()?).err()?;
+    let why = format!("{why}; an annotation keeps it for version {name}");
+    Some(FieldError::type_invalid(place, why))
 }
 
 impl Lost {

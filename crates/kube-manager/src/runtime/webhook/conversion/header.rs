@@ -1,9 +1,11 @@
-//! The name, the kind and the version of an object.
+//! The name, the kind, the version and the annotations of an object.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// The part of an object that identifies it.
+use super::annotations::Annotations;
+
+/// The part of an object that identifies it, and its annotations.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Header {
@@ -18,6 +20,7 @@ pub struct HeaderMetadata {
     pub name: Option<String>,
     pub namespace: Option<String>,
     pub deletion_timestamp: Option<String>,
+    pub annotations: Option<Annotations>,
 }
 
 impl Header {

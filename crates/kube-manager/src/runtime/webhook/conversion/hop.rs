@@ -41,7 +41,7 @@ impl Hop<'_> {
             object.extend(body.remove_entry(field));
         }
         let body = Value::Object(body);
-        let mut converted = self.forth(&body)?;
+        let converted = self.forth(&body)?;
         let mut annotations = annotations(object);
         let [here, there] = [self.from, self.to].map(|version| ForVersion {
             version: &version.name,
@@ -50,15 +50,14 @@ impl Hop<'_> {
         // An object of this version keeps nothing for this version.
         here.take(&mut annotations, &body);
         let saved = there.take(&mut annotations, &body);
-        let changes = if saved.is_as_written {
-            saved.changes
-        } else {
-            self.fitting(saved.changes, &body, &converted)
-        };
-        for change in changes {
-            change.make(&mut converted);
+        let mut made = self.make(&saved.changes, converted);
+        // A client has changed the object, or has written an annotation by hand that the type refuses.
+        if !saved.is_as_written || made.1.is_err() {
+            let converted = self.forth(&body)?;
+            made = self.make(&self.fitting(saved.changes, &body, &converted), converted);
         }
-        match self.back(&converted) {
+        let (converted, back) = made;
+        match back {
             Ok(back) => {
                 let lost = between(&self.from.schema, &back, &body);
                 too_large = here.put(lost, &mut annotations, &converted).err();
@@ -71,7 +70,9 @@ impl Hop<'_> {
         set_annotations(object, annotations);
         let api_version = format!("{}/{}", self.group, self.to.name);
         object.insert("apiVersion".to_owned(), api_version.into());
-        if let Value::Object(converted) = converted {
+        if let Value::Object(mut converted) = converted {
+            // An annotation that a client has written may name these fields, too.
+            converted.retain(|name, _| !TYPE_AND_METADATA.contains(&&**name));
             object.extend(converted);
         }
         Ok(too_large.map(|excess| Lost {
@@ -93,14 +94,19 @@ impl Hop<'_> {
         })
     }
 
+    /// `converted` with the `changes`, and the same converted back.
+    fn make(&self, changes: &[Change], mut converted: Value) -> (Value, Result<Value, String>) {
+        for change in changes {
+            change.make(&mut converted);
+        }
+        let back = self.back(&converted);
+        (converted, back)
+    }
+
     /// The places where a client that wrote `body` would read other values, if `changes` were made in `converted`.
     fn misread(&self, changes: &[Change], body: &Value, converted: &Value) -> Option<Vec<Change>> {
-        let mut object = converted.clone();
-        for change in changes {
-            change.make(&mut object);
-        }
-        let back = self.back(&object).ok()?;
-        Some(between(&self.from.schema, &back, body))
+        let (_, back) = self.make(changes, converted.clone());
+        Some(between(&self.from.schema, &back.ok()?, body))
     }
 
     /// Returns the `changes` that can still be applied. A client has changed `body`, which was converted to

@@ -96,6 +96,7 @@ mod v1 {
     pub struct Format {
         pub width: i64,
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(max = 1000))]
         pub height: Option<i64>,
     }
 
@@ -434,6 +435,12 @@ proptest! {
     }
 
     #[test]
+    fn what_a_conversion_has_saved_may_be_written((old, new) in edits()) {
+        prop_assert_eq!(excess(Some(&old.to_string()), &new.to_string()), "");
+        prop_assert_eq!(excess(None, &new.to_string()), "");
+    }
+
+    #[test]
     fn an_object_without_required_fields_is_converted(
         (object, way) in conversion().ways(),
         missing in prop::sample::select(&["name", "title", "author", "first", "width", "colour"][..]),
@@ -501,6 +508,87 @@ fn what_a_version_cannot_hold_is_in_annotations() {
                 annotation(r#"["spec","format"],"from":{"width":0}"#),
         })
     );
+}
+
+/// A book as another version, whose annotations keep values for v1.
+fn saving() -> Value {
+    let mut hub = book(json!({
+        "name": "Dune", "first": "Frank", "last": "Herbert", "colour": "Blue",
+        "format": {"width": 3, "height": 4},
+    }));
+    hub["status"] = json!({"printed": 5});
+    convert(&hub, "v1beta1")
+}
+
+/// `object`, in which a client has replaced a part of an annotation.
+fn forged(object: &Value, name: &str, part: &str, by: &str) -> Value {
+    let mut object = object.clone();
+    let annotation = &mut object["metadata"]["annotations"][format!("v1.example.com/{name}")];
+    let text = annotation.as_str().expect("an annotation");
+    assert!(text.contains(part), "{text}");
+    *annotation = text.replace(part, by).into();
+    object
+}
+
+#[test]
+fn a_saved_value_that_the_type_refuses_is_not_restored() {
+    let old = saving();
+    let stored = convert(&forged(&old, "spec.colour", r#""Blue""#, "12"), "v1");
+    assert_eq!(stored["spec"]["colour"], "Grey");
+    assert_eq!(stored["spec"]["format"], json!({"width": 3, "height": 4}));
+    assert_eq!(stored["status"], json!({"printed": 5}));
+    assert_eq!(body(&convert(&stored, "v1beta1")), body(&old));
+
+    let colour = r#"["spec","colour"],"from":"Grey","to":"Blue""#;
+    let kind = forged(&old, "spec.colour", colour, r#"["kind"],"to":"Shelf""#);
+    assert_eq!(convert(&kind, "v1")["kind"], "Book");
+}
+
+#[test]
+fn a_client_cannot_write_into_annotations_what_another_version_refuses() {
+    let excess = |old: Option<&Value>, new: &Value| {
+        let old = old.map(Value::to_string);
+        excess(old.as_deref(), &new.to_string())
+    };
+    let (old, colour) = (saving(), "spec.colour");
+    let lists = format!("{}{}", "[".repeat(99), "]".repeat(99));
+    let wrong = [
+        forged(&old, "spec.colour", r#""Blue""#, "12"),
+        forged(&old, "spec.colour", r#""Blue""#, &lists),
+        forged(&old, "spec.colour", "Blue", "Purple"),
+        forged(&old, "spec.format.height", "4}", "4000}"),
+    ];
+    for (new, place) in wrong
+        .iter()
+        .zip([colour, colour, colour, "spec.format.height"])
+    {
+        for before in [Some(&old), None] {
+            let errors = excess(before, new);
+            assert!(errors.starts_with(place), "{errors}");
+        }
+        // It was there before.
+        assert_eq!(excess(Some(new), new), "");
+    }
+    let valid = forged(&old, "spec.colour", "Blue", "Red");
+    assert_eq!(excess(Some(&old), &valid), "");
+
+    let status = forged(&old, "status.printed", "5}", "6}");
+    let errors = excess(Some(&old), &status);
+    assert!(errors.starts_with("status.printed: Forbidden"), "{errors}");
+    // A client creates an object that it has read before: the API server drops its status.
+    assert_eq!(excess(None, &status), "");
+    let whole = forged(
+        &status,
+        "status.printed",
+        r#"["status","printed"]"#,
+        r#"["status"]"#,
+    );
+    assert!(excess(None, &whole).starts_with("status: Forbidden"));
+    // An older digest does not change the values.
+    let mut older = old.clone();
+    older["spec"]["name"] = json!("Messiah");
+    let older = convert(&convert(&older, "v1"), "v1beta1");
+    assert_eq!(excess(Some(&older), &old), "");
 }
 
 #[test]
@@ -680,13 +768,20 @@ async fn a_conversion_counts_until_it_has_ended() {
     }
 }
 
+/// What the bound says about an object, which is JSON text.
+fn excess(old: Option<&str>, new: &str) -> String {
+    let errors = conversion().excess(old, new).expect("an object");
+    errors.iter().map(ToString::to_string).collect()
+}
+
+/// `book`, which is JSON text, while it is being deleted.
+fn deleted(book: &str) -> String {
+    let deletion = r#""name":"a","deletionTimestamp":"2001-01-01T00:00:00Z""#;
+    book.replace(r#""name":"a""#, deletion)
+}
+
 #[test]
 fn an_object_with_too_many_values_is_refused_by_name() {
-    fn excess(old: Option<&str>, new: &str) -> String {
-        let errors = conversion().excess(old, new).expect("an object");
-        errors.iter().map(ToString::to_string).collect()
-    }
-
     let junk = format!("[{}1]", r#"{"a":0},"#.repeat(100_000));
     let mut conversions = Conversions::default();
     conversions.add(hub().into());
@@ -710,11 +805,34 @@ fn an_object_with_too_many_values_is_refused_by_name() {
     let book = book_with("large", &junk);
     assert!(excess(None, &book).contains("too many values"));
     assert_eq!(excess(Some(&book), &book), "");
-    let deleted = book.replace(
-        r#""name":"a""#,
-        r#""name":"a","deletionTimestamp":"2001-01-01T00:00:00Z""#,
-    );
-    assert_eq!(excess(None, &deleted), "");
+    assert_eq!(excess(None, &deleted(&book)), "");
+}
+
+#[test]
+fn an_object_that_is_nested_too_deeply_is_refused() {
+    /// A book with this many levels of lists and objects.
+    fn nested(levels: usize) -> String {
+        let lists = levels - 2;
+        book_with(
+            "[[{",
+            &format!("{}{}", "[".repeat(lists), "]".repeat(lists)),
+        )
+    }
+
+    let (deepest, deep, deeper) = (nested(100), nested(101), nested(132));
+    assert_eq!(excess(None, &deepest), "");
+    let object: Value = serde_json::from_str(&deepest).expect("JSON");
+    let hub = convert(&object, "v1");
+    assert_eq!(convert(&hub, "v1alpha1"), object);
+    for object in [&deep, &deeper] {
+        let errors = excess(None, object);
+        assert!(errors.contains("levels"), "{errors}");
+        // It may be there already.
+        assert_eq!(excess(Some(object), object), "");
+        assert_eq!(excess(None, &deleted(object)), "");
+    }
+    assert!(excess(Some(&deep), &deeper).contains("levels"));
+    assert_eq!(excess(Some(&deeper), &deep), "");
 }
 
 #[test]

@@ -34,6 +34,19 @@ pub fn too_many_values(object: &str) -> Option<String> {
     })
 }
 
+/// How deeply lists and objects may be nested in an object that a client writes. `serde_json` reads 127 levels, and the
+/// API server stores far more. An object may need some more levels in another version, and for its managed fields.
+const MOST_LEVELS: usize = 100;
+
+/// Why an object with this many levels must not be stored, if they are too many.
+pub fn too_many_levels(levels: usize) -> Option<String> {
+    (levels > MOST_LEVELS).then(|| {
+        format!(
+            "it has {levels} levels of nested lists and objects, but a conversion needs {MOST_LEVELS} or fewer"
+        )
+    })
+}
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The thread. It ends when the last clone is dropped.
