@@ -39,6 +39,28 @@ fn open(project: &Project) -> Vec<String> {
     run(&mut git).lines().map(str::to_owned).collect()
 }
 
+/// Commits all files.
+fn commit(project: &Project) {
+    run(&mut project.git(&["add", "--all"]));
+    run(&mut project.git(&["commit", "--quiet", "--message=change"]));
+}
+
+/// Creates a git project with the commands `start`, and runs each of `ours` and of `theirs` in a commit on its branch.
+/// The branch `theirs` is checked out.
+fn branched(start: &[&str], ours: &[&str], theirs: &[&str]) -> Project {
+    let project = Project::new(start);
+    run(&mut project.git(&["init", "--quiet", "--initial-branch=main"]));
+    commit(&project);
+    run(&mut project.git(&["branch", "theirs"]));
+    for (branch, commands) in [("main", ours), ("theirs", theirs)] {
+        run(&mut project.git(&["switch", "--quiet", branch]));
+        for command in commands {
+            commit(project.rscaffold(command));
+        }
+    }
+    project
+}
+
 fn command(line: &str) -> impl Fn(&Project) {
     move |project| _ = project.rscaffold(line)
 }
@@ -325,4 +347,70 @@ fn a_user_who_has_begun_to_decide_is_not_overruled() {
     );
     let settled = project.tree();
     assert_eq!(project.rscaffold("apply").tree(), settled);
+}
+
+#[test]
+fn a_rebase_of_several_commits_loses_no_file() {
+    const EARLY: &str = "create api --group aaa --version v1 --kind Early";
+    let init = format!("{INIT} --enable certmanager");
+    let start = [&init, GUESTBOOK];
+    let project = branched(
+        &start,
+        &["edit --disable certmanager"],
+        &[EARLY, "edit --owner Me"],
+    );
+    run(&mut project.git(&["rebase", "--quiet", "main"]));
+    // The last command ends the difference between the branches.
+    let expected = Project::new(&[
+        &init,
+        GUESTBOOK,
+        EARLY,
+        "edit --owner Me",
+        "edit --disable certmanager",
+        "edit --enable certmanager",
+    ]);
+    project.rscaffold("edit --enable certmanager");
+    assert_same(&project, &expected, "enabled again");
+}
+
+#[test]
+fn a_rebase_of_several_commits_loses_no_line() {
+    const MID: &str = "create api --group mid --version v1 --kind Middle";
+    const EARLY: &str = "create api --group aaa --version v1 --kind Early";
+    let theirs = [
+        EARLY,
+        "edit --enable prometheus",
+        "edit --enable network-policy",
+    ];
+    let project = branched(
+        &[INIT, GUESTBOOK, MID],
+        &[ANIMAL, "edit --owner Me"],
+        &theirs,
+    );
+    run(&mut project.git(&["rebase", "--quiet", "main"]));
+    let start = [INIT, GUESTBOOK, MID, ANIMAL];
+    for edit in ["edit --owner=", "edit --owner Other"] {
+        let expected = Project::new(&start);
+        expected.all(&theirs).rscaffold(edit);
+        let settled = project.copy();
+        settled.rscaffold(edit);
+        assert_same(&settled, &expected, edit);
+    }
+}
+
+#[test]
+fn two_merges_in_a_row_lose_no_line() {
+    const EARLY: &str = "create api --group aaa --version v1 --kind Early";
+    let start = [INIT, GUESTBOOK];
+    let project = branched(&start, &["edit --owner Me"], &[EARLY]);
+    let git = |arguments: &[&str]| run(&mut project.git(arguments));
+    git(&["switch", "--quiet", "--create=third", "main~1"]);
+    commit(project.rscaffold("edit --enable prometheus"));
+    git(&["switch", "--quiet", "main"]);
+    for branch in ["theirs", "third"] {
+        git(&["merge", "--quiet", branch]);
+    }
+    let expected = Project::new(&start);
+    expected.all(&[EARLY, "edit --enable prometheus"]);
+    assert_same(project.rscaffold("edit --owner="), &expected, "merged");
 }
