@@ -753,6 +753,30 @@ fn a_group_with_another_name_keeps_its_files() {
 }
 
 #[test]
+fn a_version_with_another_name_keeps_its_files() {
+    let module = "src/api/webapp/v3/mod.rs";
+    // The group may get another name at the same time.
+    for group in ["webapp", "press"] {
+        let folder = Folder::of(two_versions());
+        folder.edit(V1, with_pages);
+        folder.edit(V2, |types| format!("{types}\n// Ours.\n"));
+        folder.edit(&module.replace("v3", "v2"), |text| {
+            format!("{text}\nmod ours;\n")
+        });
+        let after = kind_in(group, &[("v1", Stage::Stored), ("v3", Stage::Unserved)]);
+        let fresh = render(&after).unwrap().texts;
+        folder.write(Project::FILE, &after.to_text().unwrap());
+        folder.apply(Some(after.clone()), after);
+        let [v1, v3, module] =
+            [V1, &V2.replace("v2", "v3"), module].map(|path| path.replace("webapp", group));
+        assert_eq!(folder.read(&v1), with_pages(&fresh[&v1]));
+        assert_eq!(folder.read(&v3), format!("{}\n// Ours.\n", fresh[&v3]));
+        assert!(folder.read(&module).ends_with("\nmod ours;\n"));
+        assert!(!folder.has(V2));
+    }
+}
+
+#[test]
 fn a_version_that_a_killed_command_started_is_completed() {
     // The first version gets another text as well.
     let after = kind(&[("v1", Stage::Unserved), ("v2", Stage::Stored)]);
