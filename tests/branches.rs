@@ -414,3 +414,35 @@ fn two_merges_in_a_row_lose_no_line() {
     expected.all(&[EARLY, "edit --enable prometheus"]);
     assert_same(project.rscaffold("edit --owner="), &expected, "merged");
 }
+
+#[test]
+fn a_file_that_git_moves_into_a_renamed_folder_stops_the_merge() {
+    let rename = |project: &Project| {
+        let text = project.read("PROJECT");
+        project.write("PROJECT", &text.replace("group: webapp", "group: web"));
+        project.rscaffold("apply");
+    };
+    let visitor = command(VISITOR);
+    for (ours, theirs) in [
+        (&rename as &dyn Fn(&Project), &visitor as &dyn Fn(&Project)),
+        (&visitor, &rename),
+    ] {
+        let project = merged(&[INIT, GUESTBOOK], ours, theirs);
+        let before = project.tree();
+        for command in ["apply", "diff"] {
+            let error = project.refused(command);
+            let moved = "src/api/webapp/v1/visitor.rs -> src/api/web/v1/visitor.rs";
+            assert!(error.contains(moved), "{error}");
+            assert!(error.contains("hint: undo the merge"), "{error}");
+        }
+        assert_eq!(project.tree(), before, "nothing is written");
+    }
+    // As the hint says: both branches have the new name.
+    let project = merged(&[INIT, GUESTBOOK], rename, |project| {
+        visitor(project);
+        rename(project);
+    });
+    let expected = Project::new(&[INIT, GUESTBOOK, VISITOR]);
+    rename(&expected);
+    assert_same(project.rscaffold("apply"), &expected, "settled");
+}

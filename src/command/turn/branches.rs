@@ -1,6 +1,6 @@
 //! A turn after git has merged two branches: merges their projects, and repairs the record.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, anyhow};
 
@@ -42,6 +42,7 @@ impl<'a> Turn<'a> {
         }) = &mut unmerged.commits
         {
             ensure_one_version(&version(ours)?, &version(theirs)?)?;
+            ensure_not_moved(&unmerged.moved)?;
             for commit in parent.iter_mut().chain([ours, theirs]) {
                 repair_commit(commit)?;
             }
@@ -244,6 +245,22 @@ fn ensure_none(unknown: &[String]) -> Result<()> {
     .or_hint(
         "undo the merge or the rebase, use `git merge`, and run `rscaffold apply` before you commit; \
          or recreate the record with `rscaffold apply --rebuild-base`, which says what is lost",
+    )
+}
+
+/// Refuses files that git moved: their edits are at paths at which the merged project has other files or none.
+fn ensure_not_moved(moved: &BTreeMap<String, String>) -> Result<()> {
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let places = moved.iter().map(|(from, to)| format!("{from} -> {to}"));
+    Err(anyhow!(
+        "one branch renamed folders, and git moved new files of the other branch into them:\n  {}",
+        places.collect::<Vec<_>>().join("\n  ")
+    ))
+    .or_hint(
+        "undo the merge, for example with `git merge --abort`; make the same change of a group or version on the \
+         other branch, run `rscaffold apply` there, commit, and merge again",
     )
 }
 
