@@ -39,6 +39,28 @@ fn open(project: &Project) -> Vec<String> {
     run(&mut git).lines().map(str::to_owned).collect()
 }
 
+/// Commits all files.
+fn commit(project: &Project) {
+    run(&mut project.git(&["add", "--all"]));
+    run(&mut project.git(&["commit", "--quiet", "--message=change"]));
+}
+
+/// Creates a git project with the commands `start`, and runs each of `ours` and of `theirs` in a commit on its branch.
+/// The branch `theirs` is checked out.
+fn branched(start: &[&str], ours: &[&str], theirs: &[&str]) -> Project {
+    let project = Project::new(start);
+    run(&mut project.git(&["init", "--quiet", "--initial-branch=main"]));
+    commit(&project);
+    run(&mut project.git(&["branch", "theirs"]));
+    for (branch, commands) in [("main", ours), ("theirs", theirs)] {
+        run(&mut project.git(&["switch", "--quiet", branch]));
+        for command in commands {
+            commit(project.rscaffold(command));
+        }
+    }
+    project
+}
+
 fn command(line: &str) -> impl Fn(&Project) {
     move |project| _ = project.rscaffold(line)
 }
@@ -417,4 +439,102 @@ fn a_file_that_comes_back_from_git_is_brought_up_to_date() {
     project.write(script, &before);
     let expected = Project::new(&[INIT, GUESTBOOK, CAPTAIN]);
     assert_same(project.rscaffold("apply"), &expected, "updated");
+}
+
+#[test]
+fn a_rebase_of_several_commits_loses_no_file() {
+    const EARLY: &str = "create api --group aaa --version v1 --kind Early";
+    let init = format!("{INIT} --enable certmanager");
+    let start = [&init, GUESTBOOK];
+    let project = branched(
+        &start,
+        &["edit --disable certmanager"],
+        &[EARLY, "edit --owner Me"],
+    );
+    run(&mut project.git(&["rebase", "--quiet", "main"]));
+    // The last command ends the difference between the branches.
+    let expected = Project::new(&[
+        &init,
+        GUESTBOOK,
+        EARLY,
+        "edit --owner Me",
+        "edit --disable certmanager",
+        "edit --enable certmanager",
+    ]);
+    project.rscaffold("edit --enable certmanager");
+    assert_same(&project, &expected, "enabled again");
+}
+
+#[test]
+fn a_rebase_of_several_commits_loses_no_line() {
+    const MID: &str = "create api --group mid --version v1 --kind Middle";
+    const EARLY: &str = "create api --group aaa --version v1 --kind Early";
+    let theirs = [
+        EARLY,
+        "edit --enable prometheus",
+        "edit --enable network-policy",
+    ];
+    let project = branched(
+        &[INIT, GUESTBOOK, MID],
+        &[ANIMAL, "edit --owner Me"],
+        &theirs,
+    );
+    run(&mut project.git(&["rebase", "--quiet", "main"]));
+    let start = [INIT, GUESTBOOK, MID, ANIMAL];
+    for edit in ["edit --owner=", "edit --owner Other"] {
+        let expected = Project::new(&start);
+        expected.all(&theirs).rscaffold(edit);
+        let settled = project.copy();
+        settled.rscaffold(edit);
+        assert_same(&settled, &expected, edit);
+    }
+}
+
+#[test]
+fn two_merges_in_a_row_lose_no_line() {
+    const EARLY: &str = "create api --group aaa --version v1 --kind Early";
+    let start = [INIT, GUESTBOOK];
+    let project = branched(&start, &["edit --owner Me"], &[EARLY]);
+    let git = |arguments: &[&str]| run(&mut project.git(arguments));
+    git(&["switch", "--quiet", "--create=third", "main~1"]);
+    commit(project.rscaffold("edit --enable prometheus"));
+    git(&["switch", "--quiet", "main"]);
+    for branch in ["theirs", "third"] {
+        git(&["merge", "--quiet", branch]);
+    }
+    let expected = Project::new(&start);
+    expected.all(&[EARLY, "edit --enable prometheus"]);
+    assert_same(project.rscaffold("edit --owner="), &expected, "merged");
+}
+
+#[test]
+fn a_file_that_git_moves_into_a_renamed_folder_stops_the_merge() {
+    let rename = |project: &Project| {
+        let text = project.read("PROJECT");
+        project.write("PROJECT", &text.replace("group: webapp", "group: web"));
+        project.rscaffold("apply");
+    };
+    let visitor = command(VISITOR);
+    for (ours, theirs) in [
+        (&rename as &dyn Fn(&Project), &visitor as &dyn Fn(&Project)),
+        (&visitor, &rename),
+    ] {
+        let project = merged(&[INIT, GUESTBOOK], ours, theirs);
+        let before = project.tree();
+        for command in ["apply", "diff"] {
+            let error = project.refused(command);
+            let moved = "src/api/webapp/v1/visitor.rs -> src/api/web/v1/visitor.rs";
+            assert!(error.contains(moved), "{error}");
+            assert!(error.contains("hint: undo the merge"), "{error}");
+        }
+        assert_eq!(project.tree(), before, "nothing is written");
+    }
+    // As the hint says: both branches have the new name.
+    let project = merged(&[INIT, GUESTBOOK], rename, |project| {
+        visitor(project);
+        rename(project);
+    });
+    let expected = Project::new(&[INIT, GUESTBOOK, VISITOR]);
+    rename(&expected);
+    assert_same(project.rscaffold("apply"), &expected, "settled");
 }

@@ -20,7 +20,7 @@ use crate::{
         Texts,
         files::{Edits, Files},
         reconcile::{OnConflict, Plan, Policy, Reason},
-        worktree::{LAST_APPLIED, Record, Unmerged, WorkTree},
+        worktree::{LAST_APPLIED, RESTORE, Record, Unmerged, WorkTree},
     },
     hint::OrHint,
     project::Project,
@@ -36,10 +36,7 @@ pub fn ensure_known(record: &Record, tree: &WorkTree, rendered: &Rendered) -> Re
     Err(anyhow!(
         "`{LAST_APPLIED}` is missing; without it, rscaffold cannot tell your lines from its own"
     ))
-    .or_hint(
-        "restore it, for example with `git restore .rscaffold`, or recreate it with `rscaffold \
-         apply --rebuild-base`, which says what is lost",
-    )
+    .or_hint(RESTORE)
 }
 
 /// Refuses a work tree that has the `record` of a project, but no `PROJECT`: a new project would delete its APIs.
@@ -127,7 +124,7 @@ impl<'a> Turn<'a> {
         env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
         let mut theirs = mem::take(&mut self.rendered.texts);
         theirs.insert(Project::FILE.to_owned(), self.after.to_text()?.into());
-        self.repair_record();
+        self.repair_record()?;
         for path in &self.restored {
             self.record.texts.remove(path);
         }

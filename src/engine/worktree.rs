@@ -38,8 +38,7 @@ mod stage;
 mod tests;
 
 pub use git::{Commit, Commits, Stages, Unmerged};
-use last_applied::RESTORE;
-pub use last_applied::{LAST_APPLIED, Record};
+pub use last_applied::{LAST_APPLIED, RESTORE, Record};
 pub use read::{read_input, read_text};
 pub use snapshot::{Snapshot, snapshot};
 

@@ -47,6 +47,11 @@ impl Origin {
         &self.item.group
     }
 
+    /// The version of the item; empty if the item has none.
+    pub fn version(&self) -> &str {
+        &self.item.version
+    }
+
     /// The kind of the item, if the item is a version of a kind of the project.
     pub fn kind(&self) -> Option<&str> {
         let Item { version, name, .. } = &self.item;

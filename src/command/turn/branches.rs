@@ -1,19 +1,24 @@
 //! A turn after git has merged two branches: merges their projects, and repairs the record.
 
-use anyhow::{Result, anyhow};
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result, anyhow};
 
 use super::Turn;
 use crate::{
     engine::{
         Text, Texts,
         reconcile::{
-            OnConflict, Policy, branches::merge_texts, line_ends::is_same, markers::Marked,
+            OnConflict, Policy,
+            branches::{merge_all, merge_texts},
+            line_ends::is_same,
+            markers::Marked,
         },
-        worktree::{Commit, Commits, Record, Unmerged, WorkTree},
+        worktree::{Commit, Commits, LAST_APPLIED, RESTORE, Record, Unmerged, WorkTree},
     },
     hint::OrHint,
     project::Project,
-    render::render,
+    render::{CONVENTIONS, render},
 };
 
 impl<'a> Turn<'a> {
@@ -28,9 +33,19 @@ impl<'a> Turn<'a> {
         record: Record,
         policy: &Policy,
     ) -> Result<Self> {
-        let unmerged = tree.unmerged(record.texts.keys().map(String::as_str))?;
-        if let Some(Commits { ours, theirs, .. }) = &unmerged.commits {
+        let mut unmerged = tree.unmerged(record.texts.keys().map(String::as_str))?;
+        if let Some(Commits {
+            parent,
+            ours,
+            theirs,
+            ..
+        }) = &mut unmerged.commits
+        {
             ensure_one_version(&version(ours)?, &version(theirs)?)?;
+            ensure_not_moved(&unmerged.moved)?;
+            for commit in parent.iter_mut().chain([ours, theirs]) {
+                repair_commit(commit)?;
+            }
         }
         let file = Project::FILE;
         let (before, after) = if let Some(marked) = Marked::parse(text) {
@@ -71,32 +86,191 @@ impl<'a> Turn<'a> {
 
     /// Repairs the record after git has merged it.
     ///
-    /// Where two branches changed neighbouring lines of the record, git keeps the lines of both, including lines that
-    /// one branch has deleted. So a record with two projects is recomputed: the recorded files of both branches are
+    /// Where branches changed neighbouring lines of the record, git keeps the lines of all of them, including lines that
+    /// one branch has deleted. So a record with several projects is recomputed: the recorded files of the branches are
     /// merged in the same way as git merged the files on disk. While git still knows the commits, the files come from
     /// the records in these commits. Later, they are rendered.
-    pub(super) fn repair_record(&mut self) {
-        let [ours, theirs] = self.record.projects.as_slice() else {
-            return;
-        };
-        let recorded = self.unmerged.as_ref().and_then(Unmerged::recorded);
-        if let Some(sides) = recorded.or_else(|| self.renders(ours, theirs)) {
-            merge_texts(&mut self.record.texts, &sides);
+    ///
+    /// # Errors
+    /// When the text that rscaffold wrote last is unknown for a file.
+    pub(super) fn repair_record(&mut self) -> Result<()> {
+        if self.record.projects.len() < 2 {
+            return Ok(());
         }
+        if let Some(sides) = self.unmerged.as_ref().and_then(Unmerged::recorded) {
+            merge_texts(&mut self.record.texts, &sides);
+            return Ok(());
+        }
+        let project = self.before.as_ref().unwrap_or(&self.after);
+        let renders = Renders::new(&self.record.projects, project)?;
+        let disk = self.tree.ours(renders.paths(&self.record))?;
+        let mut unknown = renders.repair(&mut self.record, Some(&disk));
+        if let Some(unmerged) = &self.unmerged {
+            // These files get another base.
+            unknown.retain(|path| !unmerged.stages.contains_key(path));
+        }
+        ensure_none(&unknown)
+    }
+}
+
+/// The texts that rscaffold renders for branches, for their common ancestor, and for what git made of them.
+struct Renders {
+    branches: Vec<Texts>,
+    /// `None` if the ancestor does not follow from the projects.
+    parent: Option<Texts>,
+    merged: Texts,
+}
+
+impl Renders {
+    /// The renders of the `recorded` projects, which git merged to the project `merged`.
+    ///
+    /// # Errors
+    /// When a project cannot be read, or another version of rscaffold rendered it.
+    fn new(recorded: &[String], merged: &Project) -> Result<Self> {
+        let projects = recorded.iter().map(|text| recorded_project(text));
+        let projects = projects.collect::<Result<Vec<_>>>()?;
+        let texts = |project: &Project| render(project).map(|rendered| rendered.texts);
+        let (parent, branches) = ancestor(&projects, merged);
+        Ok(Self {
+            branches: branches.into_iter().map(texts).collect::<Result<_>>()?,
+            // Values of several branches may contradict each other in the ancestor.
+            parent: parent.and_then(|parent| texts(&parent).ok()),
+            merged: texts(merged)?,
+        })
     }
 
-    /// The rendered files of the projects in the common ancestor and on the branches; `None` if another version of
-    /// rscaffold wrote them.
-    fn renders(&self, ours: &str, theirs: &str) -> Option<[Texts; 3]> {
-        let merged = self.before.as_ref().unwrap_or(&self.after);
-        let (ours, theirs) = (Project::parse(ours).ok()?, Project::parse(theirs).ok()?);
-        if ours.is_older() || theirs.is_older() {
-            return None;
-        }
-        let parent = Project::parent(&ours, &theirs, merged).ok()?;
-        let [parent, ours, theirs] = [parent, ours, theirs].map(|project| render(&project).ok());
-        Some([parent?.texts, ours?.texts, theirs?.texts])
+    /// The paths of all files, rendered or recorded.
+    fn paths<'a>(&'a self, record: &'a Record) -> BTreeSet<&'a str> {
+        let renders = self.branches.iter().chain(&self.parent);
+        let all = renders.chain([&self.merged, &record.texts]);
+        all.flat_map(|texts| texts.keys().map(String::as_str))
+            .collect()
     }
+
+    /// Sets the texts of `record`, and returns the paths of the files whose text is unknown. `disk` has the files as
+    /// git merged them, if they are known.
+    fn repair(&self, record: &mut Record, disk: Option<&Texts>) -> Vec<String> {
+        let (mut texts, mut unknown) = (Texts::new(), Vec::new());
+        for path in self.paths(record) {
+            let base = self.base(path, disk).unwrap_or_else(|path| {
+                // `make manifests` writes a derived file, whatever its text is now.
+                if !CONVENTIONS.is_derived(path) {
+                    unknown.push(path.to_owned());
+                }
+                record.texts.get(path).cloned()
+            });
+            texts.extend(base.map(|base| (path.to_owned(), base)));
+        }
+        record.texts = texts;
+        unknown
+    }
+
+    /// The text that rscaffold wrote last at `path`, if it wrote one.
+    ///
+    /// # Errors
+    /// The path, when this is unknown.
+    fn base<'a>(&self, path: &'a str, disk: Option<&Texts>) -> Result<Option<Text>, &'a str> {
+        let is_on_disk = |text: Option<&Text>| {
+            disk.is_some_and(|disk| match (disk.get(path), text) {
+                (Some(disk), Some(text)) => is_same(disk.content(), text.content()),
+                (disk, text) => disk.is_none() && text.is_none(),
+            })
+        };
+        let merged = self.merged.get(path);
+        let branches = || self.branches.iter().map(|texts| texts.get(path));
+        if is_on_disk(merged) {
+            return Ok(merged.cloned());
+        }
+        let first = branches().next().flatten();
+        if branches().all(|text| text == first) {
+            return Ok(first.cloned());
+        }
+        let parent = self.parent.as_ref();
+        if let Some(Ok(all)) = parent.map(|parent| merge_all(parent.get(path), branches())) {
+            return Ok(all);
+        }
+        // If the branches conflict, the user may have taken the file of one branch.
+        let resolved = branches().find(|text| is_on_disk(*text));
+        resolved.map(Option::<&Text>::cloned).ok_or(path)
+    }
+}
+
+/// The common ancestor of `projects`, which git merged to `merged`, and those of the projects that it is the ancestor
+/// of.
+///
+/// After a rebase, the record also has projects in the middle of a branch. The two ends of the branches are enough.
+fn ancestor<'a>(projects: &'a [Project], merged: &Project) -> (Option<Project>, Vec<&'a Project>) {
+    let mut sorted = merged.clone();
+    sorted.sort();
+    for (index, ours) in projects.iter().enumerate() {
+        for theirs in &projects[index + 1..] {
+            if let Ok(parent) = Project::parent(ours, theirs, merged)
+                && Project::merge(Some(&parent), ours, theirs).is_ok_and(|both| both == sorted)
+            {
+                return (Some(parent), vec![ours, theirs]);
+            }
+        }
+    }
+    let parents = projects.iter().cloned().map(Ok);
+    let parent = parents.reduce(|parent, project| Project::parent(&parent?, &project?, merged));
+    (parent.and_then(Result::ok), projects.iter().collect())
+}
+
+/// The project that a branch recorded.
+fn recorded_project(text: &str) -> Result<Project> {
+    let project = Project::parse(text)
+        .with_context(|| format!("`{LAST_APPLIED}` has a project that is not valid"))
+        .or_hint(RESTORE)?;
+    if !project.is_older() {
+        return Ok(project);
+    }
+    Err(anyhow!(
+        "rscaffold {} wrote a branch that git has merged",
+        project.cli_version
+    ))
+    .or_hint(
+        "undo the merge; run `rscaffold update` on each branch of the older version, commit, and merge again",
+    )
+}
+
+/// Refuses a record that git merged to texts that rscaffold did not write.
+fn ensure_none(unknown: &[String]) -> Result<()> {
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "after a merge of branches, rscaffold cannot tell your lines from its own in\n  {}",
+        unknown.join("\n  ")
+    ))
+    .or_hint(
+        "undo the merge or the rebase, use `git merge`, and run `rscaffold apply` before you commit; \
+         or recreate the record with `rscaffold apply --rebuild-base`, which says what is lost",
+    )
+}
+
+/// Refuses files that git moved: their edits are at paths at which the merged project has other files or none.
+fn ensure_not_moved(moved: &BTreeMap<String, String>) -> Result<()> {
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let places = moved.iter().map(|(from, to)| format!("{from} -> {to}"));
+    Err(anyhow!(
+        "one branch renamed folders, and git moved new files of the other branch into them:\n  {}",
+        places.collect::<Vec<_>>().join("\n  ")
+    ))
+    .or_hint(
+        "undo the merge, for example with `git merge --abort`; make the same change of a group or version on the \
+         other branch, run `rscaffold apply` there, commit, and merge again",
+    )
+}
+
+/// Repairs the record of a commit in which git merged records.
+fn repair_commit(commit: &mut Commit) -> Result<()> {
+    let (Some(text), [_, _, ..]) = (&commit.description, commit.record.projects.as_slice()) else {
+        return Ok(());
+    };
+    let renders = Renders::new(&commit.record.projects, &Project::parse(text)?)?;
+    ensure_none(&renders.repair(&mut commit.record, None))
 }
 
 /// The merge of the two branches' projects, if git merged `PROJECT` to `text` without a conflict. git merges lines, so

@@ -16,7 +16,7 @@ impl Turn<'_> {
     /// The files of the new render that start as a file of the last render:
     ///
     /// - a file that comes from the same template for the same item, whose old path is no longer rendered, even if the
-    ///   item is now in another group;
+    ///   item is now in another group or has another version;
     /// - a file of a new version of a kind: the same file of the version that is the kind's hub.
     ///
     /// A derived file never starts as another file, because it would keep the old names until `make manifests` writes it.
@@ -45,9 +45,9 @@ impl Turn<'_> {
                 .filter(|project| !projects.contains(project)),
         );
         for project in projects {
-            let groups = renamed_groups(&project, &self.after);
+            let renamed = Renamed::between(&project, &self.after);
             let has_version = new.iter().any(|(_, origin)| {
-                let mut former = former(origin, &groups).into_iter();
+                let mut former = renamed.former(origin).into_iter();
                 former.any(|origin| of_hub(&origin, &project).is_some())
             });
             if !is_any_gone && !has_version {
@@ -55,14 +55,18 @@ impl Turn<'_> {
             }
             let paths = places(&project)?;
             for (path, origin) in new.iter().copied() {
-                let former = former(origin, &groups);
+                let former = renamed.former(origin);
                 let mut moved = former.iter().filter_map(|origin| paths.get(origin));
                 let hubs = former.iter().filter_map(|origin| of_hub(origin, &project));
                 let mut copied = hubs.filter_map(|origin| paths.get(&origin));
                 let moved = moved.find(|old| sides.get(old).is_gone());
                 let copied = copied.find(|old| sides.get(old).base.is_some());
-                if let Some(old) = moved.or(copied) {
+                // For one project a file may be new, for another one it has moved: its own edits are better than a copy.
+                if let Some(old) = moved {
                     sources.0.insert(path.clone(), old.clone());
+                } else if let Some(old) = copied {
+                    let source = sources.0.entry(path.clone());
+                    source.or_insert_with(|| old.clone());
                 }
             }
         }
@@ -76,11 +80,74 @@ fn of_hub(origin: &Origin, project: &Project) -> Option<Origin> {
     Some(origin.in_version(hub.version.as_str()))
 }
 
-/// All origins that `origin` may have had before `groups` were renamed.
-fn former(origin: &Origin, groups: &BTreeSet<(String, String)>) -> Vec<Origin> {
-    let others = groups.iter().filter(|(new, _)| new == origin.group());
-    let others = others.map(|(_, old)| origin.in_group(old));
-    [origin.clone()].into_iter().chain(others).collect()
+/// What an edit of `PROJECT` has renamed.
+struct Renamed {
+    /// Pairs of the new group and the old group.
+    groups: BTreeSet<(String, String)>,
+    /// Versions of a kind: the old group, the kind, the new version, and the old version.
+    versions: BTreeSet<[String; 4]>,
+}
+
+impl Renamed {
+    fn between(before: &Project, after: &Project) -> Self {
+        let groups = renamed_groups(before, after);
+        let versions = renamed_versions(before, after, &groups);
+        Self { groups, versions }
+    }
+
+    /// All origins that `origin` may have had before, and `origin` itself.
+    fn former(&self, origin: &Origin) -> Vec<Origin> {
+        let groups = self.groups.iter();
+        let groups = groups.filter(|(new, _)| new == origin.group());
+        let mut all = vec![origin.clone()];
+        all.extend(groups.map(|(_, old)| origin.in_group(old)));
+        let mut of_versions = Vec::new();
+        for origin in &all {
+            for [group, kind, new, old] in &self.versions {
+                let is_of_kind = origin.kind().is_none_or(|name| name == kind);
+                if origin.group() == group && is_of_kind && origin.version() == new {
+                    of_versions.push(origin.in_version(old));
+                }
+            }
+        }
+        all.extend(of_versions);
+        all
+    }
+}
+
+/// The renamed versions of kinds: the old group, the kind, the new version in `after`, and the old version in `before`.
+/// A version is renamed if it is the only one that a kind loses, and another one is the only one that the kind gets.
+fn renamed_versions(
+    before: &Project,
+    after: &Project,
+    groups: &BTreeSet<(String, String)>,
+) -> BTreeSet<[String; 4]> {
+    let mut versions = BTreeSet::new();
+    for any in after.resources.iter() {
+        let former = groups.iter().filter(|(new, _)| any.group.as_str() == new);
+        for group in former
+            .map(|(_, old)| old.as_str())
+            .chain([any.group.as_str()])
+        {
+            let of_kind = |project: &Project, group: &str| -> BTreeSet<String> {
+                let called = project.resources.of_kind(&any.kind);
+                let called = called.filter(|resource| resource.group.as_str() == group);
+                called
+                    .map(|resource| resource.version.to_string())
+                    .collect()
+            };
+            let (old, new) = (of_kind(before, group), of_kind(after, any.group.as_str()));
+            let mut gone = old.difference(&new);
+            let mut added = new.difference(&old);
+            if let (Some(gone), None, Some(added), None) =
+                (gone.next(), gone.next(), added.next(), added.next())
+            {
+                let names = [group, any.kind.as_str(), added, gone];
+                versions.insert(names.map(str::to_owned));
+            }
+        }
+    }
+    versions
 }
 
 /// The renamed groups: pairs of the new group in `after` and the old group in `before`.

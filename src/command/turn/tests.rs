@@ -488,7 +488,7 @@ fn a_project_that_does_not_follow_from_the_branches_is_for_the_user_to_confirm()
 }
 
 /// The recorded texts in a turn to `project`, after git merged the records of two projects.
-fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> Texts {
+fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> Result<Texts> {
     let folder = tempfile::tempdir().unwrap();
     let tree = WorkTree::open(folder.path(), &CONVENTIONS).unwrap();
     let mut turn = Turn {
@@ -499,8 +499,8 @@ fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> T
         }),
         ..Turn::new(&tree, record, project.clone(), render(project).unwrap())
     };
-    turn.repair_record();
-    turn.record.texts
+    turn.repair_record()?;
+    Ok(turn.record.texts)
 }
 
 #[test]
@@ -524,20 +524,23 @@ fn a_record_that_git_merged_is_recomputed_from_renders() {
         };
         merged_base(&both, record, None)
     };
-    let mut expected = render(&both).unwrap().texts;
-    assert_eq!(base(&ours, &theirs), expected);
+    let expected = render(&both).unwrap().texts;
+    assert_eq!(base(&ours, &theirs).unwrap(), expected);
 
     // The render of an older rscaffold is unknown.
     let older = |project: &Project| Project {
         cli_version: "0.3.0-rc.1".to_owned(),
         ..project.clone()
     };
-    expected = texts.clone();
     for (ours, theirs) in [
         (older(&ours), theirs.clone()),
         (ours.clone(), older(&theirs)),
     ] {
-        assert_eq!(base(&ours, &theirs), expected);
+        let error = base(&ours, &theirs).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "rscaffold 0.3.0-rc.1 wrote a branch that git has merged"
+        );
     }
 }
 
@@ -571,7 +574,7 @@ fn a_record_that_git_merged_is_recomputed_from_the_commits() {
         ("new", "1\n"),
     ];
     assert_eq!(
-        merged_base(&guestbook(), record, Some(commits)),
+        merged_base(&guestbook(), record, Some(commits)).unwrap(),
         texts(&expected)
     );
 }
@@ -747,6 +750,30 @@ fn a_group_with_another_name_keeps_its_files() {
             .ends_with("\nmod ours;\n")
     );
     assert!(!folder.has("src/api/webapp"));
+}
+
+#[test]
+fn a_version_with_another_name_keeps_its_files() {
+    let module = "src/api/webapp/v3/mod.rs";
+    // The group may get another name at the same time.
+    for group in ["webapp", "press"] {
+        let folder = Folder::of(two_versions());
+        folder.edit(V1, with_pages);
+        folder.edit(V2, |types| format!("{types}\n// Ours.\n"));
+        folder.edit(&module.replace("v3", "v2"), |text| {
+            format!("{text}\nmod ours;\n")
+        });
+        let after = kind_in(group, &[("v1", Stage::Stored), ("v3", Stage::Unserved)]);
+        let fresh = render(&after).unwrap().texts;
+        folder.write(Project::FILE, &after.to_text().unwrap());
+        folder.apply(Some(after.clone()), after);
+        let [v1, v3, module] =
+            [V1, &V2.replace("v2", "v3"), module].map(|path| path.replace("webapp", group));
+        assert_eq!(folder.read(&v1), with_pages(&fresh[&v1]));
+        assert_eq!(folder.read(&v3), format!("{}\n// Ours.\n", fresh[&v3]));
+        assert!(folder.read(&module).ends_with("\nmod ours;\n"));
+        assert!(!folder.has(V2));
+    }
 }
 
 #[test]

@@ -237,6 +237,7 @@ mod tests {
                 theirs,
                 merged: None,
             }),
+            ..Unmerged::default()
         };
         let side = |text: &str| Texts::from([(path.to_owned(), text.to_owned().into())]);
         let mut sides = Sides::new(&OF_TESTS, Texts::new(), side(disk), side(render));

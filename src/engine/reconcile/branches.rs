@@ -74,7 +74,7 @@ pub fn three_way(
 ) -> Result<Option<Text>, Conflict> {
     match (parent, ours, theirs) {
         (parent, ours, theirs) if parent == ours => Ok(theirs),
-        (parent, ours, theirs) if parent == theirs => Ok(ours),
+        (parent, ours, theirs) if parent == theirs || ours == theirs => Ok(ours),
         (parent, Some(ours), Some(theirs)) => {
             let parent = parent.unwrap_or_default();
             let merge = Merge::of(parent.content(), ours.content(), theirs.content());
@@ -86,6 +86,19 @@ pub fn three_way(
         // One branch deleted the file, and the other one edited it.
         (_, ours, theirs) => Err(differences(ours.as_ref(), theirs.as_ref())),
     }
+}
+
+/// Merges a file of several `branches` with the common ancestor `parent`, one after the other.
+///
+/// # Errors
+/// As [`three_way`].
+pub fn merge_all<'a>(
+    parent: Option<&Text>,
+    mut branches: impl Iterator<Item = Option<&'a Text>>,
+) -> Result<Option<Text>, Conflict> {
+    branches.try_fold(parent.cloned(), |merged, branch| {
+        three_way(parent.cloned(), merged, branch.cloned())
+    })
 }
 
 /// Merges into `texts` what git merged line by line without knowing what the lines mean: the texts in the common

@@ -30,6 +30,9 @@ pub struct Unmerged {
     pub stages: BTreeMap<String, Stages>,
     /// The commits that git merges, if they can be determined.
     pub commits: Option<Commits>,
+    /// The tool's files that git wrote at another path, because the other branch renamed their folder. The path on the
+    /// branch, and the path that git chose.
+    pub moved: BTreeMap<String, String>,
 }
 
 impl Unmerged {
@@ -119,7 +122,11 @@ pub(super) fn unmerged(
         .line(&["rev-parse", "--show-prefix"])?
         .unwrap_or_default();
     let prefix = &git.prefix;
-    let commits = git.commits(&open)?;
+    let (commits, revision) = git.commits(&open)?.unzip();
+    let moved = match (&commits, revision) {
+        (Some(commits), Some(theirs)) => git.moved(&open, commits, &theirs)?,
+        _ => BTreeMap::new(),
+    };
     let parent = commits.as_ref().and_then(|commits| commits.parent.as_ref());
     let mut merged: Vec<_> = parent.into_iter().collect();
     if let Some(commits) = &commits {
@@ -158,7 +165,11 @@ pub(super) fn unmerged(
         (path, stages)
     });
     let stages = stages.collect();
-    Ok(Unmerged { stages, commits })
+    Ok(Unmerged {
+        stages,
+        commits,
+        moved,
+    })
 }
 
 /// The objects of a file in the common ancestor, on our side, and on their side.
@@ -280,11 +291,11 @@ impl Git<'_> {
         Ok(open)
     }
 
-    /// The commits that git merges.
+    /// The commits that git merges, and the revision of the other side.
     ///
     /// Several operations can be in progress at once, and a stash can exist without any operation. So an operation
     /// counts only if its commits contain the same objects as the index.
-    fn commits(&self, open: &BTreeMap<String, Objects>) -> Result<Option<Commits>> {
+    fn commits(&self, open: &BTreeMap<String, Objects>) -> Result<Option<(Commits, String)>> {
         for (theirs, parent) in OPERATIONS {
             let Some(theirs) = self.line(&["rev-parse", "--verify", "--quiet", theirs])? else {
                 continue;
@@ -297,15 +308,58 @@ impl Git<'_> {
                 let parent =
                     parent.filter(|parent| self.has_stage(parent, open, 0).unwrap_or(false));
                 let merged = format!("{AUTO_MERGE}:{}{}", self.prefix, self.description);
-                return Ok(Some(Commits {
+                let commits = Commits {
                     parent: parent.map(|parent| self.commit(&parent)).transpose()?,
                     ours: self.commit("HEAD")?,
                     theirs: self.commit(&theirs)?,
                     merged: self.texts([merged])?.into_values().next(),
-                }));
+                };
+                return Ok(Some((commits, theirs)));
             }
         }
         Ok(None)
+    }
+
+    /// The recorded files of one branch that git wrote at another path: see [`Unmerged::moved`].
+    ///
+    /// git moves a file that is new on one branch into the folder that the other branch renamed. Then the index has the
+    /// object of the file only for one side, and at a path that no record names.
+    fn moved(
+        &self,
+        open: &BTreeMap<String, Objects>,
+        commits: &Commits,
+        theirs: &str,
+    ) -> Result<BTreeMap<String, String>> {
+        let prefix = &self.prefix;
+        let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
+        let mut moved = BTreeMap::new();
+        for (stage, revision, commit) in [(1, "HEAD", &commits.ours), (2, theirs, &commits.theirs)]
+        {
+            let recorded = &commit.record.texts;
+            let mut new = open.iter().collect::<Vec<_>>();
+            new.retain(|(path, objects)| {
+                let is_only = objects.iter().flatten().count() == 1;
+                is_only && objects[stage].is_some() && !recorded.contains_key(*path)
+            });
+            if new.is_empty() {
+                continue;
+            }
+            let in_tree = |tree: &str| {
+                let names = recorded.keys().map(|path| format!("{tree}:{prefix}{path}"));
+                self.objects(names)
+            };
+            let (committed, indexed) = (in_tree(revision)?, in_tree("")?);
+            for (path, objects) in new {
+                let mut sources = recorded.keys().filter(|from| name(from) == name(path));
+                let from = sources.find(|from| {
+                    let object = committed.get(&format!("{revision}:{prefix}{from}"));
+                    let is_there = indexed.contains_key(&format!(":{prefix}{from}"));
+                    object == objects[stage].as_ref() && !is_there && !open.contains_key(*from)
+                });
+                moved.extend(from.map(|from| (from.clone(), path.clone())));
+            }
+        }
+        Ok(moved)
     }
 
     /// Whether a commit contains the objects that the index has of the side `stage`.

@@ -29,7 +29,7 @@ use crate::{
 pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 
 /// The hint for a record that cannot be read.
-pub(super) const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
+pub const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
                        `rscaffold apply --rebuild-base`, which says what is lost";
 
 /// What was written last.
