@@ -105,14 +105,6 @@ impl Informers {
         state
     }
 
-    /// Returns the namespaces in which `kind` is watched.
-    #[cfg(test)]
-    pub fn namespaces(&self, kind: &Kind) -> Vec<Option<String>> {
-        let of_kind = self.0.iter().filter(|informer| informer.kind == *kind);
-        let namespaces = of_kind.map(|informer| informer.extent.namespace.clone());
-        namespaces.collect()
-    }
-
     /// Starts to follow a kind for a controller with these `namespaces`. The controller's reconciles wait for the returned
     /// watches.
     pub fn follow(
@@ -255,6 +247,15 @@ mod tests {
         },
         *,
     };
+
+    impl Informers {
+        /// Returns the namespaces in which `kind` is watched.
+        pub fn namespaces(&self, kind: &Kind) -> Vec<Option<String>> {
+            let of_kind = self.0.iter().filter(|informer| informer.kind == *kind);
+            let namespaces = of_kind.map(|informer| informer.extent.namespace.clone());
+            namespaces.collect()
+        }
+    }
 
     /// Wakes each object that it is shown.
     struct Names;
