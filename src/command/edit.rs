@@ -10,7 +10,7 @@ use super::{
     load::open,
     other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
-    turn::{Turn, carry_out},
+    turn::{Turn, carry_out, origins::renamed_groups},
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
@@ -96,9 +96,13 @@ pub(super) fn renamed(before: &Project, after: &Project) -> Vec<String> {
         ));
         old_names.push(old_name.to_string());
     }
+    let renamed_groups = renamed_groups(before, after);
     let mut groups = Vec::new();
     for resource in before.apis() {
-        let Some(new) = after.apis().find(|new| new.group == resource.group) else {
+        let group = resource.group.as_str();
+        let renamed = renamed_groups.iter().find(|(_, old)| old == group);
+        let new_name = renamed.map_or(group, |(new, _)| new);
+        let Some(new) = after.apis().find(|new| new.group.as_str() == new_name) else {
             continue;
         };
         let (old_group, new_group) = (before.full_group(resource), after.full_group(new));

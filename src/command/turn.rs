@@ -2,7 +2,7 @@
 
 mod branches;
 mod conversions;
-mod origins;
+pub mod origins;
 #[cfg(test)]
 mod tests;
 

@@ -283,7 +283,14 @@ fn pod_security_admission_accepts_the_deployed_pod() {
 
     let image = "registry.example.com/deployed:v1";
     let images = format!("{image} example.com/side:v1");
+    // make writes no manifest again that stays as it is.
+    let crd = project
+        .path()
+        .join("config/crd/bases/deployed.example.com_things.yaml");
+    let written = || crd.metadata().and_then(|metadata| metadata.modified());
+    let before = written().expect("a time");
     project.make(&format!("deploy IMG={image}"));
+    assert_eq!(written().expect("a time"), before);
     let pods =
         format!("pods --namespace {namespace} -o jsonpath={{.items[*].spec.containers[*].image}}");
     assert_eq!(get_until(&pods, |images| !images.is_empty()), images);

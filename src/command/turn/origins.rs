@@ -151,7 +151,7 @@ fn renamed_versions(
 }
 
 /// The renamed groups: pairs of the new group in `after` and the old group in `before`.
-fn renamed_groups(before: &Project, after: &Project) -> BTreeSet<(String, String)> {
+pub fn renamed_groups(before: &Project, after: &Project) -> BTreeSet<(String, String)> {
     let mut groups = BTreeSet::new();
     for new in after.resources.iter() {
         for old in before.resources.of_kind(&new.kind) {

@@ -164,6 +164,10 @@ fn write_documents(path: &Path, manifests: &[impl Serialize]) -> anyhow::Result<
         options.folded_wrap_chars = usize::MAX;
         serde_saphyr::to_fmt_writer_with_options(&mut text, manifest, options)?;
     }
+    // For programs that watch the file, or read it at the same time.
+    if fs::read(path).is_ok_and(|before| before == text.as_bytes()) {
+        return Ok(());
+    }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }

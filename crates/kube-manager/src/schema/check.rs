@@ -245,7 +245,6 @@ impl Place {
             path,
             is_root: false,
             is_meta: self.is_meta || is_resource && OF_RESOURCES.contains(&name),
-            has_old: self.has_old && text_of(schema, "x-kubernetes-map-type") != "atomic",
             ..*self
         }
     }

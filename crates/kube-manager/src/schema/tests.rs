@@ -1248,6 +1248,14 @@ fn a_rule_cannot_compare_items_of_a_list_with_those_before_an_update() {
     };
     assert_eq!(faults(list("map")), "");
     assert!(faults(list("atomic")).contains("`oldSelf` is not known inside of a list"));
+    let map = json!({"type": "object", "properties": {"map": {
+        "type": "object",
+        "x-kubernetes-map-type": "atomic",
+        "properties": {
+            "name": {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]},
+        },
+    }}});
+    assert_eq!(faults(map), "");
 }
 
 #[test]
