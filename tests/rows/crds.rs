@@ -206,6 +206,10 @@ fn what_the_types_keep() {
             "`enum` of texts" => vec![json!({"type": "string", "enum": ["a", "b"]})],
             "`format: date-time`" => vec![json!({"type": "string", "format": "date-time"})],
             "`x-kubernetes-int-or-string`" => vec![json!({"x-kubernetes-int-or-string": true})],
+            "`x-kubernetes-embedded-resource`" => vec![json!({
+                "type": "object", "x-kubernetes-embedded-resource": true,
+                "properties": {"spec": {"type": "object", "properties": {"a": text}}},
+            })],
             "`x-kubernetes-preserve-unknown-fields`" => {
                 let open = "x-kubernetes-preserve-unknown-fields";
                 vec![

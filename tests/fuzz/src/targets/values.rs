@@ -396,7 +396,10 @@ impl Facts {
             Value::Object(fields) => {
                 for (key, value) in fields {
                     add(&mut self.strings, key.clone());
-                    self.value(value);
+                    // The title of a schema is the name of the Rust type, which has no hyphens.
+                    if key != "title" {
+                        self.value(value);
+                    }
                 }
             }
             other => add(&mut self.others, other.to_string()),
