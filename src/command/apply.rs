@@ -11,7 +11,7 @@ use super::{
     edit::renamed,
     load::{ensure_current, load, or_edit, text},
     on_conflict::Choices,
-    turn::{Turn, carry_out, ensure_known},
+    turn::{Turn, carry_out, ensure_known, is_unwritten},
 };
 use crate::{
     command::report::{self, Outcome, Story},
@@ -113,8 +113,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let (mut turn, story) = if args.rebuild_base {
         let turn = Turn::of_branches(&tree, &text(&tree)?, Record::default(), &policy);
         let mut turn = or_edit(turn)?;
-        let paths = turn.rendered.texts.keys().map(String::as_str);
-        if tree.ours(paths)?.is_empty() {
+        if is_unwritten(&tree, &turn.rendered)? {
             return Err(anyhow!(
                 "no file of this project exists, so all of them would count as deleted by you"
             ))

@@ -27,10 +27,15 @@ use crate::{
     render::{Rendered, render},
 };
 
+/// Whether no file of `rendered` exists.
+pub fn is_unwritten(tree: &WorkTree, rendered: &Rendered) -> Result<bool> {
+    let paths = rendered.texts.keys().map(String::as_str);
+    Ok(tree.ours(paths)?.is_empty())
+}
+
 /// Refuses a missing record, unless no file of `rendered` exists: a user may start a project with only a `PROJECT` file.
 pub fn ensure_known(record: &Record, tree: &WorkTree, rendered: &Rendered) -> Result<()> {
-    let paths = rendered.texts.keys().map(String::as_str);
-    if !record.texts.is_empty() || tree.ours(paths)?.is_empty() {
+    if !record.texts.is_empty() || is_unwritten(tree, rendered)? {
         return Ok(());
     }
     Err(anyhow!(

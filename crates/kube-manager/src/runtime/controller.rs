@@ -421,9 +421,7 @@ mod tests {
     use std::{collections::HashMap, convert::Infallible, future::ready, time::Duration};
 
     use k8s_openapi::api::core::v1::{ConfigMap, Node};
-    use kube::{
-        Client, ResourceExt, client::Body, core::ObjectMeta, runtime::reflector::ObjectRef,
-    };
+    use kube::{ResourceExt, core::ObjectMeta, runtime::reflector::ObjectRef};
     use proptest::prelude::*;
     use tokio::sync::Notify;
 
@@ -507,38 +505,17 @@ mod tests {
         limit: Option<Duration>,
         finalizer: Option<&str>,
     ) -> (Part, Own, Arc<Recorder>) {
-        let forbidden = tower::service_fn(async |_: http::Request<Body>| {
-            Err::<http::Response<Body>, _>("the reconciler sends nothing")
-        });
         let metrics = Metrics::for_test();
-        let client = Client::new(forbidden, "default");
         let (store, stores) = (Store::default(), Stores::default());
         stores.add(store.clone());
-        let kind = Kind::of::<ConfigMap>();
-        let written = Written::new(kind.type_id, stores);
         let recorder = Arc::<Recorder>::default();
-        let watcher = Watcher {
-            controller: "test",
-            field_manager: "test",
-            rules: &[],
-            keeps_status_fields: false,
-            is_optional: false,
-        };
         let worker = Arc::new(Worker {
-            reconciler: Box::new(Recording(recorder.clone())),
-            kind,
-            write: write::<ConfigMap>,
             finalizer: finalizer.map(str::to_owned),
-            access: Access::for_test(client.clone(), watcher, written),
-            services: Services::for_test(client),
-            queue: metrics.queue("test"),
-            backoff: Backoff::new(Duration::from_millis(1)..Duration::from_secs(1)),
             limit,
             slots: Arc::new(Semaphore::new(concurrency)),
             deleted_slots: Arc::new(Semaphore::new(concurrency)),
-            releases: Vec::new(),
-            cleaned_up: Mutex::default(),
             selects: finalizer.is_some(),
+            ..Worker::for_test(Recording(recorder.clone()), stores)
         });
         let queue = Arc::new(Queue::new(metrics.queue("test")));
         let closures = Closures::new("test", &metrics);

@@ -488,13 +488,48 @@ fn not_ready(object: &ObjectMeta, conditions: &Value, note: &str) -> Option<Valu
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
-    use kube::Client;
+    use kube::{Client, client::Body};
 
     use super::*;
     use crate::runtime::{
         metrics::Metrics, object::write, objects::Stores, rbac::Rule, watch::Watcher,
         written::Written,
     };
+
+    impl Worker {
+        /// A worker without an API server. The watch has delivered the objects in `stores`.
+        pub fn for_test<R: Reconciler<Object = ConfigMap>>(reconciler: R, stores: Stores) -> Self {
+            let unreachable = tower::service_fn(async |_: http::Request<Body>| {
+                Err::<http::Response<Body>, _>("the reconciler sends nothing")
+            });
+            let client = Client::new(unreachable, "default");
+            let kind = Kind::of::<ConfigMap>();
+            let written = Written::new(kind.type_id, stores);
+            let watcher = Watcher {
+                controller: "test",
+                field_manager: "test",
+                rules: &[],
+                keeps_status_fields: false,
+                is_optional: false,
+            };
+            Self {
+                reconciler: Box::new(reconciler),
+                kind,
+                write: write::<ConfigMap>,
+                finalizer: None,
+                access: Access::for_test(client.clone(), watcher, written),
+                services: Services::for_test(client),
+                queue: Metrics::for_test().queue("test"),
+                backoff: Backoff::new(Duration::from_millis(1)..Duration::from_secs(1)),
+                limit: None,
+                slots: Arc::new(Semaphore::new(1)),
+                deleted_slots: Arc::new(Semaphore::new(1)),
+                releases: Vec::new(),
+                cleaned_up: Mutex::default(),
+                selects: false,
+            }
+        }
+    }
 
     /// The API server refuses to change a field of a child.
     struct Refused;
@@ -518,35 +553,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_refused_change_is_tried_again_after_about_the_longest_pause() {
-        let unused = tower::service_fn(async |_: http::Request<kube::client::Body>| {
-            Err::<http::Response<kube::client::Body>, _>("the reconciler sends nothing")
-        });
-        let client = Client::new(unused, "default");
-        let kind = Kind::of::<ConfigMap>();
-        let watcher = Watcher {
-            controller: "test",
-            field_manager: "test",
-            rules: &[],
-            keeps_status_fields: false,
-            is_optional: false,
-        };
-        let written = Written::new(kind.type_id, Stores::default());
         let longest = Duration::from_secs(60);
         let worker = Worker {
-            reconciler: Box::new(Refused),
-            kind,
-            write: write::<ConfigMap>,
-            finalizer: None,
-            access: Access::for_test(client.clone(), watcher, written),
-            services: Services::for_test(client),
-            queue: Metrics::for_test().queue("test"),
             backoff: Backoff::new(Duration::from_millis(1)..longest),
-            limit: None,
-            slots: Arc::new(Semaphore::new(1)),
-            deleted_slots: Arc::new(Semaphore::new(1)),
-            releases: Vec::new(),
-            cleaned_up: Mutex::default(),
-            selects: false,
+            ..Worker::for_test(Refused, Stores::default())
         };
         let object = Guarded(Ok(Arc::new(ConfigMap::default())));
         for failures in 1..3 {
