@@ -497,10 +497,11 @@ fn an_immutable_field_is_named(project: &Project) {
             ".spec.template",
             "field is immutable",
         ),
+        // The API server gives addresses below 16 only to Services that ask for them.
         (
             "service",
-            "service-10.0.0.77",
-            "service-10.0.0.78",
+            "service-10.0.0.13",
+            "service-10.0.0.14",
             "services",
             ".spec.clusterIP",
             "may not change",
