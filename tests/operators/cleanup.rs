@@ -54,9 +54,33 @@ fn project() -> Project {
                 if !kube_manager::Readiness::of(&*job).is_ready() {\n            \
                 return Ok(kube_manager::Cleanup::AgainIn(std::time::Duration::from_secs(600)));\n        }\n";
     project.edit(controller, todo, &format!("{work}{todo}"));
+    owns_other_secrets(&project);
     project.compile();
     project.make("install");
     project
+}
+
+/// Adds Secrets that the cleanup does not need.
+fn owns_other_secrets(project: &Project) {
+    let controller = "src/controller/shop/database.rs";
+    for (known, new) in [
+        (
+            "    secrets: Children<Secret, Database>,\n",
+            "    others: Children<Secret, Database>,\n",
+        ),
+        (
+            "            secrets: builder.owns_until_cleanup(),\n",
+            "            others: builder.owns(),\n",
+        ),
+        (
+            "        let all = [secret(object)];\n",
+            "        let mut other = secret(object);\n        \
+             other.metadata.name = Some(format!(\"{}-other\", object.name_any()));\n        \
+             self.others.apply(object, [other]).await?;\n",
+        ),
+    ] {
+        project.edit(controller, known, &format!("{known}{new}"));
+    }
 }
 
 /// The query for the name of an object, which prints nothing if there is no such object.
@@ -98,6 +122,7 @@ fn what_a_cleanup_needs_stays_until_it_has_ended() {
     let proxy = Proxy::start(cluster());
     let operator = project.operator().through(&proxy).start();
     a_controller_owns_the_names_of_its_role(&project);
+    children_of_one_kind_may_refer_to_their_owner_in_both_ways();
     for cascade in ["foreground", "background"] {
         create(&project, cascade);
         let names = |kind: &str| query(kind, cascade);
@@ -134,6 +159,28 @@ fn a_controller_owns_the_names_of_its_role(project: &Project) {
         "database other -o jsonpath={.status.conditions[?(@.type==\"Ready\")]}",
         |ready| ready.contains("OtherName") && ready.contains("ConfigMap other"),
     );
+}
+
+/// Neither of the two deletes the Secret of the other.
+fn children_of_one_kind_may_refer_to_their_owner_in_both_ways() {
+    let uids = || {
+        let uids = "-o jsonpath={.items[*].metadata.uid}";
+        run(&mut kubectl(&format!(
+            "get secrets --selector=app.kubernetes.io/managed-by=cleanup {uids}"
+        )))
+    };
+    let secret = query("secret", "background-other");
+    get_until(&secret, |name| !name.is_empty());
+    let before = uids();
+    for title in ["b", "c"] {
+        let patch = format!(
+            "patch database background --type=merge -p {{\"spec\":{{\"title\":\"{title}\"}}}}"
+        );
+        let generation = run(kubectl(&patch).args(["-o", "jsonpath={.metadata.generation}"]));
+        let observed = "database background -o jsonpath={.status.observedGeneration}";
+        get_until(observed, |observed| observed == generation);
+        assert_eq!(uids(), before);
+    }
 }
 
 fn a_namespace_is_deleted_although_no_job_can_run(project: &Project) {

@@ -39,8 +39,8 @@ pub struct Builder<K> {
 pub(super) struct Settings {
     pub declared: Declared,
     pub predicate: Option<Property>,
-    /// The children that are deleted after a cleanup.
-    pub releases: Vec<AnyChildren>,
+    /// The children of each declared kind.
+    pub owned: Vec<AnyChildren>,
     pub selector: Selector,
     pub namespaces: Vec<String>,
     pub concurrency: u16,
@@ -53,7 +53,7 @@ impl Settings {
         Self {
             declared: Declared::new(access.closures.clone()),
             predicate: None,
-            releases: Vec::new(),
+            owned: Vec::new(),
             selector: Selector::default(),
             namespaces: services.host.namespaces.clone(),
             concurrency: services.concurrency,
@@ -68,6 +68,11 @@ impl Settings {
             self.timeout != Some(Duration::ZERO),
             "`timeout(0ns)`: the limit must not be zero"
         );
+        for (index, children) in self.owned.iter().enumerate() {
+            for other in &self.owned[..index] {
+                children.separate(other)?;
+            }
+        }
         backoff::check(&self.pauses)
     }
 }
@@ -110,6 +115,9 @@ where
 
     /// The children of kind `C` of the controller's objects. A change of a child requeues its owner.
     ///
+    /// Declare a kind once: [`Manager::run`](crate::Manager::run) ends with an error if two declarations can have the same
+    /// object, because each would delete the children of the other.
+    ///
     /// The garbage collector would delete a cluster-scoped child of an object in a namespace, so this does not compile:
     ///
     /// ```compile_fail,E0277
@@ -134,7 +142,7 @@ where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
         K::Scope: MayOwn<<C as Resource>::Scope>,
     {
-        self.owns_kind(Kind::of::<C>(), Vec::new())
+        self.owns_kind(Kind::of::<C>(), Vec::new(), Tie::Reference)
     }
 
     /// Like [`owns`](Self::owns), for children with these `names` alone. Each name has its own watch, so the role of the
@@ -163,7 +171,8 @@ where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
         K::Scope: MayOwn<<C as Resource>::Scope>,
     {
-        self.owns_kind(Kind::of::<C>(), names.into_iter().map(Into::into).collect())
+        let names = names.into_iter().map(Into::into);
+        self.owns_kind(Kind::of::<C>(), names.collect(), Tie::Reference)
     }
 
     /// Like [`owns`](Self::owns), for a kind that is known only at run time, such as one that
@@ -173,7 +182,8 @@ where
     where
         C: Watchable + Resource<DynamicType = ApiResource> + Serialize,
     {
-        self.owns_kind(Kind::dynamic::<C>(resource, &scope), Vec::new())
+        let kind = Kind::dynamic::<C>(resource, &scope);
+        self.owns_kind(kind, Vec::new(), Tie::Reference)
     }
 
     /// Like [`owns`](Self::owns), for children that the [cleanup](crate::Reconciler::cleanup) of their owner needs: the
@@ -183,6 +193,9 @@ where
     /// object [owns](Self::owns) first, and those that its cleanup creates. These children stay: they have no owner
     /// reference, but the annotation `kube-manager/owner`. So if somebody removes the finalizer by hand, nothing deletes
     /// them.
+    ///
+    /// A controller can own other objects of the kind with [`owns`](Self::owns). If a new version of the operator declares
+    /// a child in the other way, the child may be deleted and created again.
     ///
     /// For example, a Job that makes a backup before an object is deleted, and the Secret that the Job uses:
     ///
@@ -215,20 +228,18 @@ where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
         K::Scope: MayOwn<<C as Resource>::Scope>,
     {
-        let children = self.owns_kind(Kind::of::<C>(), Vec::new());
-        let tied = children.tied_by(Tie::Annotation);
-        self.settings.releases.push(tied.any());
-        tied
+        self.owns_kind(Kind::of::<C>(), Vec::new(), Tie::Annotation)
     }
 
     /// `names` is empty for all names.
-    fn owns_kind<C>(&mut self, kind: Kind, names: Vec<String>) -> Children<C, K>
+    fn owns_kind<C>(&mut self, kind: Kind, names: Vec<String>, tie: Tie) -> Children<C, K>
     where
         C: Watchable + Serialize,
     {
-        let children = Children::new(self.access.clone(), kind, names);
+        let children = Children::new(self.access.clone(), kind, names, tie);
         let follows = children.any().follows();
         self.settings.declared.follows.extend(follows);
+        self.settings.owned.push(children.any());
         children
     }
 
@@ -372,8 +383,8 @@ mod tests {
     use std::convert::Infallible;
 
     use http::{Request, Response};
-    use k8s_openapi::api::core::v1::ConfigMap;
-    use kube::client::Body;
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+    use kube::{client::Body, core::DynamicObject};
     use tokio::task::JoinSet;
 
     use super::*;
@@ -403,12 +414,12 @@ mod tests {
         Services::for_test(Client::new(unused, "default"))
     }
 
-    /// Starts a controller with these delays, and returns the error.
-    fn start(delays: Range<Duration>) -> Option<String> {
+    /// Starts a controller with what `declare` declares, and returns the error.
+    fn start(declare: impl FnOnce(&mut Builder<ConfigMap>)) -> Option<String> {
         let (mut informers, mut tasks) = (Informers::default(), JoinSet::new());
         let started = controller::start(
             |builder: &mut Builder<ConfigMap>| {
-                builder.backoff(delays);
+                declare(builder);
                 Idle
             },
             &services(),
@@ -422,6 +433,7 @@ mod tests {
     #[tokio::test]
     async fn a_controller_with_delays_that_cannot_grow_does_not_start() {
         let second = Duration::from_secs(1);
+        let start = |delays| start(|builder| builder.backoff(delays));
         assert_eq!(start(second..2 * second), None);
         let error = start(Duration::ZERO..second).expect("an error");
         assert_eq!(
@@ -431,6 +443,37 @@ mod tests {
         );
         for empty in [second..second, 2 * second..second] {
             assert!(start(empty).is_some());
+        }
+    }
+    #[tokio::test]
+    async fn a_controller_does_not_own_an_object_twice() {
+        type Declare = fn(&mut Builder<ConfigMap>);
+        let twice: [Declare; 3] = [
+            |builder| drop((builder.owns::<Secret>(), builder.owns::<Secret>())),
+            |builder| {
+                let resource = ApiResource::erase::<Secret>(&());
+                let dynamic =
+                    builder.owns_with::<DynamicObject>(resource, discovery::Scope::Namespaced);
+                drop((dynamic, builder.owns_named::<Secret>(["a"])));
+            },
+            |builder| {
+                let one = builder.owns_named::<Secret>(["a", "b"]);
+                drop((one, builder.owns_named::<Secret>(["b", "c"])));
+            },
+        ];
+        for declare in twice {
+            let error = start(declare).expect("an error");
+            assert!(error.contains("owns secrets twice"), "{error}");
+        }
+        let apart: [Declare; 2] = [
+            |builder| drop((builder.owns::<Secret>(), builder.owns::<Pod>())),
+            |builder| {
+                let one = builder.owns_named::<Secret>(["a"]);
+                drop((one, builder.owns_named::<Secret>(["b"])));
+            },
+        ];
+        for declare in apart {
+            assert_eq!(start(declare), None);
         }
     }
 }

@@ -72,18 +72,10 @@ where
     K: Resource<DynamicType = ()>,
 {
     /// `names` is empty for all names.
-    pub(super) fn new(access: Access, kind: Kind, names: Vec<String>) -> Self {
+    pub(super) fn new(access: Access, kind: Kind, names: Vec<String>, tie: Tie) -> Self {
         let owner = ApiResource::erase::<K>(&());
         Self {
-            any: AnyChildren::new(access, kind, owner, write::<C>, names),
-            types: PhantomData,
-        }
-    }
-
-    /// The same children, which refer to their owners by `tie`.
-    pub(super) fn tied_by(self, tie: Tie) -> Self {
-        Self {
-            any: self.any.tied_by(tie),
+            any: AnyChildren::new(access, kind, owner, write::<C>, names, tie),
             types: PhantomData,
         }
     }

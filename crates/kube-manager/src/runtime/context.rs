@@ -17,7 +17,8 @@ use super::{access::Access, leader::Leadership, scope::Scope};
 /// [`children::Error::Immutable`](crate::children::Error::Immutable), each delay is about the longest one.
 #[derive(Clone)]
 pub struct Context {
-    /// Sends requests while this replica leads.
+    /// Sends requests while this replica leads. A connection that is silent for 75 s ends: to follow a log, read it again
+    /// then, or use a [`Client`] of your own.
     pub client: Client,
     access: Access,
     attempt: u32,

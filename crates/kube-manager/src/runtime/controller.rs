@@ -22,6 +22,7 @@ use super::{
     reconciler::Reconciler,
     scope::Kind,
     services::Services,
+    tie::Tie,
     watch::{Extent, Selector, Shown, Watcher, key},
     watched::References,
     written::Written,
@@ -111,8 +112,10 @@ impl Controller {
         let name = access.name();
         let checked = settings.check();
         checked.with_context(|| format!("cannot start the controller `{name}`"))?;
+        let mut releases = settings.owned;
+        releases.retain(|children| children.tie() == Tie::Annotation);
         assert!(
-            finalizer.is_some() || settings.releases.is_empty(),
+            finalizer.is_some() || releases.is_empty(),
             "`{name}` owns objects until a cleanup, so it needs `const FINALIZER: bool = true`",
         );
         let same_kind = services
@@ -153,7 +156,7 @@ impl Controller {
             limit: settings.timeout,
             slots: Arc::new(Semaphore::new(concurrency)),
             deleted_slots: Arc::new(Semaphore::new(concurrency)),
-            releases: settings.releases,
+            releases,
             cleaned_up: Mutex::default(),
             selects: settings.selector != Selector::default(),
         });

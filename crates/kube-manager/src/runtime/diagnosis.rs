@@ -44,6 +44,11 @@ pub(super) fn reason(error: &(dyn Error + 'static)) -> &'static str {
     }
 }
 
+/// Whether a request has caused `error`.
+pub(super) fn is_of_request(error: &(dyn Error + 'static)) -> bool {
+    reason(error) != RECONCILER
+}
+
 /// Whether `error` probably comes again, until the object, a child or the cluster changes.
 pub(super) fn is_permanent(error: &(dyn Error + 'static)) -> bool {
     let child = chain(error).find_map(as_a);

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::{
     closures::Filter,
     object::{AnyObject, Guarded},
-    tie::controlled_by,
+    tie::{Tie, controlled_by},
     watch::{Key, Shown, is_in, key, version},
 };
 
@@ -23,9 +23,11 @@ use super::{
 pub struct Owned {
     index: Mutex<Index>,
     /// The kind of the owners.
-    owner: ApiResource,
+    owners: ApiResource,
     /// Tells which changes requeue the owner; if not set, all do.
     filter: OnceLock<Filter>,
+    /// How the objects refer to their owner; if not set, it does not matter.
+    tie: OnceLock<Tie>,
 }
 
 #[derive(Default)]
@@ -57,13 +59,26 @@ pub fn refers_to(reference: &OwnerReference, kind: &ApiResource) -> bool {
 }
 
 impl Owned {
-    /// For owners of the kind `owner`.
-    pub fn new(owner: ApiResource) -> Self {
+    /// For owners of the kind `owners`.
+    pub fn new(owners: ApiResource) -> Self {
         Self {
             index: Mutex::default(),
-            owner,
+            owners,
             filter: OnceLock::new(),
+            tie: OnceLock::new(),
         }
+    }
+
+    /// Leaves objects that refer to their owner in another way to another index.
+    pub fn restrict(&self, tie: Tie) {
+        self.tie.get_or_init(|| tie);
+    }
+
+    /// The owner of `child`, if `child` belongs to this index.
+    fn owner(&self, child: &ObjectMeta) -> Option<OwnerReference> {
+        let is_ours = self.tie.get().is_none_or(|tie| tie.holds(child));
+        let owner = controlled_by(child).filter(|_| is_ours);
+        owner.filter(|owner| refers_to(owner, &self.owners))
     }
 
     /// Requeues an owner only for changes that count.
@@ -98,7 +113,8 @@ impl Owned {
         let mut index = self.index.lock();
         let known = index.get(&key);
         if known.is_none_or(|known| version(known.metadata()) < version(child.metadata())) {
-            index.put(Guarded(Ok(child)), &self.owner);
+            let owner = self.owner(child.metadata());
+            index.put(Guarded(Ok(child)), owner);
             if index.owners.contains_key(&key) {
                 index.unshown.insert(key);
             }
@@ -133,7 +149,7 @@ impl Owned {
                 if index.is_ahead_of(child) {
                     return Vec::new();
                 }
-                let woken = index.put(child.clone(), &self.owner);
+                let woken = index.put(child.clone(), self.owner(child.metadata()));
                 if counts { woken } else { Vec::new() }
             }
             Shown::Gone(child) => {
@@ -182,7 +198,7 @@ impl Owned {
             if index.has(child) {
                 index.unshown.remove(&key(child.metadata()));
             } else if !index.is_ahead_of(child) {
-                let owners = index.put(child.clone(), &self.owner);
+                let owners = index.put(child.clone(), self.owner(child.metadata()));
                 woken.extend(owners.into_iter().filter(|_| counts));
             }
         }
@@ -213,11 +229,10 @@ impl Index {
                 .is_some_and(|known| version(known.metadata()) > version(shown.metadata()))
     }
 
-    /// Adds a new or changed child. Returns its owner, and its previous owner if that is another one.
-    fn put(&mut self, child: Guarded, owners: &ApiResource) -> Vec<Owner> {
+    /// Adds a new or changed child of `owner`. Returns its owner, and its previous owner if that is another one.
+    fn put(&mut self, child: Guarded, owner: Option<OwnerReference>) -> Vec<Owner> {
         let key = key(child.metadata());
         let mut woken = Vec::from_iter(self.take(&key));
-        let owner = controlled_by(child.metadata()).filter(|owner| refers_to(owner, owners));
         if let Some(owner) = owner {
             woken.push((key.0.clone(), owner.name));
             woken.dedup();
@@ -353,6 +368,28 @@ mod tests {
     }
 
     #[test]
+    fn children_that_refer_to_their_owner_in_another_way_belong_to_another_index() {
+        let [references, annotations] = [Tie::Reference, Tie::Annotation].map(|tie| {
+            let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
+            owned.restrict(tie);
+            owned
+        });
+        let reference = child("one", "1", Some("a"));
+        let mut annotated = ConfigMap::default();
+        annotated.metadata = child("two", "1", None).metadata().clone();
+        Tie::Annotation.set(&mut annotated.metadata, controlled_by(reference.metadata()));
+        let list = Shown::All(vec![reference, Guarded(Ok(Arc::new(annotated)))]);
+        for (owned, name) in [(references, "one"), (annotations, "two")] {
+            assert_eq!(owned.take(&list, None, None).len(), 1);
+            let children = owned.by("uid of a");
+            let names = children
+                .iter()
+                .map(|child| child.metadata().name.as_deref());
+            assert_eq!(Vec::from_iter(names), [Some(name)]);
+        }
+    }
+
+    #[test]
     fn a_deletion_wakes_the_owner() {
         let (names, owned) = woken(vec![Shown::Gone(child("one", "2", Some("a")))]);
         assert_eq!(names, ["a"]);
@@ -414,8 +451,9 @@ mod tests {
             })
             .collect();
         for child in children.iter().rev() {
+            let owner = owned.owner(&child.0);
             let child = Guarded(Ok(Arc::new(child.clone())));
-            owned.index.lock().put(child, &owned.owner);
+            owned.index.lock().put(child, owner);
         }
         for child in &children {
             let found = owned.same("uid of a", &key(&child.0)).expect("it is there");

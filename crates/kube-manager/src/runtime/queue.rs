@@ -24,6 +24,10 @@ use super::{
 /// The longest delay. A longer one has the same effect, because an operator is restarted earlier.
 const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
+/// How many reconciles of changed objects may precede one of an object that waits and has not changed. Without a limit,
+/// such an object would wait for ever if changes arrive as fast as workers finish.
+const NORMAL_TURNS: u32 = 20;
+
 /// The objects of one watched namespace, or of all.
 ///
 /// One task takes the objects to reconcile, with [`waits`](Self::waits) and [`begin`](Self::begin). Another task takes
@@ -54,6 +58,8 @@ struct State {
     /// May contain objects that no longer wait, that now have another priority, or that wait for another turn to end.
     normal: VecDeque<Arc<Key>>,
     low: VecDeque<Arc<Key>>,
+    /// How many objects of `normal` have begun since the last one of `low`.
+    normal_turns: u32,
     /// May contain objects that wait for another turn to end.
     gone: VecDeque<Arc<Key>>,
     delayed: DelayQueue<Arc<Key>>,
@@ -136,8 +142,8 @@ impl Queue {
             let mut state = self.state.lock();
             state.expire(context, &self.metrics);
             match state.peek() {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
+                Some(_) => Poll::Ready(()),
+                None => Poll::Pending,
             }
         })
         .await;
@@ -251,17 +257,21 @@ impl State {
         }
     }
 
-    /// Whether the first object of the highest priority can be reconciled. Drops all objects before it.
-    fn peek(&mut self) -> bool {
-        for priority in [Priority::Normal, Priority::Low] {
+    /// The priority of the next object that can be reconciled. Drops all objects before it.
+    fn peek(&mut self) -> Option<Priority> {
+        let mut order = [Priority::Normal, Priority::Low];
+        if self.normal_turns >= NORMAL_TURNS {
+            order.reverse();
+        }
+        for priority in order {
             while let Some(key) = self.of(priority).front().cloned() {
                 if self.can_begin(&key, priority) {
-                    return true;
+                    return Some(priority);
                 }
                 self.of(priority).pop_front();
             }
         }
-        false
+        None
     }
 
     /// Whether the object waits in the queue of this priority. If a turn of the object has not ended, the end of the
@@ -278,13 +288,12 @@ impl State {
 
     /// Takes the next object, and begins its turn.
     fn next(&mut self) -> Option<(Arc<Key>, Waiting)> {
-        if !self.peek() {
-            return None;
-        }
-        let key = match self.normal.pop_front() {
-            Some(key) => key,
-            None => self.low.pop_front()?,
+        let priority = self.peek()?;
+        self.normal_turns = match priority {
+            Priority::Normal => self.normal_turns.saturating_add(1),
+            Priority::Low => 0,
         };
+        let key = self.of(priority).pop_front()?;
         let entry = self.entries.get_mut(&key)?;
         let waiting = entry.waiting.take()?;
         entry.is_running = true;
@@ -402,6 +411,17 @@ mod tests {
         push(&queue, "d", Priority::Normal);
         push(&queue, "d", Priority::Low);
         assert_eq!(next(&queue), "d a b c");
+    }
+
+    #[tokio::test]
+    async fn what_has_not_changed_does_not_wait_for_ever() {
+        let queue = queue();
+        push(&queue, "unchanged", Priority::Low);
+        let turns = (0..).find(|turn| {
+            push(&queue, &format!("changed-{turn}"), Priority::Normal);
+            queue.begin().expect("an object").key().1 == "unchanged"
+        });
+        assert_eq!(turns, Some(NORMAL_TURNS));
     }
 
     #[tokio::test]

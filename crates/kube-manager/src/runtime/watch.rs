@@ -125,7 +125,7 @@ enum Phase {
     Starts,
     /// The watch has begun.
     Begun,
-    /// The kind or the permission is missing.
+    /// The kind or the permission is missing, or the API server cannot serve the kind since the start.
     Missing,
 }
 
@@ -154,6 +154,17 @@ impl State {
         if self.phase.send_replace(Phase::Begun) != Phase::Begun {
             self.hooks.lock().iter().for_each(|hook| hook());
         }
+    }
+
+    /// The API server has answered the first request with an error.
+    fn refuse(&self) {
+        self.phase.send_if_modified(|phase| {
+            let is_first = *phase == Phase::Starts;
+            if is_first {
+                *phase = Phase::Missing;
+            }
+            is_first
+        });
     }
 
     /// The kind or the permission is missing. Returns whether that is new.
@@ -250,6 +261,10 @@ impl Report {
         let (reason, message) = (diagnosis::reason(error), failure::message(error));
         let is_missing = !is_interruption(error) && matches!(reason, "forbidden" | "not_found");
         let is_news = is_missing && self.state.miss();
+        if failure::answer(error).is_some() {
+            // Such as a conversion webhook that is down: nobody waits for an optional kind.
+            self.state.refuse();
+        }
         for watcher in &self.watchers {
             let controller = watcher.controller;
             if watcher.is_optional && is_missing {
@@ -529,5 +544,18 @@ mod tests {
         assert!(state.miss() && !state.is_available());
         state.begin();
         assert_eq!(begun.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_an_optional_kind_that_the_api_server_cannot_serve() {
+        let state = State::default();
+        state.refuse();
+        state.wait(true).await;
+        assert!(!state.is_available() && state.wait(false).now_or_never().is_none());
+
+        // Later, the kind is there, although a list fails.
+        state.begin();
+        state.refuse();
+        assert!(state.is_available());
     }
 }

@@ -270,7 +270,7 @@ impl<'a, 't> Reader<'a, 't> {
             }
         };
         let before = self.variables.len();
-        let most = if matches!(name, "filter" | "map" | "optFlatMap" | "optMap") {
+        let most = if matches!(name, "filter" | "map" | "optFlatMap" | "optMap" | "sortBy") {
             1
         } else {
             2
@@ -307,6 +307,10 @@ impl<'a, 't> Reader<'a, 't> {
                 })
             }
             ("map", [result] | [_, result]) => Ok(Type::List(Box::new(result.clone()))),
+            ("sortBy", [key]) if key.is_ordered() && !matches!(value, Type::Map(..)) => {
+                Ok(value.clone())
+            }
+            ("sortBy", _) => Err("`sortBy` needs a list, and keys that have an order".to_owned()),
             ("optMap", [result]) => Ok(optional(result.clone())),
             ("optFlatMap", [result]) => Ok(result.clone()),
             (_, [_] | [_, _]) => Ok(Type::Any),

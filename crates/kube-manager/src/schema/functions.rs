@@ -24,13 +24,13 @@ const FORMS: [(&str, &str); 10] = [
         "list",
         "distinct() list; first() any; flatten() list; flatten(int) list; indexOf(any) int; isSorted() bool; \
          join() text; join(text) text; last() any; lastIndexOf(any) int; max() any; min() any; reverse() list; \
-         size() int; slice(int, int) list; sort() list; sum() any",
+         size() int; slice(int, int) list; sort() list; sum() any; unwrapOpt() list",
     ),
     ("lists", "range(int) list"),
     ("map", "size() int"),
     (
         "optional",
-        "none() optional; of(any) optional; ofNonZeroValue(any) optional",
+        "none() optional; of(any) optional; ofNonZeroValue(any) optional; unwrap(list) list",
     ),
     (
         "sets",

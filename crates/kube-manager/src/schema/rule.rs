@@ -8,15 +8,17 @@ use super::cel_type::Type;
 pub const OLD_SELF: &str = "oldSelf";
 
 /// Functions that declare variables for the items of a list or map.
-pub const LOOPS: [&str; 8] = [
+pub const LOOPS: [&str; 10] = [
     "all",
     "exists",
     "existsOne",
     "exists_one",
     "filter",
     "map",
+    "sortBy",
     "transformList",
     "transformMap",
+    "transformMapEntry",
 ];
 
 /// A part of a rule.

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use anyhow::ensure;
 use kube::{
     Api,
     api::{
@@ -77,12 +78,13 @@ impl AnyChildren {
         owners: ApiResource,
         write: Write,
         names: Vec<String>,
+        tie: Tie,
     ) -> Self {
         let marks = Marks {
             operator: access.operator,
             label: format!("{}/applied", access.name()),
             owners: owners.clone(),
-            tie: Tie::Reference,
+            tie,
         };
         Self {
             access,
@@ -95,10 +97,32 @@ impl AnyChildren {
         }
     }
 
-    /// The same children, which refer to their owners by `tie`.
-    pub fn tied_by(mut self, tie: Tie) -> Self {
-        self.marks.tie = tie;
-        self
+    /// How the children refer to their owners.
+    pub fn tie(&self) -> Tie {
+        self.marks.tie
+    }
+
+    /// Separates the children from those of `other`, which the same controller owns.
+    ///
+    /// # Errors
+    ///
+    /// If both could have the same object: each would delete the children of the other.
+    pub fn separate(&self, other: &Self) -> anyhow::Result<()> {
+        let [one, another] = [&self.kind, &other.kind].map(|kind| resource(&kind.resource));
+        let have_common_names = self.names.is_empty()
+            || other.names.is_empty()
+            || self.names.iter().any(|name| other.names.contains(name));
+        if one != another || !have_common_names {
+            return Ok(());
+        }
+        ensure!(
+            self.marks.tie != other.marks.tie,
+            "the controller owns {one} twice, and would delete as one what it creates as the other: \
+             use one `Children` for all of them, or `owns_named` with different names"
+        );
+        self.owned.restrict(self.marks.tie);
+        other.owned.restrict(other.marks.tie);
+        Ok(())
     }
 
     /// See [`Children::predicate`](super::Children::predicate).
@@ -192,7 +216,8 @@ impl AnyChildren {
         let mut children = Vec::new();
         for Follow { selector, .. } in self.follows() {
             let params = ListParams {
-                label_selector: Some(selector.labels),
+                // Not the label of the watch, which somebody may have changed.
+                label_selector: Some(self.marks.label.clone()),
                 field_selector: Some(selector.fields).filter(|fields| !fields.is_empty()),
                 ..ListParams::default()
             };
@@ -207,7 +232,9 @@ impl AnyChildren {
             children.extend(listed.items.into_iter().map(|object| object.metadata));
         }
         children.retain(|child| {
-            controlled_by(child).is_some_and(|controller| controller.uid == uid(owner))
+            // The garbage collector deletes children with an owner reference.
+            let is_tied = self.marks.tie.holds(child);
+            is_tied && controlled_by(child).is_some_and(|controller| controller.uid == uid(owner))
         });
         Ok(children)
     }

@@ -65,8 +65,9 @@ enum Error {
     Timeout(Duration),
     #[error("panicked: {0}")]
     Panic(String),
+    /// The reconciler has ignored the error, or has hidden it in an error of its own.
     #[error("a child has changed since it was read")]
-    Stale,
+    Stale(#[source] Option<AnyError>),
 }
 
 type AnyError = Box<dyn error::Error + Send + Sync>;
@@ -150,7 +151,7 @@ pub struct Worker {
 /// Fails after a conflict with a child: then the child that should be deleted may still be there.
 fn unless_outdated() -> Result<(), Error> {
     if reads::is_outdated() {
-        return Err(Error::Stale);
+        return Err(Error::Stale(None));
     }
     Ok(())
 }
@@ -244,8 +245,10 @@ impl Worker {
         let attempt = reads::during(self.attempt(&**object, &context));
         let attempt = reference::during(namespace.clone(), attempt).instrument(span);
         let result = match AssertUnwindSafe(attempt).catch_unwind().await {
-            // The reconciler may have ignored the error, or have hidden it in an error of its own.
-            Ok((_, true)) => Err(Error::Stale),
+            Ok((Ok(_), true)) => Err(Error::Stale(None)),
+            Ok((Err(Error::Reconciler(error)), true)) if !diagnosis::is_of_request(&*error) => {
+                Err(Error::Stale(Some(error)))
+            }
             Ok((result, _)) => result,
             Err(panic) => Err(Error::Panic(message(panic.as_ref()))),
         };
@@ -280,7 +283,7 @@ impl Worker {
         let reason = match error {
             Error::Panic(_) => "panic",
             Error::Timeout(_) => "timeout",
-            Error::Stale => "conflict",
+            Error::Stale(_) => "conflict",
             error => diagnosis::reason(error),
         };
         self.count_error(reason);
@@ -565,6 +568,48 @@ mod tests {
             let pause = action.requeue_after.expect("a retry");
             assert!(pause >= longest / 2 && pause <= longest, "{pause:?}");
             assert_eq!(worker.backoff.failures(&key), failures);
+        }
+    }
+    #[derive(Debug, thiserror::Error)]
+    enum Failure {
+        #[error("cannot do it")]
+        Words,
+        #[error("cannot read it")]
+        Request(#[source] kube::Error),
+    }
+
+    /// A child has changed since it was read, and then something fails.
+    struct Conflicted(fn() -> Failure);
+
+    impl Reconciler for Conflicted {
+        type Object = ConfigMap;
+        type Error = Failure;
+
+        const NAME: &'static str = "test";
+        const RULES: &'static [Rule] = &[];
+
+        async fn reconcile(&self, _: &ConfigMap, _: &Context) -> Result<Action, Failure> {
+            let (index, owner) = (0, String::new());
+            reads::outdated(reads::Place { index, owner });
+            Err((self.0)())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_conflict_does_not_hide_another_failure() {
+        fn refusal() -> Failure {
+            let status = kube::core::Status::failure("", "Forbidden").with_code(403);
+            Failure::Request(kube::Error::Api(status.boxed()))
+        }
+        let cases: [(fn() -> Failure, &str); 2] =
+            [(refusal, "forbidden"), (|| Failure::Words, "conflict")];
+        for (failure, reason) in cases {
+            let worker = Worker::for_test(Conflicted(failure), Stores::default());
+            let object = Guarded(Ok(Arc::new(ConfigMap::default())));
+            worker.reconcile(&object, &key(object.metadata())).await;
+            let errors = &worker.services.metrics.errors;
+            let count = errors.with_label_values(&["test", reason]).get();
+            assert_eq!(count, 1, "{reason}");
         }
     }
 }

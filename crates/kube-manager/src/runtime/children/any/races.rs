@@ -286,7 +286,7 @@ fn children(client: Client, index: Arc<Owned>) -> Children<Secret, ConfigMap> {
     };
     let written = Written::new(TypeId::of::<ConfigMap>(), Stores::default());
     let access = Access::for_test(client, watcher, written);
-    let mut children = Children::new(access, Kind::of::<Secret>(), Vec::new());
+    let mut children = Children::new(access, Kind::of::<Secret>(), Vec::new(), Tie::Reference);
     children.any.owned = index;
     children
 }
