@@ -374,6 +374,8 @@ impl Site {
 
 /// Takes `steps` in a new cluster. After the last steps, nothing is left in the cluster.
 fn take_steps(steps: &[Step]) {
+    // Compiles it, while no cluster waits.
+    project();
     let mut site = Site {
         cluster: new_cluster_with_controllers(),
         operator: None,
@@ -593,6 +595,7 @@ fn make_run_converts_and_restores_the_deployed_conversion() {
 
 #[test]
 fn install_and_deploy_restore_the_conversion_after_a_killed_run() {
+    versions::project();
     let site = Converted {
         cluster: new_cluster_with_controllers(),
     };

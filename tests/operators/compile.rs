@@ -109,11 +109,11 @@ pub fn cargo_by_state() -> PathBuf {
 
 /// Returns the environment variables for [`cargo_by_state`] and for each cargo that is to find what it has compiled of the
 /// project in `folder`.
-pub fn build_environment(folder: &Path) -> [(&'static str, String); 6] {
+pub fn build_environment(folder: &Path) -> [(&'static str, String); 7] {
     environment(folder, &build_folder(folder))
 }
 
-fn environment(folder: &Path, build_folder: &Path) -> [(&'static str, String); 6] {
+fn environment(folder: &Path, build_folder: &Path) -> [(&'static str, String); 7] {
     [
         (
             "RUNTIME_OF_TESTS",
@@ -127,6 +127,8 @@ fn environment(folder: &Path, build_folder: &Path) -> [(&'static str, String); 6
         ("CARGO_PROFILE_DEV_DEBUG", "0".to_owned()),
         // Incremental builds do not help, because nothing changes between two builds of one state.
         ("CARGO_INCREMENTAL", "0".to_owned()),
+        // For the API servers that the tests of a project start.
+        ("GOGC", "300".to_owned()),
     ]
 }
 
@@ -173,9 +175,16 @@ pub fn with_shared_runtime() -> [String; 2] {
     ["--config".to_owned(), format!("paths=[\"{folder}\"]")]
 }
 
-/// Returns the folder of a copy of the runtime whose feature `runtime` enables all others. Cargo compiles a crate once for
-/// each set of its features: so this copy is compiled once for all scaffolded projects, and for their tests. The golden
-/// projects, and those with copies of the runtime, show that the named features are enough.
+/// Returns the environment variable with which each cargo in a scaffolded project compiles
+/// [`runtime_with_all_features`] instead of a copy of the runtime.
+pub fn without_copies() -> (&'static str, &'static Path) {
+    ("RUNTIME_OF_COPIES", runtime_with_all_features())
+}
+
+/// Returns the folder of a copy of the runtime all of whose features are enabled, with the features of its dependencies
+/// that an operator enables. Cargo compiles a crate once for each set of its features: so this copy and its dependencies
+/// are compiled once for all scaffolded projects, for their tests, and for crates that use their types. The golden projects,
+/// and those with copies of the runtime, show that the named features are enough.
 fn runtime_with_all_features() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(write_runtime_with_all_features);
     &FOLDER
@@ -190,11 +199,22 @@ fn write_runtime_with_all_features() -> PathBuf {
     let names = features.lines().filter_map(|line| line.split_once(" = ["));
     let others = names.filter(|(name, _)| !["runtime", "schema"].contains(name));
     let others: Vec<_> = others.map(|(name, _)| format!("{name:?}, ")).collect();
-    *manifest = manifest.replacen(
-        "\nruntime = [",
-        &format!("\nruntime = [{}", others.concat()),
-        1,
-    );
+    for (old, new) in [
+        (
+            "\nruntime = [",
+            format!("\nruntime = [\"clap/default\", \"dep:tracing-subscriber\", {}", others.concat()),
+        ),
+        ("\nschema = [", "\nschema = [\"runtime\", ".to_owned()),
+        (
+            "\n[dependencies]\n",
+            "\n[dependencies]\ntracing-subscriber = { version = \"0.3\", features = [\"env-filter\", \"json\"], \
+             optional = true }\n"
+                .to_owned(),
+        ),
+    ] {
+        assert!(manifest.contains(old), "{old}");
+        *manifest = manifest.replacen(old, &new, 1);
+    }
     golden_projects::write(&folder, &texts);
     folder
 }

@@ -67,7 +67,7 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
         &[&ALL[..], &shared, &["--all-targets"]].concat(),
     ));
     // `make test-e2e` runs the tests of the types.
-    run(&mut clippy(golden, &[&ALL[..], &TYPES].concat()));
+    run(&mut clippy(golden, &[&ALL[..], &shared, &TYPES].concat()));
     // The features of the runtime that a project names are enough for it.
     run(cargo(golden).args(["check", "--quiet"]).args(ALL));
     // Only here, rustdoc also follows the links in what is private in the runtime.
@@ -214,6 +214,7 @@ fn pass_on_a_real_api_server(projects: &[&str]) {
             .arg("--ignored")
             .current_dir(&folder)
             .env("KUBEBUILDER_ASSETS", &assets)
+            .env("GOGC", "300")
             .stdout(Stdio::piped())
             .spawn();
         running.push((folder, tests.expect("tests that start")));

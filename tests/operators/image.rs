@@ -20,10 +20,6 @@ fn becomes(cluster: &Cluster, arguments: &str, expected: &str) {
 
 #[test]
 fn a_pod_runs_the_image_of_its_object_and_the_environment() {
-    let mut cluster = new_cluster_with_controllers();
-    cluster.add_simulated_node(&|_| {}).expect("a node");
-    let cluster = cluster;
-    let kubectl = |arguments: &str| run(&mut kubectl_on(&cluster, arguments));
     let project = Project::new(
         "caching",
         &[
@@ -34,6 +30,11 @@ fn a_pod_runs_the_image_of_its_object_and_the_environment() {
              --owns apps/v1/DaemonSet,apps/v1/StatefulSet,batch/v1/Job,v1/Pod",
         ],
     );
+    project.compile();
+    let mut cluster = new_cluster_with_controllers();
+    cluster.add_simulated_node(&|_| {}).expect("a node");
+    let cluster = cluster;
+    let kubectl = |arguments: &str| run(&mut kubectl_on(&cluster, arguments));
     project.make_on(&cluster, "install");
     kubectl("label namespace default pod-security.kubernetes.io/enforce=restricted");
     let mut operator = project.operator().on(&cluster).start();

@@ -16,7 +16,7 @@ use rscaffold::command::report::Outcome;
 
 use self::draw::{of_seed, variable};
 use crate::{
-    compile::{cargo, clippy, pin, scaffolded, target_folder},
+    compile::{cargo, clippy, pin, scaffolded, target_folder, without_copies},
     golden::writes_its_manifests,
     operator::kubectl,
     scaffold::{root, run},
@@ -65,10 +65,15 @@ fn check(folder: &Path, is_stale: bool) {
     pin(folder).expect("a copy of the lock file");
     run(cargo(folder).args(["fmt", "--check"]));
     run(&mut clippy(folder, &["--all-targets"]));
-    run(cargo(folder).args(["test", "--quiet"]));
-    run(cargo(folder).args(["build", "--quiet"]));
+    let mut commands = vec![vec!["test"], vec!["build"]];
     if is_stale {
-        run(cargo(folder).args(["run", "--quiet", "--", "manifests"]));
+        commands.push(vec!["run", "--", "manifests"]);
+    }
+    for command in commands {
+        run(cargo(folder)
+            .args(command)
+            .envs([without_copies()])
+            .env("CARGO_TERM_QUIET", "true"));
     }
     writes_its_manifests(folder, &target_folder(folder));
     let crds = folder.join("config/crd/bases");

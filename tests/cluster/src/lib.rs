@@ -229,8 +229,9 @@ impl Cluster {
             .arg(self.folder.path().join("kubectl-cache"))
             .env("KUBECONFIG", &self.kubeconfig)
             .env("KUBERC", "off")
-            // kubectl ends too soon to benefit from garbage collection.
-            .env("GOGC", "off");
+            // kubectl ends too soon to benefit from garbage collection, or from several threads.
+            .env("GOGC", "off")
+            .env("GOMAXPROCS", "1");
         kubectl
     }
 

@@ -375,8 +375,10 @@ mod tests {
             owned
         });
         let reference = child("one", "1", Some("a"));
-        let mut annotated = ConfigMap::default();
-        annotated.metadata = child("two", "1", None).metadata().clone();
+        let mut annotated = ConfigMap {
+            metadata: child("two", "1", None).metadata().clone(),
+            ..ConfigMap::default()
+        };
         Tie::Annotation.set(&mut annotated.metadata, controlled_by(reference.metadata()));
         let list = Shown::All(vec![reference, Guarded(Ok(Arc::new(annotated)))]);
         for (owned, name) in [(references, "one"), (annotations, "two")] {

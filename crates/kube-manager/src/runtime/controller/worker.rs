@@ -601,9 +601,13 @@ mod tests {
             let status = kube::core::Status::failure("", "Forbidden").with_code(403);
             Failure::Request(kube::Error::Api(status.boxed()))
         }
-        let cases: [(fn() -> Failure, &str); 2] =
-            [(refusal, "forbidden"), (|| Failure::Words, "conflict")];
-        for (failure, reason) in cases {
+        fn words() -> Failure {
+            Failure::Words
+        }
+        for (failure, reason) in [
+            (refusal as fn() -> Failure, "forbidden"),
+            (words, "conflict"),
+        ] {
             let worker = Worker::for_test(Conflicted(failure), Stores::default());
             let object = Guarded(Ok(Arc::new(ConfigMap::default())));
             worker.reconcile(&object, &key(object.metadata())).await;
