@@ -159,21 +159,12 @@ struct NamesOfKind {
     categories: Vec<String>,
 }
 
-/// The largest file, in bytes. The API server limits one CRD to 1.5 MB, but a file can have many CRDs.
-const MAX_BYTES: usize = 16 * 1024 * 1024;
-
 /// Reads the CRDs in `text`, the text of `file`. Ignores documents of other kinds.
 ///
 /// # Errors
 /// When the text is not YAML, exceeds a limit, or has no valid CRD.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
     let shown = visible(file);
-    ensure!(
-        text.len() <= MAX_BYTES,
-        "`{shown}` has {} MB: a file of CustomResourceDefinitions has at most {} MB",
-        text.len() / (1024 * 1024),
-        MAX_BYTES / (1024 * 1024)
-    );
     let documents = yaml::documents(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
     yaml::check_names(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
     let mut crds = Vec::new();

@@ -211,7 +211,9 @@ impl WorkTree {
                 change => stage.change(path, change)?,
             }
         }
-        let (length, text) = record.to_text()?;
+        let mut text = Vec::new();
+        record.write(&mut text)?;
+        let length = text.len() as u64;
         ensure_readable(LAST_APPLIED, length, limits::RECORD)?;
         let path = ProjectPath::new(LAST_APPLIED)?;
         let mut walk = self.jail.walk();

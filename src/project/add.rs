@@ -147,7 +147,7 @@ mod tests {
         let guestbook = api("webapp", "v1", "Guestbook");
         for _ in 0..2 {
             project.add(guestbook.clone(), false).unwrap();
-            assert_eq!(project.resources, std::slice::from_ref(&guestbook));
+            assert_eq!(*project.resources, std::slice::from_ref(&guestbook));
         }
     }
 
@@ -166,7 +166,7 @@ mod tests {
                 .to_string(),
             "`cert-manager/v1/Certificate` exists already, defined by this project"
         );
-        assert_eq!(project.resources, [own]);
+        assert_eq!(*project.resources, [own]);
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         for resource in resources.iter().rev() {
             project.add(resource.clone(), false).unwrap();
         }
-        assert_eq!(project.resources, resources);
+        assert_eq!(*project.resources, resources);
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
         }
         let changed = |resource| with_short_name(with_plural(cluster(resource), "books"), "gb");
         project.add(changed(v1.clone()), true).unwrap();
-        assert_eq!(project.resources, [elsewhere, changed(v1), changed(v2)]);
+        assert_eq!(*project.resources, [elsewhere, changed(v1), changed(v2)]);
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
         // With a conversion, the version that was stored before is still served.
         let stored = v2(Stage::Stored, Conversion::None);
         let served = without_controller(v1(Stage::Served, Conversion::None));
-        assert_eq!(add(&stored, false).unwrap(), [served, stored.clone()]);
+        assert_eq!(*add(&stored, false).unwrap(), [served, stored.clone()]);
         // A controller of that version is not removed without `force`.
         let without = without_controller(stored);
         assert_eq!(
@@ -235,7 +235,7 @@ mod tests {
              objects that are stored in this version"
         );
         let unserved = without_controller(v1(Stage::Unserved, missing));
-        assert_eq!(add(&stored, true).unwrap(), [unserved, stored]);
+        assert_eq!(*add(&stored, true).unwrap(), [unserved, stored]);
     }
 
     #[test]
@@ -277,9 +277,9 @@ mod tests {
             error.to_string(),
             "`webapp/v1/Guestbook` exists with other settings: controller `guestbook` -> `none`"
         );
-        assert_eq!(project.resources, [with]);
+        assert_eq!(*project.resources, [with]);
         project.add(without.clone(), true).unwrap();
-        assert_eq!(project.resources, [without]);
+        assert_eq!(*project.resources, [without]);
     }
 
     #[test]
@@ -297,7 +297,7 @@ mod tests {
                         finalizer of the controller `guestbook` `no` -> `yes`";
         assert_eq!(error.to_string(), expected);
         project.add(changed.clone(), true).unwrap();
-        assert_eq!(project.resources, [changed]);
+        assert_eq!(*project.resources, [changed]);
     }
 
     #[test]
@@ -313,10 +313,10 @@ mod tests {
         let both = owning(&["apps/v1/Deployment", "v1/Pod"]);
         for same in [&deployment, &owning(&["core/v1/Pod"]), &owning(&[])] {
             project.add(same.clone(), false).unwrap();
-            assert_eq!(project.resources, std::slice::from_ref(&both));
+            assert_eq!(*project.resources, std::slice::from_ref(&both));
         }
         project.add(deployment.clone(), true).unwrap();
-        assert_eq!(project.resources, [deployment]);
+        assert_eq!(*project.resources, [deployment]);
     }
 
     #[test]

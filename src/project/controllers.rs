@@ -276,7 +276,7 @@ mod tests {
         let mut both = with_controller(first.clone(), "backup");
         both.controllers[1].finalizer = true;
         project.add(both.clone(), false).unwrap();
-        assert_eq!(project.resources, [both.clone()]);
+        assert_eq!(*project.resources, [both.clone()]);
 
         let mut without = both.clone();
         without.controllers[1].finalizer = false;
@@ -290,7 +290,7 @@ mod tests {
             "`webapp/v1/Guestbook` exists with other settings: controller `backup` -> `none`"
         );
         project.add(first.clone(), true).unwrap();
-        assert_eq!(project.resources, [first]);
+        assert_eq!(*project.resources, [first]);
     }
 
     #[test]

@@ -160,7 +160,7 @@ mod tests {
         );
         project.add(changed.clone(), true).unwrap();
         assert_eq!(
-            project.resources,
+            *project.resources,
             [with_dependency(certificate(), new), changed]
         );
     }

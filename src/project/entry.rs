@@ -665,7 +665,7 @@ mod tests {
         let certificate = external("cert-manager", "v1", "Certificate", path);
         let certificate = with_dependency(with_domain(certificate, "io"), "cert-manager@0.1");
         let project = Project::parse(&with_entry(lines)).unwrap();
-        assert_eq!(project.resources, [certificate]);
+        assert_eq!(*project.resources, [certificate]);
         assert_eq!(project.to_text().unwrap(), with_entry(lines));
 
         let resource = "`PROJECT` line 20, `resources[0]`";
@@ -715,7 +715,7 @@ mod tests {
             ..with_domain(api("cert-manager", "v1", "Certificate"), "io")
         };
         let project = Project::parse(&with_entry(lines)).unwrap();
-        assert_eq!(project.resources, [certificate]);
+        assert_eq!(*project.resources, [certificate]);
         assert_eq!(project.to_text().unwrap(), with_entry(lines));
         assert_eq!(
             project.types_file(&project.resources[0]),

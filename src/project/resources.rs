@@ -62,15 +62,9 @@ impl DerefMut for Resources {
     }
 }
 
-impl AsRef<[Resource]> for Resources {
-    fn as_ref(&self) -> &[Resource] {
-        &self.list
-    }
-}
-
-impl<T: AsRef<[Resource]> + ?Sized> PartialEq<T> for Resources {
-    fn eq(&self, other: &T) -> bool {
-        self.list == other.as_ref()
+impl PartialEq for Resources {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list
     }
 }
 

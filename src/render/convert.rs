@@ -149,7 +149,7 @@ impl Way {
 }
 
 /// How to convert a value to another type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum How {
     /// The value needs no conversion.
     Same,
@@ -256,22 +256,6 @@ impl Expression {
     }
 }
 
-/// A name that generated code uses and that its file must define or import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Used {
-    BTreeMap,
-    /// The function `list`.
-    List,
-    /// The function `map`.
-    Map,
-    /// The function `try_list`.
-    TryList,
-    /// The function `try_map`.
-    TryMap,
-    /// The function `through_json`.
-    Json,
-}
-
 /// The names of a type of the spoke and of a type of the hub.
 type Pair<'a> = (&'a str, &'a str);
 
@@ -284,8 +268,10 @@ struct Converter<'a> {
     written: Vec<Pair<'a>>,
     /// The pairs whose conversion fails for some values.
     fallible: BTreeSet<Pair<'a>>,
-    /// What the code uses.
-    uses: BTreeSet<Used>,
+    /// How the code converts values.
+    uses: BTreeSet<How>,
+    /// Whether the code makes a map.
+    makes_maps: bool,
     /// The types that the current value is in, from the outermost one.
     outer: Vec<&'a str>,
     /// The number of types of the file in the current value.
@@ -301,6 +287,7 @@ impl<'a> Converter<'a> {
             written: Vec::new(),
             fallible: BTreeSet::new(),
             uses: BTreeSet::new(),
+            makes_maps: false,
             outer: Vec::new(),
             nested: 0,
         };
@@ -478,15 +465,7 @@ impl<'a> Converter<'a> {
 
     /// Notes what the code needs for a conversion.
     fn note(&mut self, conversion: &Conversion<'a>, way: Way) {
-        let used = match conversion.how {
-            How::List => Some(Used::List),
-            How::Map => Some(Used::Map),
-            How::TryList => Some(Used::TryList),
-            How::TryMap => Some(Used::TryMap),
-            How::Json => Some(Used::Json),
-            How::Same | How::Into | How::TryInto => None,
-        };
-        self.uses.extend(used);
+        self.uses.insert(conversion.how);
         if !matches!(conversion.how, How::Same | How::Json)
             && let (Some(source), Some(target)) =
                 (conversion.source.named(), conversion.target.named())
@@ -554,7 +533,7 @@ impl<'a> Converter<'a> {
     }
 
     fn through_json(&mut self) -> String {
-        self.uses.insert(Used::Json);
+        self.uses.insert(How::Json);
         "        through_json(&value)\n".to_owned()
     }
 
@@ -779,7 +758,7 @@ impl<'a> Converter<'a> {
             RustType::Text => Expression::new(Sort::Usual, "String::new()"),
             RustType::List(_) => Expression::new(Sort::Usual, "Vec::new()"),
             RustType::Map(_) => {
-                self.uses.insert(Used::BTreeMap);
+                self.makes_maps = true;
                 Expression::new(Sort::Computed, "BTreeMap::new()")
             }
             RustType::Option(_) => Expression::new(Sort::Constant, "None"),
@@ -847,61 +826,71 @@ impl<'a> Converter<'a> {
 
     fn imports(&self) -> String {
         let mut text = String::new();
-        let maps = [Used::Map, Used::TryMap, Used::BTreeMap];
-        if maps.iter().any(|used| self.uses.contains(used)) {
+        let maps = [How::Map, How::TryMap];
+        if self.makes_maps || maps.iter().any(|how| self.uses.contains(how)) {
             text += "use std::collections::BTreeMap;\n\n";
         }
-        if self.uses.contains(&Used::Json) {
+        if self.uses.contains(&How::Json) {
             text += "use serde::{Serialize, de::DeserializeOwned};\n\n";
         }
         text
     }
 
+    /// The functions that the conversions call.
     fn functions(&self) -> String {
-        let mut text = String::new();
-        if self.uses.contains(&Used::List) {
-            text += "
+        let used = FUNCTIONS.iter().filter(|(how, _)| self.uses.contains(how));
+        used.map(|(_, function)| *function).collect()
+    }
+}
+
+/// The functions that convert a value, by how they do.
+const FUNCTIONS: [(How, &str); 5] = [
+    (
+        How::List,
+        "
 fn list<A, B: From<A>>(values: Vec<A>) -> Vec<B> {
     values.into_iter().map(Into::into).collect()
 }
-";
-        }
-        if self.uses.contains(&Used::Map) {
-            text += "
+",
+    ),
+    (
+        How::Map,
+        "
 fn map<A, B: From<A>>(values: BTreeMap<String, A>) -> BTreeMap<String, B> {
     let values = values.into_iter();
     values.map(|(key, value)| (key, value.into())).collect()
 }
-";
-        }
-        if self.uses.contains(&Used::TryList) {
-            text += "
+",
+    ),
+    (
+        How::TryList,
+        "
 fn try_list<A, B: TryFrom<A>>(values: Vec<A>) -> Result<Vec<B>, B::Error> {
     values.into_iter().map(TryInto::try_into).collect()
 }
-";
-        }
-        if self.uses.contains(&Used::TryMap) {
-            text += "
+",
+    ),
+    (
+        How::TryMap,
+        "
 fn try_map<A, B: TryFrom<A>>(values: BTreeMap<String, A>) -> Result<BTreeMap<String, B>, B::Error> {
     let values = values.into_iter();
     let converted = values.map(|(key, value)| Ok((key, value.try_into()?)));
     converted.collect()
 }
-";
-        }
-        if self.uses.contains(&Used::Json) {
-            text += "
+",
+    ),
+    (
+        How::Json,
+        "
 /// Converts between types that rscaffold could not take apart. This fails if a value of one type is not a value of the
 /// other: once the types differ, write the conversion instead.
 fn through_json<A: Serialize, B: DeserializeOwned>(value: &A) -> Result<B, serde_json::Error> {
     serde_json::from_value(serde_json::to_value(value)?)
 }
-";
-        }
-        text
-    }
-}
+",
+    ),
+];
 
 /// The conversion of the type `source` to the type `target`, with this body.
 fn laid_out(source: &str, target: &str, can_fail: bool, body: &str) -> String {

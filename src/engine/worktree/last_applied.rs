@@ -8,21 +8,17 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
-    fmt::{self, Formatter},
-    io::{self, Write},
+    io::Write,
 };
 
 use anyhow::{Error, Result, anyhow, ensure};
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{self, DeserializeSeed, Visitor},
-};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::path::ProjectPath;
 use crate::{
     engine::text::{Text, Texts},
-    limits::{RECORD, RECORDED_FILES, RECORDED_PROJECTS, Total},
+    limits::{RECORDED_FILES, RECORDED_PROJECTS, Total},
 };
 
 /// The record of what was written last, which is the base of the next command's merge.
@@ -49,38 +45,6 @@ pub struct Record {
 /// A line of the record for a file: the path, and a line of the text.
 #[derive(Deserialize)]
 struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
-
-/// Appends a JSON string to a text, and returns its length. A record has thousands of lines, so none is copied first.
-struct Append<'a>(&'a mut String);
-
-impl<'de> DeserializeSeed<'de> for Append<'_> {
-    type Value = usize;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<usize, D::Error> {
-        json.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Append<'_> {
-    type Value = usize;
-
-    fn expecting(&self, f: &mut Formatter) -> fmt::Result {
-        f.write_str("a line")
-    }
-
-    fn visit_str<E: de::Error>(self, line: &str) -> Result<usize, E> {
-        self.0.push_str(line);
-        Ok(line.len())
-    }
-}
-
-/// Appends the JSON string `json` to `text`, and returns its length.
-fn append(json: &str, text: &mut String) -> serde_json::Result<usize> {
-    let mut json = serde_json::Deserializer::from_str(json);
-    let length = Append(text).deserialize(&mut json)?;
-    json.end()?;
-    Ok(length)
-}
 
 /// Every other line of the record.
 #[derive(Serialize, Deserialize)]
@@ -112,13 +76,6 @@ impl Record {
         }
         record.flush()?;
         Ok(())
-    }
-
-    /// The length of the record's text in bytes, and the text. A text that is too long for the next command ends early.
-    pub(super) fn to_text(&self) -> Result<(u64, Vec<u8>)> {
-        let mut written = Limited::default();
-        self.write(&mut written)?;
-        Ok((written.length, written.text))
     }
 
     /// Reads the record. The lines of a file need not be consecutive, because a merge by git may separate them.
@@ -158,7 +115,9 @@ impl Record {
                 && let Some(more) = line.strip_prefix(start.as_str())
                 && let Some(more) = more.strip_suffix(']')
             {
-                all.add(append(more, text).map_err(|_| damage(number, line))?)?;
+                let more: String = serde_json::from_str(more).map_err(|_| damage(number, line))?;
+                all.add(more.len())?;
+                text.push_str(&more);
                 continue;
             }
             let Line(path, more) = serde_json::from_str(line).map_err(|_| damage(number, line))?;
@@ -202,27 +161,6 @@ fn ensure_limits(projects: usize, files: usize) -> Result<()> {
 /// The prefix of each line for the file at `path`.
 fn beginning(path: &str) -> Result<String> {
     Ok(format!("[{},", serde_json::to_string(path)?))
-}
-
-/// Keeps the written bytes up to [`RECORD`], and counts all of them.
-#[derive(Default)]
-struct Limited {
-    length: u64,
-    text: Vec<u8>,
-}
-
-impl Write for Limited {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.length += bytes.len() as u64;
-        if self.length <= RECORD {
-            self.text.extend_from_slice(bytes);
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Checks that a path of the record can be a path of a project.
