@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     compare::Comparison,
-    deployment::Deployment,
+    deployment::{Deployment, METRICS_PROXY, runs},
     election,
     kustomize::image_name,
     lost::Lost,
@@ -91,15 +91,22 @@ impl Reader<'_> {
     pub fn read(&mut self) -> Result<Option<Taken>> {
         let spec = &self.deployment.0.value["spec"];
         let pod = &spec["template"]["spec"];
-        let containers = &pod["containers"];
-        let position = list(containers).position(|container| container["name"] == "manager");
-        let container = &containers[position.unwrap_or(0)];
+        let found = self.deployment.container();
+        let container = found.unwrap_or(&Value::Null);
+        if found.is_none() && !pod["containers"].is_null() {
+            let what = "the containers: the Deployment does not say which one runs the operator; copy its settings to \
+                        `manager` in `config/manager/manager.yaml`, and copy the other containers";
+            self.line(&["containers"], what);
+        }
         let mut others = Vec::new();
-        for other in list(containers).filter(|other| *other != container) {
-            if other["name"] == "kube-rbac-proxy" {
-                let what = "the container `kube-rbac-proxy`: here, the operator itself checks who reads its metrics";
-                self.line(&["containers", "kube-rbac-proxy"], what);
-            } else {
+        for other in list(&pod["containers"]).filter(|other| *other != container) {
+            if runs(other, METRICS_PROXY) {
+                let name = other["name"].as_str().unwrap_or("");
+                let what = format!(
+                    "the container `{name}`: here, the operator itself checks who reads its metrics"
+                );
+                self.line(&["containers", name], &what);
+            } else if found.is_some() {
                 others.push(other);
             }
         }

@@ -688,6 +688,41 @@ fn the_settings_of_the_deployment_are_taken_over() {
 }
 
 #[test]
+fn the_container_of_the_operator_is_found_beside_others() {
+    const PROXY: &str = "{name: kube-rbac-proxy, image: 'quay.io/brancz/kube-rbac-proxy:v0.18'}";
+    const OTHER_PROXY: &str = "{name: proxy, image: 'quay.io/openshift/origin-oauth-proxy:4'}";
+    const OPERATOR: &str = "{name: operator, image: 'ghcr.io/me/ship:v3', env: [{name: A, value: b}], \
+                            command: [/ship], args: [--leader-elect-id=ship]}";
+    const SIDE: &str = "{name: side, image: 'side:1', args: [--leader-elect-id=side]}";
+    let shown = "\n      annotations: {kubectl.kubernetes.io/default-container: operator}\n";
+    for (annotation, containers, is_clear, count) in [
+        ("\n", [PROXY, OPERATOR].join(", "), true, 1),
+        ("\n", [OTHER_PROXY, OPERATOR].join(", "), true, 2),
+        (shown, [SIDE, OPERATOR].join(", "), true, 2),
+        ("\n", [SIDE, OPERATOR].join(", "), false, 1),
+    ] {
+        let start = BUSY.find("      annotations: {prom").unwrap();
+        let manager = format!(
+            "{}{}    spec:\n      serviceAccountName: controller-manager\n      containers: [{containers}]\n",
+            &BUSY[..start],
+            annotation.trim_start_matches('\n'),
+        );
+        let port = mini(&[(MANAGER, &manager)]);
+        let texts = texts(&port);
+        let documents = crate::yaml::documents(texts[MANAGER].content()).unwrap();
+        let here = documents[1]["spec"]["template"]["spec"]["containers"].as_array();
+        let container = here.unwrap().last().unwrap();
+        assert_eq!(here.unwrap().len(), count, "{containers}");
+        let has_settings = container["env"][0]["value"] == "b";
+        assert_eq!(has_settings, is_clear, "{containers}");
+        let lease = if is_clear { "ship" } else { "mini" };
+        assert_eq!(port.project.lease_name(), lease, "{containers}");
+        let lines = lost_about(&port, "runs the operator");
+        assert_eq!(lines.is_empty(), is_clear, "{lines:?}");
+    }
+}
+
+#[test]
 fn a_port_with_the_name_of_a_port_here_is_named() {
     let manager = mini_with(
         MANAGER,
