@@ -418,7 +418,7 @@ impl Finder<'_> {
                 self.helpers.push(Helper {
                     folder,
                     function: function.name.clone(),
-                    is_method: function.is_method,
+                    is_method: function.receiver.is_some(),
                     parameter,
                     setting,
                     is_called: false,

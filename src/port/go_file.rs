@@ -26,10 +26,22 @@ pub(super) struct Function {
     pub name: String,
     /// The index of its name.
     at: usize,
-    pub is_method: bool,
+    /// The variable and the type of a method's receiver.
+    pub receiver: Option<(String, String)>,
     pub parameters: Vec<String>,
     /// The tokens of parameters and body.
     pub tokens: Range<usize>,
+}
+
+impl Function {
+    /// Whether a parameter or the receiver has this name.
+    pub fn has_parameter(&self, name: &str) -> bool {
+        let receiver = self.receiver.iter().map(|(variable, _)| variable);
+        self.parameters
+            .iter()
+            .chain(receiver)
+            .any(|own| own == name)
+    }
 }
 
 /// A Go file. Methods take and return indices of tokens. There is no token at an index behind the last one.
@@ -41,6 +53,8 @@ pub(super) struct File {
     lines: Vec<u32>,
     /// The ends of brackets.
     ends: Vec<usize>,
+    /// Where the imports end.
+    head: usize,
     /// The functions at the top of the file, and methods.
     pub functions: Vec<Function>,
     /// Whether the file has only tests, or code for tests.
@@ -51,11 +65,16 @@ pub(super) struct File {
 
 impl File {
     pub fn new(path: &str, text: &str) -> Self {
+        const MAX_HEAD: usize = 10_000;
+        const AFTER_IMPORTS: [&str; 4] = ["const", "func", "type", "var"];
         let (tokens, lines) = tokens(text);
+        let mut head = tokens.iter().take(MAX_HEAD);
+        let head = head.position(|token| AFTER_IMPORTS.iter().any(|word| token.is_name(word)));
         let mut start = text.lines().take(30);
         let mut file = Self {
             path: path.into(),
             ends: ends(&tokens),
+            head: head.unwrap_or(tokens.len().min(MAX_HEAD)),
             tokens,
             lines,
             functions: Vec::new(),
@@ -107,13 +126,14 @@ impl File {
 
     /// What the file imports as `package`, such as `k8s.io/api/core/v1`.
     pub fn import(&self, package: &str) -> Option<&str> {
-        for pair in self.tokens.windows(2) {
+        let head = &self.tokens[..self.head];
+        for pair in head.windows(2) {
             match pair {
                 [Token::Name(name), Token::Text(import)] if name == package => return Some(import),
                 _ => {}
             }
         }
-        for token in &self.tokens {
+        for token in head {
             match token {
                 Token::Text(import) if file_name(import) == package => return Some(import),
                 _ => {}
@@ -129,11 +149,10 @@ impl File {
 
     /// The function whose keyword `func` is before this index.
     fn function(&self, start: usize) -> Option<Function> {
-        let is_method = self.is_sign(start, '(');
-        let at = if is_method {
-            self.ends[start] + 1
-        } else {
-            start
+        let receiver = self.is_sign(start, '(').then(|| self.receiver(start));
+        let at = match receiver {
+            Some(_) => self.ends[start] + 1,
+            None => start,
         };
         let name = self.name(at)?.to_owned();
         let mut open = at + 1;
@@ -165,10 +184,21 @@ impl File {
         Some(Function {
             name,
             at,
-            is_method,
+            receiver,
             parameters,
             tokens: open..self.ends[body],
         })
+    }
+
+    /// The variable and the type of the receiver in the brackets at `open`; the variable may be missing.
+    fn receiver(&self, open: usize) -> (String, String) {
+        let names = (open..self.ends[open]).take_while(|at| !self.is_sign(*at, '['));
+        let mut names = names.filter_map(|at| self.name(at)).map(str::to_owned);
+        let first = names.next().unwrap_or_default();
+        match names.next() {
+            Some(kind) => (first, kind),
+            None => (String::new(), first),
+        }
     }
 
     /// The function that contains this token.
@@ -218,6 +248,11 @@ impl File {
             Token::Sign('(' | '[' | '{') => self.ends[at] + 1,
             _ => at + 1,
         }
+    }
+
+    /// Where the bracket at `open` ends.
+    pub fn end(&self, open: usize) -> usize {
+        self.ends[open]
     }
 
     /// The index of the `+` in an expression, outside of brackets.
@@ -272,6 +307,26 @@ impl File {
             return self.is_sign(at + 1, ':').then_some(at + 3);
         }
         self.is_sign(at + 1, '=').then_some(at + 2)
+    }
+
+    /// The value that the name at this index gets together with other names, as in `name, err := read()`, or by `+=`.
+    pub fn assigned_to_list(&self, at: usize) -> Option<Range<usize>> {
+        const MAX_NAMES: usize = 5;
+        if self.is_sign(at + 1, '+') && self.is_sign(at + 2, '=') {
+            return self.expression(at + 3);
+        }
+        let mut last = at;
+        for _ in 0..MAX_NAMES {
+            if !self.is_sign(last + 1, ',') || self.name(last + 2).is_none() {
+                break;
+            }
+            last += 2;
+        }
+        let is_list = last > at
+            || at
+                .checked_sub(1)
+                .is_some_and(|comma| self.is_sign(comma, ','));
+        self.expression(self.assigned(last).filter(|_| is_list)?)
     }
 
     /// The value of the name at this index, after `=`, `:=` or `:`.

@@ -282,11 +282,14 @@ impl Taken<'_> {
         for file in go.files() {
             if files.is_beside(&file.path, kind) {
                 for function in ["FieldOwner", "WithFieldOwner"] {
-                    code.field_managers.extend(go.arguments(file, function, 0));
+                    let values = go.arguments(file, function, 0).into_iter();
+                    code.field_managers.extend(values.map(|(_, value)| value));
                 }
-                code.field_managers.extend(go.set(file, "FieldManager"));
+                let values = go.set(file, "FieldManager").into_iter();
+                code.field_managers.extend(values.map(|(_, value)| value));
                 for function in ["GetEventRecorderFor", "GetEventRecorder"] {
-                    code.event_reporters.extend(go.arguments(file, function, 0));
+                    let values = go.arguments(file, function, 0).into_iter();
+                    code.event_reporters.extend(values.map(|(_, value)| value));
                 }
             }
             if files.sets_up(&file.path, kind) {

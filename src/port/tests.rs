@@ -792,6 +792,7 @@ fn a_finalizer_is_taken_over_from_each_form_of_code() {
     for code in [
         "controllerutil.AddFinalizer(foo, \"a.io/b\")",
         "controllerutil.AddFinalizer(foo, names.Guard)",
+        "const name = \"a.io/b\"\ncontrollerutil.AddFinalizer(foo, name)",
         "foo.SetFinalizers(append(foo.GetFinalizers(), names.Guard))",
         "foo.Finalizers = append(foo.Finalizers, string(names.Guard))",
         "foo.ObjectMeta.Finalizers = []string{names.Guard}",
@@ -909,6 +910,22 @@ fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
         assert_eq!(finalizer_of_foo(&port).unwrap(), "x.io/volume-guard");
         assert_eq!(lost_about(&port, "inalizer"), [expected], "{code}");
     }
+}
+
+#[test]
+fn a_computed_finalizer_is_not_the_constant_of_the_same_name() {
+    let code = controller("guard := r.guardOf(foo)\ncontrollerutil.AddFinalizer(foo, guard)");
+    let other = "package controller\nconst guard = \"x.io/other\"\n";
+    let port = mini(&[
+        (CONTROLLER, &code),
+        ("internal/controller/other.go", other),
+        ("internal/finalize/finalize.go", "package finalize"),
+    ]);
+    assert_eq!(finalizer_of_foo(&port), None);
+    let lines = lost_about(&port, "inalizer");
+    let expected = "the finalizer of Foo, which is `guard` (`internal/controller/foo_controller.go:24`) in Go: set \
+                    `FINALIZER_NAME` in its controller;";
+    assert!(lines[0].starts_with(expected), "{lines:?}");
 }
 
 #[test]
