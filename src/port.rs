@@ -4,6 +4,7 @@
 //! The code here is pure. The files of the Go project are untrusted data: the types of [`names`](crate::names) validate
 //! each name, and the report lists what cannot be taken over.
 
+mod code;
 mod compare;
 mod controllers;
 mod crds;
@@ -31,6 +32,7 @@ mod related;
 mod remaining;
 mod report;
 mod rules;
+mod setups;
 mod source;
 mod texts;
 mod webhooks;

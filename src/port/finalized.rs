@@ -34,16 +34,11 @@ impl Finalized {
         Self { found, added }
     }
 
-    /// The finalizers that the code adds to objects of a kind, each with the first place.
-    pub fn of_kind(&self, kind: &GroupKind) -> BTreeMap<Value, Place> {
-        let mut finalizers = BTreeMap::new();
-        for (setting, kinds) in &self.added {
-            if kinds.contains(kind) {
-                let places = finalizers.entry(setting.value.clone());
-                places.or_insert(setting.place.clone());
-            }
-        }
-        finalizers
+    /// The settings that add a finalizer to objects of a kind.
+    pub fn of_kind(&self, kind: &GroupKind) -> impl Iterator<Item = &Setting> {
+        let added = self.added.iter();
+        let of_kind = added.filter(move |(_, kinds)| kinds.contains(kind));
+        of_kind.map(|(setting, _)| setting)
     }
 
     /// Reports the finalizers that are of no kind, or of a kind without a controller.
@@ -121,9 +116,9 @@ fn kinds_with(setting: &Setting, found: &Finalizers, files: &GoFiles) -> BTreeSe
     kinds
 }
 
-/// The kinds of a setting: what the code says about the object, or else the kind of the controller in the file, the kind
-/// that the name of the file or of the constant begins with, and at last the kinds of the controllers in the folder. None
-/// if kinds of several groups have the name.
+/// The kinds of a setting: what the code says about the object, or else the kind of the controller that the code belongs
+/// to, the kind that the name of the file or of the constant begins with, and at last the kinds of the controllers in the
+/// folder. None if kinds of several groups have the name, or if the code may belong to controllers of several kinds.
 fn kinds_of(setting: &Setting, files: &GoFiles) -> BTreeSet<GroupKind> {
     let path = &*setting.place.path;
     match &setting.object {
@@ -131,10 +126,13 @@ fn kinds_of(setting: &Setting, files: &GoFiles) -> BTreeSet<GroupKind> {
         Object::Other(_) => return BTreeSet::new(),
         Object::Unknown => {}
     }
-    if let Some(kinds) = files.setups.get(path)
-        && !kinds.is_empty()
-    {
-        return kinds.clone();
+    let setups = setting
+        .setups
+        .iter()
+        .map(|number| &files.setups.all[*number]);
+    let of_code: BTreeSet<_> = setups.map(|setup| setup.kind.clone()).collect();
+    if of_code.len() == 1 {
+        return of_code;
     }
     let named: Vec<_> = match (files.about.get(path), &setting.name) {
         (Some(kinds), _) => kinds.iter().collect(),
@@ -142,11 +140,11 @@ fn kinds_of(setting: &Setting, files: &GoFiles) -> BTreeSet<GroupKind> {
         (None, None) => Vec::new(),
     };
     match named[..] {
-        [] => {}
+        [] if of_code.is_empty() => {}
         [kind] => return BTreeSet::from([kind.clone()]),
         _ => return BTreeSet::new(),
     }
-    let all = files.setups.values().flatten();
-    let beside = all.filter(|kind| files.is_beside(path, kind));
+    let kinds: BTreeSet<_> = files.setups.all.iter().map(|setup| &setup.kind).collect();
+    let beside = kinds.into_iter().filter(|kind| files.is_beside(path, kind));
     beside.cloned().collect()
 }

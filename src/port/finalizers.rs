@@ -55,6 +55,8 @@ pub(super) struct Setting {
     pub name: Option<String>,
     pub object: Object,
     pub action: Action,
+    /// The controllers that the code may belong to.
+    pub setups: BTreeSet<usize>,
 }
 
 impl Setting {
@@ -402,6 +404,7 @@ impl Finder<'_> {
             name,
             object,
             action,
+            setups: self.kinds.setups.at(file, at),
         };
         if let [Token::Name(name)] = tokens
             && let Some(function) = file.around(at)

@@ -4,7 +4,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ops::Range,
     sync::Arc,
 };
@@ -533,6 +533,8 @@ pub(super) fn written(tokens: &[Token]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn go(files: &[(&str, &str)]) -> Go {

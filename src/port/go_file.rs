@@ -1,6 +1,6 @@
 //! A Go file as tokens, with its functions. The reader knows tokens, but not types.
 
-use std::{collections::BTreeSet, fmt, ops::Range, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 use super::{
     go_tokens::{Token, ends, tokens},
@@ -219,12 +219,6 @@ impl File {
         })
     }
 
-    /// The arguments of each call of `function`.
-    pub fn calls_of(&self, function: &str) -> Vec<Vec<Range<usize>>> {
-        let calls = self.calls().filter(|(_, name)| *name == function);
-        calls.map(|(at, _)| self.arguments(at + 1)).collect()
-    }
-
     /// The arguments of the call, or the elements of the list, that begins with the bracket at `open`.
     pub fn arguments(&self, open: usize) -> Vec<Range<usize>> {
         let end = self.ends[open];
@@ -385,8 +379,11 @@ impl File {
         true
     }
 
-    /// The type of the composite literal that begins at this index, as in `&v1.Book{}`.
-    pub fn pointer_at(&self, start: usize) -> Option<(&str, &str)> {
+    /// The type of the object that begins at this index: `&v1.Book{}` or `new(v1.Book)`.
+    fn pointer_at(&self, start: usize) -> Option<(&str, &str)> {
+        if self.name(start) == Some("new") && self.is_sign(start + 1, '(') {
+            return self.type_at(start + 2);
+        }
         let (package, kind) = self
             .type_at(start + 1)
             .filter(|_| self.is_sign(start, '&'))?;
@@ -394,39 +391,28 @@ impl File {
         self.is_sign(brace, '{').then_some((package, kind))
     }
 
-    /// The kinds in calls of `function`, as in `For(&webappv1.Guestbook{})`: each with the name of its package.
-    pub fn kinds(&self, function: &str) -> BTreeSet<(String, String)> {
-        let mut kinds = BTreeSet::new();
-        for arguments in self.calls_of(function) {
-            if let Some(Range { start, .. }) = arguments.first()
-                && let Some((package, kind)) = self.pointer_at(*start)
-            {
-                kinds.insert((package.to_owned(), kind.to_owned()));
-            }
+    /// The type of the object at this index, which may be in a source: `&source.Kind{Type: &v1.Book{}}` or
+    /// `source.Kind(cache, &v1.Book{})`.
+    pub fn object_at(&self, start: usize) -> Option<(&str, &str)> {
+        let is_pointer = self.is_sign(start, '&');
+        let first = start + usize::from(is_pointer);
+        match self.type_at(first) {
+            Some((package, "Kind")) if self.package(package) == "source" => {}
+            _ => return self.pointer_at(start),
         }
-        kinds
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_read_from_calls() {
-        let file = File::new(
-            "c.go",
-            "ctrl.NewControllerManagedBy(mgr).\n\tFor(&webappv1.Guestbook{}, builder.WithPredicates(p)).\n\
-             \tOwns(&appsv1.Deployment{}).\n\tOwns(&Local{})",
-        );
-        for (function, expected) in [
-            ("For", vec![("webappv1", "Guestbook")]),
-            ("Owns", vec![("", "Local"), ("appsv1", "Deployment")]),
-        ] {
-            let expected = expected.into_iter();
-            let expected = expected.map(|(package, kind)| (package.to_owned(), kind.to_owned()));
-            assert_eq!(file.kinds(function), expected.collect());
+        let mut open = first + 3;
+        if self.is_sign(open, '[') {
+            open = self.ends[open] + 1;
         }
-        assert!(file.mentions("NewControllerManagedBy"));
+        if !self.is_sign(open, if is_pointer { '{' } else { '(' }) {
+            return None;
+        }
+        let arguments = self.arguments(open);
+        let mut fields = arguments.iter();
+        let object = match fields.find(|field| self.name(field.start) == Some("Type")) {
+            Some(field) => field.start + 2,
+            None => arguments.get(1)?.start,
+        };
+        self.pointer_at(object)
     }
 }

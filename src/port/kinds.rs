@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
+    code::Codes,
     controllers,
     crds::Crds,
     deployed::Deployed,
@@ -14,7 +15,7 @@ use super::{
     go_files::GoFiles,
     group_kind::GroupKind,
     lost::Lost,
-    operator::{Code, GoKind},
+    operator::{Code, GoKind, shown},
     related,
     source::Source,
     webhooks::{GoWebhook, plural_of, webhooks},
@@ -25,7 +26,7 @@ use crate::{
         KindFromCrd,
         groups::{group, resource_of_others},
     },
-    names::{GroupVersionKind, Kind, Version},
+    names::{ControllerName, GroupVersionKind, Kind, Version},
     project::builtin,
     project::{Admission, Controller, Definition, Own, Project, Resource, Stage, Webhook},
     visible::visible,
@@ -47,6 +48,7 @@ pub(super) struct Found<'a> {
     go: &'a GoProject,
     pub crds: Crds,
     files: GoFiles<'a>,
+    codes: Codes,
     finalized: Finalized,
     webhooks: Vec<GoWebhook>,
 }
@@ -63,6 +65,7 @@ impl<'a> Found<'a> {
         Self {
             source,
             go,
+            codes: Codes::new(&source.go, &files),
             finalized: Finalized::new(&source.go, &files),
             crds,
             files,
@@ -169,10 +172,12 @@ impl Taken<'_> {
     ) -> Result<GroupVersionKind> {
         let first = resources.first_mut().context("it has no version")?;
         let id = first.id();
-        let code = self.code(&name);
-        self.control(first, entries, &code);
+        let controllers = self.control(first, &name, entries);
         let webhooks = self.give_webhooks(first, entries);
-        let unnamed = unnamed(first, &code);
+        let unnamed: Vec<_> = controllers
+            .iter()
+            .flat_map(|code| unnamed(first, code))
+            .collect();
         let mut after = self.project.clone();
         after.resources.extend(resources);
         if self.check == Check::Each {
@@ -184,7 +189,7 @@ impl Taken<'_> {
             id: id.clone(),
             name,
             crd,
-            code,
+            controllers,
             webhooks,
         });
         Ok(id)
@@ -243,62 +248,50 @@ impl Taken<'_> {
         self.found.crds.others.get(&name)
     }
 
-    /// Adds the controllers of the kind to `resource`. The first one gets the names that objects have.
-    fn control(&mut self, resource: &mut Resource, entries: &[&GoResource], code: &Code) {
-        let mut names = Vec::new();
+    /// Adds the controllers of the kind to `resource`. Returns what the code says about each.
+    fn control(
+        &mut self,
+        resource: &mut Resource,
+        kind: &GroupKind,
+        entries: &[&GoResource],
+    ) -> Vec<Code> {
+        let Found {
+            files,
+            codes,
+            finalized,
+            go,
+            ..
+        } = self.found;
+        let mut names = BTreeSet::new();
+        let what = format!("a controller of `{}`", resource.kind);
         for controller in entries.iter().flat_map(|entry| &entry.controllers) {
-            let what = format!("a controller of `{}`", resource.kind);
-            names.extend(self.lost.name(&what, &controller.name));
+            names.extend(self.lost.name::<ControllerName>(&what, &controller.name));
         }
         // If PROJECT does not say so, the code does. Without code, a PROJECT of version 2 implies a controller.
-        let is_implied = self.found.go.implies_controllers()
-            && self.found.files.setups.is_empty()
-            && !entries.is_empty();
-        let has_controller = is_implied
-            || !code.files.is_empty()
-            || entries.iter().any(|entry| entry.has_controller());
-        if names.is_empty() && has_controller {
-            names.push(resource.kind.controller());
+        let setups: Vec<_> = files.setups.of_kind(kind).collect();
+        let is_implied =
+            go.implies_controllers() && files.setups.all.is_empty() && !entries.is_empty();
+        let has_controller =
+            is_implied || !setups.is_empty() || entries.iter().any(|entry| entry.has_controller());
+        if names.is_empty() && setups.len() > 1 {
+            for (_, setup) in &setups {
+                names.extend(self.lost.name::<ControllerName>(&what, &setup.names[0]));
+            }
         }
-        for name in names {
+        if names.is_empty() && has_controller {
+            names.insert(resource.kind.controller());
+        }
+        let names: Vec<_> = names.into_iter().collect();
+        let taken = codes.of_kind(kind, &names, files, finalized, &mut self.lost);
+        for code in &taken {
             resource.set_controller(Controller {
                 finalizer: !code.finalizers.is_empty(),
-                ..Controller::new(name)
+                finalizer_name: only(code.finalizers.keys()).and_then(|name| name.parse().ok()),
+                field_manager: only(&code.field_managers).and_then(|name| name.parse().ok()),
+                ..Controller::new(code.name.clone())
             });
         }
-        if let Some(first) = resource.controllers.first_mut() {
-            first.finalizer_name = only(code.finalizers.keys()).and_then(|name| name.parse().ok());
-            first.field_manager = only(&code.field_managers).and_then(|name| name.parse().ok());
-        }
-    }
-
-    /// Reads what the Go code says about the controllers of a kind.
-    fn code(&self, kind: &GroupKind) -> Code {
-        let (go, files) = (&self.found.source.go, &self.found.files);
-        let mut code = Code {
-            finalizers: self.found.finalized.of_kind(kind),
-            ..Code::default()
-        };
-        for file in go.files() {
-            if files.is_beside(&file.path, kind) {
-                for function in ["FieldOwner", "WithFieldOwner"] {
-                    let values = go.arguments(file, function, 0).into_iter();
-                    code.field_managers.extend(values.map(|(_, value)| value));
-                }
-                let values = go.set(file, "FieldManager").into_iter();
-                code.field_managers.extend(values.map(|(_, value)| value));
-                for function in ["GetEventRecorderFor", "GetEventRecorder"] {
-                    let values = go.arguments(file, function, 0).into_iter();
-                    code.event_reporters.extend(values.map(|(_, value)| value));
-                }
-            }
-            if files.sets_up(&file.path, kind) {
-                code.owns.extend(file.kinds("Owns"));
-                code.watches.extend(file.kinds("Watches"));
-                code.files.insert(file.path.to_string());
-            }
-        }
-        code
+        taken
     }
 
     /// Adds the webhooks of the Go project for the kind to `resource`. Returns those in its manifests.
@@ -427,14 +420,15 @@ impl Taken<'_> {
     }
 }
 
-/// The finalizers and field managers of a kind that its first controller does not get, because they are not one constant
+/// The finalizers and field managers that a controller does not get, because they are not one constant
 /// in the Go code.
 fn unnamed(resource: &Resource, code: &Code) -> Vec<String> {
     let mut lines = Vec::new();
-    let Some(controller) = resource.controllers.first() else {
+    let mut controllers = resource.controllers.iter();
+    let Some(controller) = controllers.find(|controller| controller.name == code.name) else {
         return lines;
     };
-    let kind = &resource.kind;
+    let kind = shown(resource, controller);
     if !code.finalizers.is_empty() && controller.finalizer_name.is_none() {
         let mut names = Vec::new();
         for (value, place) in &code.finalizers {
