@@ -25,6 +25,7 @@ mod kustomize;
 mod lost;
 mod makefile;
 mod manager;
+mod namespaces;
 mod operator;
 mod path;
 mod programs;
@@ -123,7 +124,8 @@ impl Port {
         if let Some(namespace) = &deployed.namespace {
             project.namespace = lost.name::<NamespaceName>("the namespace", namespace);
         }
-        project.namespaced = go.namespaced;
+        let granted = Granted::new(&source, &deployed);
+        project.namespaced = go.namespaced || granted.are_of_own_namespace(&deployed);
         project.features.extend(&deployed.features);
         if election.is_on == Some(false) {
             project.features.remove(&Feature::LeaderElection);
@@ -136,6 +138,11 @@ impl Port {
             project.deployment = deployment.settings(&project, &source, &mut Lost::default());
         }
         let mut taken = found.add_to(project.clone(), Check::None, lost.clone());
+        if taken.project.validate().is_err() && project.namespaced {
+            // A controller of a cluster-scoped kind is not for one namespace.
+            project.namespaced = go.namespaced;
+            taken = found.add_to(project.clone(), Check::None, lost.clone());
+        }
         if taken.project.validate().is_err() {
             // The kinds do not fit together.
             taken = found.add_to(project, Check::Each, lost);
@@ -147,7 +154,6 @@ impl Port {
                 "`{main}`: another program of the Go project, with a manager of its own; it is not ported"
             ));
         }
-        let granted = Granted::new(&source, &deployed);
         let rules = granted.rules(&source, &mut lost);
         if !rules.is_empty() && project.controllers().next().is_none() {
             lost.add("the permissions of the manager's role: there is no controller");
@@ -172,7 +178,8 @@ impl Port {
     /// # Errors
     /// When the project was not validated.
     pub fn rules(&self, project: &Project) -> Result<BTreeMap<Key, Vec<Rule>>> {
-        rules::by_controller(&self.operator.rules, project)
+        let own = self.operator.deployed.namespace.as_deref();
+        rules::by_controller(&self.operator.rules, own, project)
     }
 
     /// Returns the texts that the Go project gives to files of `project`, except for the [rules](Self::rules), and the
@@ -217,6 +224,7 @@ impl Port {
                 }
             }
         }
+        namespaces::report(operator, project, &mut lost);
         compare::report(operator, &rendered.texts, &texts, &mut lost);
         Ok(Ported {
             texts,

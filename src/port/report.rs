@@ -23,6 +23,8 @@ pub struct Report {
     folder: String,
     kinds: Vec<Kind>,
     features: Vec<String>,
+    /// Whether the operator is for its own namespace only.
+    namespaced: bool,
     /// How many entries the rules have.
     rules: usize,
     lease: Name,
@@ -114,6 +116,7 @@ pub(super) fn report(
         folder: operator.folder.clone(),
         kinds: project.resources.iter().map(Kind::new).collect(),
         features: strings(&operator.deployed.features),
+        namespaced: project.namespaced,
         rules: operator.rules.len(),
         lease: Name::new(lease, project.lease_name()),
         namespace: Name::new(namespace, project.namespace_name()),

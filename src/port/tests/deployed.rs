@@ -344,6 +344,79 @@ subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
 }
 
 /// The name in the file counts: the name with the prefix of the kustomization ends like that of another role.
+/// The small project, whose only role is in a namespace, with more of the Deployment's variables and more code.
+fn mini_in_namespace(namespace: &str, variables: &str, code: &str) -> Port {
+    let role = format!(
+        "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: manager-role, namespace: {namespace}}}
+rules:
+- {{apiGroups: [g.x.io], resources: [foos], verbs: [get, list, watch]}}
+- {{apiGroups: [\"\"], resources: [secrets], verbs: [get]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: manager-rolebinding, namespace: {namespace}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: manager-role}}
+subjects: [{{kind: ServiceAccount, name: controller-manager, namespace: mini-system}}]
+"
+    );
+    let manager = mini_with(MANAGER, "namespace: system", "namespace: mini-system");
+    let manager = manager.replace("value: eu}", &format!("value: eu}}{variables}"));
+    mini(&[
+        ("config/rbac/role.yaml", &role),
+        ("config/rbac/role_binding.yaml", "{}"),
+        ("config/components/rbac/role.yaml", "{}"),
+        (MANAGER, &manager),
+        (
+            DEFAULT,
+            "namePrefix: mini-\nresources: [../crd, ../rbac, ../manager, ../webhook]\n",
+        ),
+        ("cmd/cache.go", code),
+    ])
+}
+
+#[test]
+fn permissions_in_the_own_namespace_make_a_namespaced_project() {
+    let own = ", {name: WATCH_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}";
+    let cache = "package main\nvar options = cache.Options{DefaultNamespaces: namespaces()}\n";
+    let port = mini_in_namespace("mini-system", own, cache);
+    assert!(port.project.namespaced);
+    let texts = texts(&port);
+    let controller = texts["src/controller/g/foo.rs"].content();
+    // The chart may be installed into another namespace.
+    assert!(
+        controller.contains("core::v1::Secret>(&[Verb::Get])"),
+        "{controller}"
+    );
+    assert!(!controller.contains("in_namespace"), "{controller}");
+    let taken =
+        "- the operator watches its own namespace only, and has Roles instead of ClusterRoles\n";
+    assert!(texts[REPORT].contains(taken), "{}", texts[REPORT].content());
+    assert_eq!(lost_about(&port, "namespace"), [""; 0]);
+}
+
+#[test]
+fn permissions_in_other_namespaces_are_not_widened_silently() {
+    let cache = "package main\nvar options = cache.Options{DefaultNamespaces: namespaces()}\n";
+    let port = mini_in_namespace("shop", ", {name: WATCH_NAMESPACE, value: shop}", cache);
+    assert!(!port.project.namespaced);
+    let starts = [
+        "the permissions for `foos`, which the Go operator has only in `shop`: here, the controllers have a ClusterRole",
+        "`config/manager/manager.yaml:19`: the variable `WATCH_NAMESPACE`, which the new operator does not read: here, it \
+         watches all namespaces; to watch others, add `--namespace=<NAMESPACE>`",
+        "the namespaces that the Go code gives to the cache (`cmd/cache.go:2`): here, the operator watches all",
+    ];
+    let lines = lost_about(&port, "namespaces");
+    assert_eq!(lines.len(), starts.len(), "{lines:?}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+    }
+    let port = mini_in_namespace("mini-system", ", {name: WATCH_NAMESPACE, value: shop}", "");
+    assert_eq!(lost_about(&port, "it watches its own namespace;").len(), 1);
+}
+
 #[test]
 fn roles_whose_names_end_alike_are_told_apart() {
     let roles = "\
