@@ -28,6 +28,7 @@ mod manager;
 mod namespaces;
 mod operator;
 mod path;
+mod pod_security;
 mod programs;
 mod related;
 mod remaining;
@@ -214,6 +215,7 @@ impl Port {
             let mut reader = manager::Reader {
                 source,
                 deployment,
+                pod_security: operator.deployed.pod_security(),
                 project,
                 lost: &mut lost,
             };

@@ -11,6 +11,7 @@ use super::{
     lost::Lost,
     makefile::deployed_folder,
     path::file_name,
+    pod_security::LABEL,
     source::{Object, Source},
 };
 use crate::project::Feature;
@@ -112,6 +113,16 @@ impl Deployed {
             .is_some_and(|own| subject["name"] == own.service_account())
             && subject["kind"] == "ServiceAccount"
             && (within == namespace || within == "system")
+    }
+
+    /// The Pod Security level of the operator's namespace, if its manifest sets a known one.
+    pub fn pod_security(&self) -> Option<&str> {
+        let mut objects = self.objects.iter();
+        let own = objects.find(|object| {
+            object.is_a("Namespace") && Some(object.name()) == self.namespace.as_deref()
+        })?;
+        let level = own.value["metadata"]["labels"][LABEL].as_str();
+        level.filter(|level| matches!(*level, "baseline" | "privileged" | "restricted"))
     }
 
     /// The CRDs that the kustomization has.

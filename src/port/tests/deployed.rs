@@ -551,6 +551,7 @@ fn the_folder_that_make_deploy_builds_is_found_in_each_form_of_its_recipe() {
         "@cd config/manager && kustomize edit set image a=b && cd ../.. && kubectl apply -k config/other",
         "cd config/other && $(KUSTOMIZE) build . | kubectl apply -f -",
         "kubectl apply --kustomize=$(CURDIR)/config/other",
+        "kustomize build --load-restrictor LoadRestrictionsNone config/other | kubectl apply -f -",
         "kubectl kustomize --enable-helm \"$(OVERLAY)\" | kubectl apply -f -",
     ] {
         let makefile = format!("OVERLAY := config/other\ndeploy:\n\t{command}\n");
@@ -801,7 +802,8 @@ fn a_port_with_the_name_of_a_port_here_is_named() {
         MANAGER,
         "        env:",
         "        ports:\n        - {containerPort: 9090, name: metrics}\n        - {containerPort: 8443, name: probes}\n\
-         \x20       - {containerPort: 9091, name: webhooks}\n        - {containerPort: 9092, name: api}\n        env:",
+         \x20       - {containerPort: 9091, name: webhooks}\n        - {containerPort: 9092, name: api}\n\
+         \x20       - {containerPort: 8080, name: rest}\n        - {containerPort: 8080, name: http-metrics}\n        env:",
     );
     let port = mini(&[(MANAGER, &manager)]);
     let documents = crate::yaml::documents(texts(&port)[MANAGER].content()).unwrap();
@@ -819,29 +821,158 @@ fn a_port_with_the_name_of_a_port_here_is_named() {
             ("metrics", 8443),
             ("probes", 8081),
             ("webhooks", 9443),
-            ("api", 9092)
+            ("api", 9092),
+            // Metrics have another port here.
+            ("rest", 8080)
         ]
     );
     let mut expected = Vec::new();
-    for (line, number, name) in [(20, 9090, "metrics"), (22, 9091, "webhooks")] {
+    for (line, number, name) in [
+        (20, 9090, "metrics"),
+        (21, 8443, "probes"),
+        (22, 9091, "webhooks"),
+    ] {
         expected.push(format!(
-            "`config/manager/manager.yaml:{line}`: the port {number} with the name `{name}`, which another port has \
-             here: if the new operator needs it, add it to `config/manager/manager.yaml` with another name"
+            "`config/manager/manager.yaml:{line}`: the port {number} with the name `{name}`: another port has this name \
+             or this number here; if the new operator needs it, add it to `config/manager/manager.yaml` with another one"
         ));
     }
     assert_eq!(lost_about(&port, "the port "), expected);
 }
 
-#[test]
-fn several_replicas_are_taken_over_only_with_leader_election() {
-    const VALUES: &str = "charts/mini/values.yaml";
-    let project = mini_with(
+/// PROJECT of the small project with a chart.
+fn mini_with_chart() -> String {
+    mini_with(
         "PROJECT",
         "projectName: mini\n",
         "projectName: mini\nplugins: {helm.kubebuilder.io/v2-alpha: {}}\n",
+    )
+}
+
+#[test]
+fn the_chart_has_the_settings_of_the_deployment_or_the_report_names_them() {
+    let port = mini(&[("PROJECT", &mini_with_chart()), (MANAGER, BUSY)]);
+    let values = texts(&port).remove("charts/mini/values.yaml").unwrap();
+    let values = &crate::yaml::documents(values.content()).unwrap()[0];
+    assert_eq!(values["podAnnotations"]["prometheus.io/scrape"], "true");
+    assert_eq!(values["priorityClassName"], "system-cluster-critical");
+    assert_eq!(values["nodeSelector"]["kubernetes.io/os"], "linux");
+    assert_eq!(values["strategy"]["type"], "RollingUpdate");
+    assert_eq!(values["extraVolumes"][0]["configMap"]["name"], "settings");
+    assert_eq!(values["extraVolumeMounts"][0]["mountPath"], "/etc/mini");
+    assert_eq!(values["tolerations"].as_array().unwrap().len(), 0);
+    assert_eq!(
+        lost_about(&port, "the chart has no value"),
+        [
+            "`config/manager/manager.yaml:15`: the chart has no value for `revisionHistoryLimit`, `envFrom`, \
+             `terminationMessagePolicy`, the container `side`, the port 9090 of the Deployment: if the new operator \
+             needs it, add it to `charts/mini/templates/deployment.yaml`"
+        ]
     );
+    assert_eq!(lost_about(&mini(&[(MANAGER, BUSY)]), "the chart"), [""; 0]);
+}
+
+#[test]
+fn the_namespace_admits_the_pods() {
+    let level = |port: &Port| {
+        let files = all_files(port);
+        let documents = crate::yaml::documents(files[MANAGER].content()).unwrap();
+        let labels = &documents[0]["metadata"]["labels"];
+        labels["pod-security.kubernetes.io/enforce"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let restricted = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}";
+    for (field, forbidden) in [
+        ("hostNetwork: true", "`hostNetwork`"),
+        (
+            "volumes: [{name: dev, hostPath: {path: /dev}}]",
+            "the volume `dev`",
+        ),
+        (
+            "initContainers: [{name: init, image: a, securityContext: {privileged: true}}]",
+            "the container `init`",
+        ),
+        ("hostNetwork: false", ""),
+        (
+            &format!("initContainers: [{{name: init, image: a, securityContext: {restricted}}}]"),
+            "",
+        ),
+        ("volumes: [{name: data, emptyDir: {}}]", ""),
+    ] {
+        let manager = mini_with(
+            MANAGER,
+            "      containers:",
+            &format!("      {field}\n      containers:"),
+        );
+        let port = mini(&[(MANAGER, &manager)]);
+        let expected = if forbidden.is_empty() {
+            "restricted"
+        } else {
+            "privileged"
+        };
+        assert_eq!(level(&port), expected, "{field}");
+        let lines = lost_about(&port, "Pod Security");
+        assert_eq!(lines.is_empty(), forbidden.is_empty(), "{lines:?}");
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.contains(&format!("forbids {forbidden}: here"))),
+            "{lines:?}"
+        );
+        // The level of the Go project.
+        let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: system, labels: \
+                         {pod-security.kubernetes.io/enforce: baseline}}\n---\n";
+        let port = mini(&[(MANAGER, &format!("{namespace}{manager}"))]);
+        let expected = if forbidden.is_empty() {
+            "restricted"
+        } else {
+            "baseline"
+        };
+        assert_eq!(level(&port), expected, "{field}");
+    }
+}
+
+#[test]
+fn the_image_is_that_of_the_makefile_if_the_manifest_has_none() {
+    let makefile = "TAG_BASE ?= ghcr.io/me/ship\nIMG ?= $(TAG_BASE):v1.2.3\n";
+    let computed = "IMG ?= $(shell ./image.sh):v1\n";
+    for (image, makefile, expected, lines) in [
+        ("controller:latest", makefile, "ghcr.io/me/ship", 0),
+        ("ko://example.com/mini/cmd", makefile, "ghcr.io/me/ship", 0),
+        (
+            "ghcr.io/example/mini:v3",
+            makefile,
+            "ghcr.io/example/mini",
+            0,
+        ),
+        ("controller:latest", computed, "mini", 1),
+        ("ko://example.com/mini/cmd", computed, "mini", 1),
+        ("controller:latest", "IMG ?= controller:latest\n", "mini", 0),
+    ] {
+        let manager = mini_with(MANAGER, "ghcr.io/example/mini:v3", image);
+        let port = mini(&[(MANAGER, &manager), ("Makefile", makefile)]);
+        let text = all_files(&port).remove("Makefile").unwrap();
+        let line = format!("\nIMG ?= {expected}:latest\n");
+        assert!(text.contains(&line), "{image} {}", text.content());
+        assert_eq!(lost_about(&port, "the image `").len(), lines, "{image}");
+    }
+}
+
+#[test]
+fn several_replicas_are_taken_over_only_with_leader_election() {
+    const VALUES: &str = "charts/mini/values.yaml";
+    let project = mini_with_chart();
+    let none = mini_with(MANAGER, "replicas: 2", "replicas: 0");
+    let no_leader_and_none = none.replace("\"--metrics", "--leader-elect=false, \"--metrics");
     let without_leader = mini_with(MANAGER, "\"--metrics", "--leader-elect=false, \"--metrics");
-    for (manager, replicas) in [(mini_with(MANAGER, "", ""), 2), (without_leader, 1)] {
+    for (manager, replicas) in [
+        (mini_with(MANAGER, "", ""), 2),
+        (without_leader, 1),
+        (none, 0),
+        (no_leader_and_none, 0),
+    ] {
         let port = mini(&[("PROJECT", &project), (MANAGER, &manager)]);
         let files = all_files(&port);
         for (path, indent) in [(MANAGER, "  "), (VALUES, "")] {
