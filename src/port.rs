@@ -52,7 +52,7 @@ use self::{
     lost::Lost,
     operator::Operator,
     rules::{Granted, Key},
-    source::Source,
+    source::{LICENSES, Source},
     webhooks::Hooks,
 };
 pub use self::{
@@ -67,6 +67,9 @@ use crate::{
     render::{Rendered, Templates},
     visible::visible,
 };
+
+/// How many characters of these files count.
+const MAX_TITLE: usize = 400;
 
 /// The name of the report file.
 pub const REPORT: &str = "PORTING.md";
@@ -132,9 +135,7 @@ impl Port {
             project.features.remove(&Feature::LeaderElection);
         }
         project.lease = election.lease;
-        if let Some(license) = license(&source) {
-            project.license = license;
-        }
+        project.license = license(&source);
         if let Some(deployment) = &deployed.deployment {
             project.deployment = deployment.settings(&project, &source, &mut Lost::default());
         }
@@ -149,15 +150,22 @@ impl Port {
             taken = found.add_to(project, Check::Each, lost);
         }
         let (project, kinds, mut lost) = (taken.project, taken.kinds, taken.lost);
-        lost.add_all(go.plugins_left(source.text("PROJECT").unwrap_or("")));
+        lost.add_all(go.plugins_left(source.text("PROJECT").unwrap_or(""), &project));
         for main in &source.go.others.mains {
             lost.add(format!(
                 "`{main}`: another program of the Go project, with a manager of its own; it is not ported"
             ));
         }
         let rules = granted.rules(&source, &mut lost);
-        if !rules.is_empty() && project.controllers().next().is_none() {
+        let has_controller = project.controllers().next().is_some();
+        if !rules.is_empty() && !has_controller {
             lost.add("the permissions of the manager's role: there is no controller");
+        }
+        if rules.is_empty() && has_controller {
+            lost.add(
+                "the permissions of the operator: no role of the manager was found in `config`, and the markers \
+                 `+kubebuilder:rbac` are not read; write them as `RULES` of the controllers",
+            );
         }
         Ok(Self {
             project,
@@ -226,6 +234,12 @@ impl Port {
                 }
             }
         }
+        if project.license == License::None {
+            lost.add(
+                "the license: the Go project has none that rscaffold knows; `rscaffold edit --license` sets one, or add \
+                 your own file `LICENSE`",
+            );
+        }
         namespaces::report(operator, project, &mut lost);
         compare::report(operator, &rendered.texts, &texts, &mut lost);
         Ok(Ported {
@@ -282,16 +296,18 @@ impl Port {
     }
 }
 
-fn license(source: &Source) -> Option<License> {
-    let text = source.text("LICENSE")?;
-    let title: String = text.chars().take(200).collect();
-    Some(if title.contains("Apache License") {
+/// The license of the Go project, if rscaffold knows it: of the file for it, or else of the header of Go files.
+fn license(source: &Source) -> License {
+    let text = LICENSES.iter().find_map(|path| source.text(path));
+    let title: String = text.unwrap_or("").chars().take(MAX_TITLE).collect();
+    let has = |words: [&str; 2]| words.iter().any(|word| title.contains(word));
+    if has(["Apache License", "License-Identifier: Apache-2.0"]) {
         License::Apache2
-    } else if title.contains("MIT License") {
+    } else if has(["MIT License", "License-Identifier: MIT"]) {
         License::Mit
     } else {
         License::None
-    })
+    }
 }
 
 #[cfg(test)]

@@ -40,7 +40,19 @@ impl Deployed {
     pub fn new(source: &Source, go: &GoProject, lost: &mut Lost) -> Self {
         let files = source.manifests("").collect();
         let folder = deployed_folder(source).unwrap_or_else(|| USUAL.to_owned());
-        let mut built = kustomize::build(&files, &folder);
+        let mut built = Built::default();
+        if source.has_below(&format!("{folder}/")) {
+            built = kustomize::build(&files, &folder);
+        } else if source.has_below("config/") {
+            lost.add(format!(
+                "`{folder}`: there is no such folder; the manifests in `config` were read"
+            ));
+        } else {
+            lost.add(format!(
+                "`{folder}`: there is no such folder, and no `config`, so the Deployment, the permissions and the webhooks \
+                 of the Go operator are unknown: compare `config` here with what deploys the Go operator"
+            ));
+        }
         let is_built = !built.objects.is_empty();
         if !is_built {
             built.objects = source.objects("config/");

@@ -211,9 +211,8 @@ impl Taken<'_> {
         let full = entry.full_group(self.found.go.domain.as_deref());
         let (group, domain) = group(&self.project, &full.parse()?)?;
         self.lost.add(format!(
-            "the fields of `{kind}`: the Go project has no CRD of this kind; run `make \
-             manifests` there, which writes it to `config/crd/bases`, then `rscaffold create \
-             api --crd <FILE> --force` here"
+            "the fields of `{kind}`: neither `config` nor a folder `crds` of the Go project has a CRD of this kind; write \
+             the CRD with controller-gen (`make manifests`), then run `rscaffold create api --crd <FILE> --force` here"
         ));
         let id = GroupVersionKind::new(group.clone(), version, kind);
         Ok(Resource {
@@ -314,8 +313,37 @@ impl Taken<'_> {
                     webhook.about_subresources(self.found.source, &resource.kind, &subresources);
                 self.lost.add(line);
             }
-            let mut in_manifests = of_objects.into_iter();
+            let version = resource.version.as_str();
+            let (mut of_version, of_others): (Vec<_>, Vec<_>) = (of_objects.into_iter())
+                .partition(|webhook| webhook.has_version(version) || !webhook.is_exact());
+            of_version.sort_by_key(|webhook| !webhook.has_version(version));
+            for webhook in &of_others {
+                self.lost.add(format!(
+                    "{}: the webhook of `{}` with `matchPolicy: Exact` for {}: here, the webhooks of a kind are for the \
+                     stored version `{version}`; write the webhook for other versions by hand",
+                    webhook.place(self.found.source),
+                    resource.kind,
+                    webhook.other_versions(version),
+                ));
+            }
+            let mut in_manifests = of_version.into_iter();
             let in_manifest = in_manifests.next();
+            if let Some(webhook) = in_manifest
+                && let others = webhook.other_versions(version)
+                && !others.is_empty()
+                && (webhook.is_exact() || !webhook.has_version(version))
+            {
+                let what = if webhook.is_exact() {
+                    "`matchPolicy: Exact` leaves these versions out; `Equivalent` in `HOOK` adds them"
+                } else {
+                    "the API server converts objects of all versions to it"
+                };
+                self.lost.add(format!(
+                    "{}: the webhook of `{}` for {others}: here, it gets objects of the version `{version}`, and {what}",
+                    webhook.place(self.found.source),
+                    resource.kind,
+                ));
+            }
             for further in in_manifests {
                 self.lost.add(format!(
                     "{}: a further rule for `{plural}` of `{group}` in a {}: here, only the first one counts",
@@ -325,8 +353,9 @@ impl Taken<'_> {
             }
             let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
             let in_project = in_entries.find_map(|webhooks| webhooks.path(admission));
-            // An entry of PROJECT does not say that its webhook is only for subresources.
-            let is_in_project = in_project.is_some() && of_subresources.is_empty();
+            // An entry of PROJECT does not say that its webhook is only for subresources or for other versions.
+            let is_in_project =
+                in_project.is_some() && of_subresources.is_empty() && of_others.is_empty();
             if in_manifest.is_none() && !is_in_project {
                 continue;
             }

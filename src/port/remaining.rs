@@ -36,6 +36,8 @@ enum Content {
     /// The code that says that a kind has a conversion, or which version is its hub.
     Hubs(Vec<String>),
     Types(Vec<String>),
+    /// Types whose fields are unknown.
+    Fields(Vec<String>),
     /// The code that starts the operator.
     Main,
     /// The code that starts an API server for tests.
@@ -125,13 +127,18 @@ impl Remaining<'_> {
             return Some(Content::Conversions(targets));
         }
         if text.contains("+kubebuilder:object:root=true") {
-            let mut targets = Vec::new();
-            for resource in self.project.apis() {
-                if text.contains(&format!("type {} struct", resource.kind)) {
-                    targets.push(self.project.types_file(resource));
-                }
-            }
-            return not_empty(targets).map(Content::Types);
+            let mut resources: Vec<_> = self.project.apis().collect();
+            resources.retain(|resource| text.contains(&format!("type {} struct", resource.kind)));
+            let have_fields = resources.iter().all(|resource| resource.has_given_types());
+            let targets = resources
+                .into_iter()
+                .map(|resource| self.project.types_file(resource));
+            let targets = not_empty(targets.collect())?;
+            return Some(if have_fields {
+                Content::Types(targets)
+            } else {
+                Content::Fields(targets)
+            });
         }
         if let Some(hubs) = self.hubs(|kind| text.contains(&format!("{kind}) Hub()"))) {
             return Some(Content::Hubs(hubs));

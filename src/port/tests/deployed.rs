@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{all_files, lost, lost_about, mini, read, resource, texts};
+use super::{all_files, lost, lost_about, mini, read, read_changed, resource, texts};
 use crate::{
     crd::tests::is_formatted,
-    port::{Port, REPORT, kustomized},
-    project::Feature,
+    engine::worktree::snapshot,
+    port::{Port, REPORT, WITHOUT, is_wanted, kustomized},
+    project::{Feature, License},
     visible::is_hidden,
 };
 
@@ -1006,6 +1007,28 @@ fn hidden_characters_of_the_deployment_are_escaped() {
 }
 
 #[test]
+fn the_target_of_a_patch_has_patterns() {
+    let files = BTreeMap::from([
+        (
+            "x/kustomization.yaml",
+            "resources: [all.yaml]\npatches:\n\
+             - {patch: '[{op: add, path: /a, value: 1}]', target: {kind: 'Secret|Deployment', version: v.}}\n\
+             - {patch: '[{op: add, path: /b, value: 1}]', target: {group: app., kind: Deploy}}\n\
+             - {patch: '[{op: add, path: /c, value: 1}]', target: {group: app.}}\n",
+        ),
+        (
+            "x/all.yaml",
+            "{apiVersion: v1, kind: Secret, metadata: {name: a}}\n---\n\
+             {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}}",
+        ),
+    ]);
+    let (objects, left) = kustomized(&files, "x");
+    let found = ["a", "b", "c"].map(|field| [0, 1].map(|number| objects[number][field] == 1));
+    assert_eq!(found, [[true, true], [false, false], [false, true]]);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
 fn init_containers_refer_to_objects_with_a_prefix() {
     let files = BTreeMap::from([
         (
@@ -1219,18 +1242,162 @@ fn plugins_are_taken_over_or_named() {
         "PROJECT",
         "projectName: mini\n",
         "projectName: mini\nplugins:\n  helm.kubebuilder.io/v2-alpha: {}\n  scorecard.sdk.operatorframework.io/v2: {}\n  \
-         deploy-image.go.kubebuilder.io/v1-alpha:\n    resources:\n    - {domain: x.io, group: g, kind: Foo, version: v1, \
+         deploy-image.go.kubebuilder.io/v1-alpha:\n    resources:\n    - {domain: x.io, group: g, kind: Bar, version: v1, \
          options: {image: 'memcached:1.6', containerPort: '11211', runAsUser: '1001'}}\n",
     );
     let port = mini(&[("PROJECT", &project)]);
     let lines = lost_about(&port, "plugin");
     let expected = [
-        "`PROJECT:8`: the controller of Foo that the plugin deploy-image wrote: `rscaffold create api --group g --version v1 --kind \
-         Foo --image memcached:1.6 --image-container-port 11211 --run-as-user 1001 --force` makes one that runs the \
+        "`PROJECT:8`: the controller of Bar that the plugin deploy-image wrote: `rscaffold create api --group g --version v1 --kind \
+         Bar --image memcached:1.6 --image-container-port 11211 --run-as-user 1001 --force` makes one that runs the \
          same image",
         "`PROJECT:6`: the plugin `scorecard.sdk.operatorframework.io/v2`",
     ];
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn the_command_for_an_image_works_and_is_data_and_never_code() {
+    let project = |image: &str, kind: &str| {
+        mini_with(
+            "PROJECT",
+            "projectName: mini\n",
+            &format!(
+                "projectName: mini\nplugins:\n  deploy-image.go.kubebuilder.io/v1-alpha:\n    resources:\n    - {{domain: \
+                 x.io, group: g, kind: {kind}, version: v1, options: {{image: \"{image}\"}}}}\n"
+            ),
+        )
+    };
+    let port = mini(&[("PROJECT", &project("a; id", "Bar"))]);
+    let lines = lost_about(&port, "deploy-image");
+    assert!(lines[0].contains("--image 'a; id' --force`"), "{lines:?}");
+    // The types of Foo come from a CRD, which has no fields for an image.
+    let port = mini(&[("PROJECT", &project("memcached:1.6", "Foo"))]);
+    assert_eq!(
+        lost_about(&port, "deploy-image"),
+        [
+            "`PROJECT:6`: the controller of Foo that the plugin deploy-image wrote: write the Deployment with the image \
+             `memcached:1.6` in `reconcile`; `--image` is not for types from a CRD"
+        ]
+    );
+}
+
+#[test]
+fn a_webhook_for_other_versions_is_named() {
+    let manifest = |versions: &str, policy: &str, more: &str| {
+        let text = mini_with(
+            HOOKS,
+            "[v1], operations: [DELETE]",
+            &format!("[{versions}], operations: [CREATE]"),
+        );
+        text.replace("matchPolicy: Exact", &format!("matchPolicy: {policy}")) + more
+    };
+    let second = "- name: second.kb.io\n  rules: [{apiGroups: [g.x.io], apiVersions: [v1], operations: [DELETE], resources: \
+                  [foos]}]\n";
+    for (versions, policy, more, is_taken, line) in [
+        ("v1", "Exact", "", true, ""),
+        ("\"*\"", "Equivalent", "", true, ""),
+        (
+            "v2",
+            "Equivalent",
+            "",
+            true,
+            "the webhook of `Foo` for `v2`: here, it gets objects of the version `v1`, and the API server converts",
+        ),
+        (
+            "v1, v2",
+            "Exact",
+            "",
+            true,
+            "the webhook of `Foo` for `v2`: here, it gets objects of the version `v1`, and `matchPolicy: Exact` leaves",
+        ),
+        (
+            "v2",
+            "Exact",
+            "",
+            false,
+            "the webhook of `Foo` with `matchPolicy: Exact` for `v2`: here, the webhooks of a kind are for the stored",
+        ),
+        (
+            "v2",
+            "Exact",
+            second,
+            true,
+            "the webhook of `Foo` with `matchPolicy: Exact` for `v2`: here, the webhooks of a kind are for the stored",
+        ),
+    ] {
+        let port = mini(&[(HOOKS, &manifest(versions, policy, more))]);
+        let webhooks = &resource(&port, "Foo").webhooks;
+        assert_eq!(
+            webhooks.validation.is_some(),
+            is_taken,
+            "{versions} {policy}"
+        );
+        let lines = lost_about(&port, "the webhook of `Foo`");
+        assert_eq!(
+            lines.is_empty(),
+            line.is_empty(),
+            "{versions} {policy}: {lines:?}"
+        );
+        assert!(lines.iter().all(|found| found.contains(line)), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_chart_in_place_of_config_has_crds_and_the_rest_is_named() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let crd = mini_with("config/crd/bases/g.x.io_foos.yaml", "", "");
+    let [without, with] = [None, Some(crd.as_str())].map(|crd| {
+        let mut files = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+        files.texts.retain(|path, _| !path.starts_with("config/"));
+        read_changed(files, &[("charts/mini/crds/foos.yaml", crd)]).unwrap()
+    });
+    assert!(resource(&with, "Foo").has_given_types());
+    for port in [&with, &without] {
+        assert_eq!(
+            lost_about(port, "no such folder"),
+            [
+                "`config/default`: there is no such folder, and no `config`, so the Deployment, the permissions and the \
+                 webhooks of the Go operator are unknown: compare `config` here with what deploys the Go operator"
+            ]
+        );
+        assert_eq!(lost_about(port, "`+kubebuilder:rbac`").len(), 1);
+    }
+    assert_eq!(lost_about(&with, "the fields of"), [""; 0]);
+    let lines = lost_about(
+        &without,
+        "the fields of `Foo`: neither `config` nor a folder `crds`",
+    );
+    assert_eq!(lines.len(), 1, "{}", lost(&without));
+    let report = texts(&without).remove(REPORT).unwrap();
+    let types =
+        "`api/v1/foo_types.go`: types: write their fields and methods in `src/api/g/v1/foo.rs`";
+    assert!(report.contains(types), "{}", report.content());
+}
+
+#[test]
+fn the_license_is_that_of_the_go_project() {
+    for (path, text, license) in [
+        ("LICENSE", "MIT License\n", License::Mit),
+        ("LICENSE.md", "# Apache License\n", License::Apache2),
+        (
+            "hack/boilerplate.go.txt",
+            "/*\nLicensed under the Apache License, Version 2.0\n*/\n",
+            License::Apache2,
+        ),
+        (
+            "hack/boilerplate.go.txt",
+            "// Copyright me\n",
+            License::None,
+        ),
+        ("LICENSE", "All rights reserved\n", License::None),
+        ("README.md", "MIT License\n", License::None),
+    ] {
+        let port = mini(&[("hack/boilerplate.go.txt", ""), (path, text)]);
+        assert_eq!(port.project.license, license, "{path}");
+        let is_lost = !lost_about(&port, "the license: ").is_empty();
+        assert_eq!(is_lost, license == License::None, "{path}");
+    }
 }
 
 #[test]
