@@ -215,10 +215,12 @@ impl Owners {
         lost: &mut Lost,
     ) -> Self {
         let setups: Vec<_> = files.setups.of_kind(kind).collect();
+        let called: BTreeSet<_> = setups.iter().map(|(_, setup)| &setup.names[0]).collect();
+        let are_same = called.len() == 1;
         let mut numbers = Vec::new();
         for (number, setup) in &setups {
             let mut called = setup.names.iter();
-            let found = if names.len() == 1 && setups.len() == 1 {
+            let found = if names.len() == 1 && are_same {
                 Some(0)
             } else {
                 called.find_map(|called| names.iter().position(|name| name.as_str() == called))

@@ -97,8 +97,6 @@ pub(super) struct Definition {
     is_field: bool,
     /// Whether this declares a constant or a variable.
     declares: bool,
-    /// Whether this is in a function.
-    is_in_function: bool,
 }
 
 /// The Go files of a project.
@@ -244,7 +242,6 @@ impl Go {
                 is_field: file.before_dot(at).is_some()
                     || file.is_sign(at + 1, ':') && !file.is_sign(at + 2, '='),
                 declares: is_name || is_new,
-                is_in_function: file.around(at).is_some(),
                 value,
             };
             self.values
@@ -463,12 +460,11 @@ impl Go {
                 return *scope == Scope::Field && definition.is_field;
             }
             scope.is_folder_of(path, module)
-                && (!definition.is_in_function
-                    || self.file(path).is_some_and(|file| {
-                        file.around(definition.at).is_some_and(|function| {
-                            !function.has_parameter(name) && !self.declares(file, function, name)
-                        })
-                    }))
+                && self.file(path).is_some_and(|file| {
+                    file.around(definition.at).is_none_or(|function| {
+                        !function.has_parameter(name) && !self.declares(file, function, name)
+                    })
+                })
         });
         found
     }

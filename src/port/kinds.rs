@@ -272,9 +272,10 @@ impl Taken<'_> {
             go.implies_controllers() && files.setups.all.is_empty() && !entries.is_empty();
         let has_controller =
             is_implied || !setups.is_empty() || entries.iter().any(|entry| entry.has_controller());
-        if names.is_empty() && setups.len() > 1 {
-            for (_, setup) in &setups {
-                names.extend(self.lost.name::<ControllerName>(&what, &setup.names[0]));
+        let called: BTreeSet<_> = setups.iter().map(|(_, setup)| &setup.names[0]).collect();
+        if names.is_empty() && called.len() > 1 {
+            for name in called {
+                names.extend(self.lost.name::<ControllerName>(&what, name));
             }
         }
         if names.is_empty() && has_controller {

@@ -173,7 +173,11 @@ impl Reader<'_> {
         self.report_chart(&[&of_deployment, &of_pod, &of_container], &others, &ports);
         let taken = Taken {
             image: self.image(container),
-            replicas: is_taken.then(|| replicas.to_string()).unwrap_or_default(),
+            replicas: if is_taken {
+                replicas.to_string()
+            } else {
+                String::new()
+            },
             has_several: is_taken && replicas > 1,
             pod_security,
             deployment: self.block(of_deployment)?,
@@ -272,7 +276,7 @@ impl Reader<'_> {
     /// The ports that the new Deployment does not have. The API server refuses two ports with one name, so a port with
     /// the name or the number of one here is reported.
     fn ports<'v>(&mut self, container: &'v Value) -> Vec<&'v Value> {
-        let is_secure = self.project.has(Feature::MetricsSecure);
+        let is_secure = self.project.has_secure_metrics();
         let metrics = if is_secure { 8443 } else { 8080 };
         let here = [(metrics, "metrics"), (8081, "probes"), (9443, "webhooks")];
         let mut ports: Vec<_> = list(&container["ports"]).collect();
@@ -414,7 +418,7 @@ impl Reader<'_> {
                 )
             });
         }
-        let is_secure = self.project.has(Feature::MetricsSecure);
+        let is_secure = self.project.has_secure_metrics();
         let here = match flag.trim_start_matches('-') {
             "metrics-bind-address" if is_secure => ":8443",
             "metrics-bind-address" => ":8080",

@@ -839,6 +839,18 @@ fn a_port_with_the_name_of_a_port_here_is_named() {
         ));
     }
     assert_eq!(lost_about(&port, "the port "), expected);
+    // Metrics of a namespaced project have the port 8080.
+    let project = mini_with(
+        "PROJECT",
+        "projectName: mini\n",
+        "projectName: mini\nnamespaced: true\n",
+    );
+    let port = mini(&[("PROJECT", &project), (MANAGER, &manager)]);
+    assert_eq!(
+        lost_about(&port, "the port 8080 with the name `rest`").len(),
+        1
+    );
+    assert_eq!(lost_about(&port, "--metrics-bind-address"), [""; 0]);
 }
 
 /// PROJECT of the small project with a chart.
