@@ -6,10 +6,10 @@ use super::{
     finalized::Finalized,
     go::{Go, Value, written},
     go_file::{File, Place},
-    go_files::GoFiles,
     group_kind::GroupKind,
     lost::Lost,
     operator::Code,
+    setups::Setups,
 };
 use crate::{names::ControllerName, visible::visible};
 
@@ -39,7 +39,7 @@ pub(super) struct Codes {
 }
 
 impl Codes {
-    pub fn new(go: &Go, files: &GoFiles) -> Self {
+    pub fn new(go: &Go, setups: &Setups) -> Self {
         let mut all = Vec::new();
         for file in go.files() {
             let mut said = Vec::new();
@@ -56,14 +56,14 @@ impl Codes {
                     said.push((at, What::EventReporter(value)));
                 }
             }
-            if !files.setups.in_file(&file.path).is_empty() {
-                said.extend(related(file, files));
+            if !setups.in_file(&file.path).is_empty() {
+                said.extend(related(file, setups));
             }
             for (at, what) in said {
                 all.push(Said {
                     what,
                     place: file.place(at),
-                    setups: files.setups.at(file, at),
+                    setups: setups.at(file, at),
                 });
             }
         }
@@ -76,12 +76,12 @@ impl Codes {
         &self,
         kind: &GroupKind,
         names: &[ControllerName],
-        files: &GoFiles,
+        setups: &Setups,
         finalized: &Finalized,
         lost: &mut Lost,
     ) -> Vec<Code> {
         let mut codes: Vec<_> = names.iter().map(Code::new).collect();
-        let owners = Owners::new(kind, names, files, &mut codes, lost);
+        let owners = Owners::new(kind, names, setups, &mut codes, lost);
         for setting in finalized.of_kind(kind) {
             let text = setting.value.text();
             let of_kind = setting.setups.iter().filter(|number| owners.has(**number));
@@ -99,7 +99,7 @@ impl Codes {
             }
         }
         for said in &self.all {
-            let is_beside = said.setups.is_empty() && files.is_beside(&said.place.path, kind);
+            let is_beside = said.setups.is_empty() && setups.is_beside(&said.place.path, kind);
             let is_of_kind = said.setups.iter().any(|number| owners.has(*number));
             if !is_beside && !is_of_kind {
                 continue;
@@ -149,7 +149,7 @@ pub(super) fn shown((package, kind): &(String, String)) -> String {
 
 /// The kinds that the controllers in a file own and watch. An object whose type the code does not show is named by its
 /// expression.
-fn related(file: &File, files: &GoFiles) -> Vec<(usize, What)> {
+fn related(file: &File, setups: &Setups) -> Vec<(usize, What)> {
     let mut related = Vec::new();
     for (at, function) in file.calls() {
         let is_owned = function == "Owns";
@@ -162,7 +162,7 @@ fn related(file: &File, files: &GoFiles) -> Vec<(usize, What)> {
         };
         let kind = match file.object_at(argument.start) {
             Some((package, kind)) => (package.to_owned(), kind.to_owned()),
-            None if files.setups.is_in_setup(&file.path, at) => {
+            None if setups.is_in_setup(&file.path, at) => {
                 (String::new(), written(&file.tokens[argument.clone()]))
             }
             None => continue,
@@ -210,15 +210,15 @@ impl Owners {
     fn new(
         kind: &GroupKind,
         names: &[ControllerName],
-        files: &GoFiles,
+        setups: &Setups,
         codes: &mut [Code],
         lost: &mut Lost,
     ) -> Self {
-        let setups: Vec<_> = files.setups.of_kind(kind).collect();
-        let called: BTreeSet<_> = setups.iter().map(|(_, setup)| &setup.names[0]).collect();
+        let built: Vec<_> = setups.of_kind(kind).collect();
+        let called: BTreeSet<_> = built.iter().map(|(_, setup)| &setup.names[0]).collect();
         let are_same = called.len() == 1;
         let mut numbers = Vec::new();
-        for (number, setup) in &setups {
+        for (number, setup) in &built {
             let mut called = setup.names.iter();
             let found = if names.len() == 1 && are_same {
                 Some(0)

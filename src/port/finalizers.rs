@@ -13,6 +13,7 @@ use super::{
     go_tokens::Token,
     group_kind::GroupKind,
     path::{file_name, folder},
+    setups::Setups,
 };
 use crate::names::FinalizerName;
 
@@ -75,11 +76,12 @@ pub(super) struct Finalizers {
 }
 
 impl Finalizers {
-    /// `kinds` knows the kinds of the project.
-    pub fn new(go: &Go, kinds: &GoFiles) -> Self {
+    /// `setups` knows the kinds of the project and their controllers.
+    pub fn new(go: &Go, setups: &Setups) -> Self {
         let mut finder = Finder {
             go,
-            kinds,
+            setups,
+            kinds: &setups.files,
             functions: BTreeSet::new(),
             helpers: Vec::new(),
             reported: BTreeSet::new(),
@@ -222,6 +224,7 @@ fn type_beside(file: &File, at: usize) -> Option<(&str, &str)> {
 /// Collects the settings.
 struct Finder<'a> {
     go: &'a Go,
+    setups: &'a Setups<'a>,
     kinds: &'a GoFiles<'a>,
     /// The functions of the project, in files that say something about finalizers.
     functions: BTreeSet<String>,
@@ -404,7 +407,7 @@ impl Finder<'_> {
             name,
             object,
             action,
-            setups: self.kinds.setups.at(file, at),
+            setups: self.setups.at(file, at),
         };
         if let [Token::Name(name)] = tokens
             && let Some(function) = file.around(at)

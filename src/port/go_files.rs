@@ -8,14 +8,11 @@ use super::{
     go_file::File,
     group_kind::GroupKind,
     path::{file_name, folder},
-    setups::Setups,
     source::Source,
 };
 
 /// Which kinds the files of the Go code belong to.
 pub(super) struct GoFiles<'a> {
-    /// The controllers that the files set up.
-    pub setups: Setups,
     /// For each file, the kinds whose name begins the file name.
     pub about: BTreeMap<&'a str, BTreeSet<GroupKind>>,
     /// All kinds, by their names in lower case, each with the places of its Go packages.
@@ -27,7 +24,6 @@ pub(super) struct GoFiles<'a> {
 impl<'a> GoFiles<'a> {
     pub fn new(source: &'a Source, go: &'a GoProject, crds: &Crds) -> Self {
         let mut files = Self {
-            setups: Setups::default(),
             about: BTreeMap::new(),
             kinds: BTreeMap::new(),
             module: source.go.module.as_deref().unwrap_or(""),
@@ -46,7 +42,6 @@ impl<'a> GoFiles<'a> {
                 files.about.insert(&file.path, kinds);
             }
         }
-        files.setups = Setups::new(&source.go, &files);
         files
     }
 
@@ -136,13 +131,5 @@ impl<'a> GoFiles<'a> {
             found.extend(namesakes.keys());
         }
         found
-    }
-
-    /// Whether the file at `path` is beside a controller of `kind`, and not about another kind.
-    pub fn is_beside(&self, path: &str, kind: &GroupKind) -> bool {
-        let about = self.about.get(path);
-        let is_of_other = about.is_some_and(|kinds| !kinds.contains(kind));
-        let mut setups = self.setups.of_kind(kind);
-        !is_of_other && setups.any(|(_, setup)| folder(&setup.place.path) == folder(path))
     }
 }

@@ -17,6 +17,7 @@ use super::{
     lost::Lost,
     operator::{Code, GoKind, shown},
     related,
+    setups::Setups,
     source::Source,
     webhooks::{GoWebhook, plural_of, webhooks},
 };
@@ -47,7 +48,7 @@ pub(super) struct Found<'a> {
     source: &'a Source,
     go: &'a GoProject,
     pub crds: Crds,
-    files: GoFiles<'a>,
+    setups: Setups<'a>,
     codes: Codes,
     finalized: Finalized,
     webhooks: Vec<GoWebhook>,
@@ -61,14 +62,14 @@ impl<'a> Found<'a> {
         lost: &mut Lost,
     ) -> Self {
         let crds = Crds::new(source, go, deployed, lost);
-        let files = GoFiles::new(source, go, &crds);
+        let setups = Setups::new(&source.go, GoFiles::new(source, go, &crds));
         Self {
             source,
             go,
-            codes: Codes::new(&source.go, &files),
-            finalized: Finalized::new(&source.go, &files),
+            codes: Codes::new(&source.go, &setups),
+            finalized: Finalized::new(&source.go, &setups),
             crds,
-            files,
+            setups,
             webhooks: webhooks(source, deployed),
         }
     }
@@ -105,7 +106,7 @@ impl<'a> Found<'a> {
         taken.project.sort();
         self.finalized
             .report(&taken.kinds, &taken.project, &mut taken.lost);
-        controllers::report(&self.source.go, &self.files, &mut taken.lost);
+        controllers::report(&self.source.go, &self.setups.files, &mut taken.lost);
         taken.report_webhooks();
         taken
     }
@@ -255,7 +256,7 @@ impl Taken<'_> {
         entries: &[&GoResource],
     ) -> Vec<Code> {
         let Found {
-            files,
+            setups,
             codes,
             finalized,
             go,
@@ -267,12 +268,11 @@ impl Taken<'_> {
             names.extend(self.lost.name::<ControllerName>(&what, &controller.name));
         }
         // If PROJECT does not say so, the code does. Without code, a PROJECT of version 2 implies a controller.
-        let setups: Vec<_> = files.setups.of_kind(kind).collect();
-        let is_implied =
-            go.implies_controllers() && files.setups.all.is_empty() && !entries.is_empty();
+        let built: Vec<_> = setups.of_kind(kind).collect();
+        let is_implied = go.implies_controllers() && setups.all.is_empty() && !entries.is_empty();
         let has_controller =
-            is_implied || !setups.is_empty() || entries.iter().any(|entry| entry.has_controller());
-        let called: BTreeSet<_> = setups.iter().map(|(_, setup)| &setup.names[0]).collect();
+            is_implied || !built.is_empty() || entries.iter().any(|entry| entry.has_controller());
+        let called: BTreeSet<_> = built.iter().map(|(_, setup)| &setup.names[0]).collect();
         if names.is_empty() && called.len() > 1 {
             for name in called {
                 names.extend(self.lost.name::<ControllerName>(&what, name));
@@ -282,7 +282,7 @@ impl Taken<'_> {
             names.insert(resource.kind.controller());
         }
         let names: Vec<_> = names.into_iter().collect();
-        let taken = codes.of_kind(kind, &names, files, finalized, &mut self.lost);
+        let taken = codes.of_kind(kind, &names, setups, finalized, &mut self.lost);
         for code in &taken {
             resource.set_controller(Controller {
                 finalizer: !code.finalizers.is_empty(),

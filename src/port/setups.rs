@@ -33,17 +33,22 @@ pub(super) struct Setup {
 }
 
 /// All controllers that the code builds.
-#[derive(Debug, Default)]
-pub(super) struct Setups {
+pub(super) struct Setups<'a> {
+    pub files: GoFiles<'a>,
     pub all: Vec<Setup>,
     by_file: BTreeMap<String, Range<usize>>,
     /// By the type of the reconciler, with its folder.
     by_type: BTreeMap<(String, String), BTreeSet<usize>>,
 }
 
-impl Setups {
-    pub fn new(go: &Go, files: &GoFiles) -> Self {
-        let mut setups = Self::default();
+impl<'a> Setups<'a> {
+    pub fn new(go: &Go, files: GoFiles<'a>) -> Self {
+        let mut setups = Self {
+            files,
+            all: Vec::new(),
+            by_file: BTreeMap::new(),
+            by_type: BTreeMap::new(),
+        };
         for file in go
             .files()
             .filter(|file| file.mentions("NewControllerManagedBy"))
@@ -56,8 +61,8 @@ impl Setups {
                     && let Some(argument) = file.arguments(at + 1).first()
                     && let Some((package, kind)) = file.object_at(argument.start)
                 {
-                    let kind = files.only(file, package, kind);
-                    setups.add(go, files, file, &calls, number, kind);
+                    let kind = setups.files.only(file, package, kind);
+                    setups.add(go, file, &calls, number, kind);
                 }
             }
             setups
@@ -71,7 +76,6 @@ impl Setups {
     fn add(
         &mut self,
         go: &Go,
-        files: &GoFiles,
         file: &File,
         calls: &[(usize, &str)],
         number: usize,
@@ -105,7 +109,10 @@ impl Setups {
                 }
                 "Build" | "Complete" => {
                     if let Some((package, kind)) = file.object_at(argument.start) {
-                        types.insert((files.place_of(file, package).to_owned(), kind.to_owned()));
+                        types.insert((
+                            self.files.place_of(file, package).to_owned(),
+                            kind.to_owned(),
+                        ));
                     }
                 }
                 _ => {}
@@ -176,6 +183,14 @@ impl Setups {
             return found.clone();
         }
         in_file.collect()
+    }
+
+    /// Whether the file at `path` is beside a controller of `kind`, and not about another kind.
+    pub fn is_beside(&self, path: &str, kind: &GroupKind) -> bool {
+        let about = self.files.about.get(path);
+        let is_of_other = about.is_some_and(|kinds| !kinds.contains(kind));
+        let mut setups = self.of_kind(kind);
+        !is_of_other && setups.any(|(_, setup)| folder(&setup.place.path) == folder(path))
     }
 
     /// Whether a controller is built by the code at this token.
