@@ -15,8 +15,8 @@ use super::{
     path::{file_name, folder},
 };
 
-/// The largest number of controllers that are found.
-const MAX_SETUPS: usize = 4_000;
+/// The largest number of controllers that are found in a file.
+const MAX_SETUPS: usize = 200;
 
 /// A controller that the code builds for a kind.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl<'a> Setups<'a> {
             let calls: Vec<_> = file.calls().collect();
             for (number, (at, function)) in calls.iter().enumerate() {
                 if *function == "For"
-                    && setups.all.len() < MAX_SETUPS
+                    && setups.all.len() < first + MAX_SETUPS
                     && let Some(argument) = file.arguments(at + 1).first()
                     && let Some((package, kind)) = file.object_at(argument.start)
                 {
