@@ -85,18 +85,23 @@ impl Codes {
         for setting in finalized.of_kind(kind) {
             let text = setting.value.text();
             let of_kind = setting.setups.iter().filter(|number| owners.has(**number));
-            match owners.only(of_kind.copied().collect()) {
+            let why = match owners.only(of_kind.copied().collect()) {
                 Owner::One(number) => {
                     let finalizers = &mut codes[number].finalizers;
-                    finalizers.entry(setting.value.clone()).or_insert(setting.place.clone());
+                    finalizers
+                        .entry(setting.value.clone())
+                        .or_insert(setting.place.clone());
+                    continue;
                 }
-                Owner::Unclear => lost.add(format!(
-                    "the finalizer `{text}` of {} ({}): the code does not say which of its controllers adds it; set \
-                     `FINALIZER_NAME` in this controller; until then, objects with this finalizer cannot be deleted",
-                    kind.kind, setting.place,
-                )),
-                Owner::None => {}
-            }
+                Owner::Unclear => "the code does not say which of its controllers adds it",
+                Owner::None if names.is_empty() => continue,
+                Owner::None => "PROJECT does not name the controller that adds it",
+            };
+            lost.add(format!(
+                "the finalizer `{text}` of {} ({}): {why}; set `FINALIZER_NAME` in this controller; until then, objects \
+                 with this finalizer cannot be deleted",
+                kind.kind, setting.place,
+            ));
         }
         for said in &self.all {
             let is_beside = said.setups.is_empty() && setups.is_beside(&said.place.path, kind);

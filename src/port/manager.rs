@@ -203,7 +203,7 @@ impl Reader<'_> {
         }
         let level = self.pod_security.unwrap_or("privileged");
         let what = format!(
-            "the Pod Security level `restricted` forbids {}: here, the namespace has the level `{level}`; raise it in \
+            "the Pod Security level `restricted` forbids {}: here, the namespace has the level `{level}`; set a stricter one in \
              `config/manager/manager.yaml` if the new operator needs less",
             forbidden.join(", "),
         );

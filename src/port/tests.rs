@@ -943,6 +943,9 @@ fn two_controllers_of_a_kind_have_their_own_names_and_kinds() {
         "{}",
         lost(&port)
     );
+    let line = "the finalizer `x.io/backup` of Foo (`internal/controller/foo_backup_controller.go:10`): PROJECT does not";
+    let lines = lost_about(&port, "inalizer");
+    assert!(lines[0].starts_with(line), "{lines:?}");
 }
 
 #[test]
