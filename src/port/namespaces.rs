@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{lost::Lost, operator::Operator, source::list};
+use super::{go_tokens::Token, lost::Lost, operator::Operator, source::list};
 use crate::project::{Project, Rule, Target};
 
 /// The variable by which kubebuilder and the Operator SDK limit an operator to namespaces.
@@ -53,9 +53,18 @@ pub(super) fn report(operator: &Operator, project: &Project, lost: &mut Lost) {
     }
     for file in operator.source.go.code() {
         for (at, token) in file.tokens.iter().enumerate() {
-            let is_limit = ["DefaultNamespaces", "MultiNamespacedCacheBuilder"]
-                .iter()
-                .any(|name| token.is_name(name));
+            let Token::Name(name) = token else { continue };
+            let is_limit = match name.as_str() {
+                "DefaultNamespaces" | "MultiNamespacedCacheBuilder" => true,
+                // `ctrl.Options{Namespace: …}` before controller-runtime 0.16.
+                "Namespace" => {
+                    let literal = file.literal_around(at);
+                    file.is_sign(at + 1, ':')
+                        && literal.is_some_and(|(_, kind)| kind == "Options")
+                        && file.mentions("NewManager")
+                }
+                _ => false,
+            };
             if is_limit && !project.namespaced {
                 lost.add(format!(
                     "the namespaces that the Go code gives to the cache ({}): here, the operator watches {watched}; to \

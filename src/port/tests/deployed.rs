@@ -414,6 +414,12 @@ fn permissions_in_other_namespaces_are_not_widened_silently() {
     for (line, start) in lines.iter().zip(starts) {
         assert!(line.starts_with(start), "{line}");
     }
+    let old = "package main\nvar m, _ = ctrl.NewManager(c, ctrl.Options{Scheme: s, Namespace: namespace})\n";
+    let line = "the namespaces that the Go code gives to the cache (`cmd/cache.go:2`)";
+    assert_eq!(
+        lost_about(&mini_in_namespace("shop", "", old), line).len(),
+        1
+    );
     let port = mini_in_namespace("mini-system", ", {name: WATCH_NAMESPACE, value: shop}", "");
     assert_eq!(lost_about(&port, "it watches its own namespace;").len(), 1);
 }
