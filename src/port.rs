@@ -4,6 +4,7 @@
 //! The code here is pure. The files of the Go project are untrusted data: the types of [`names`](crate::names) validate
 //! each name, and the report lists what cannot be taken over.
 
+mod code;
 mod compare;
 mod controllers;
 mod crds;
@@ -24,13 +25,16 @@ mod kustomize;
 mod lost;
 mod makefile;
 mod manager;
+mod namespaces;
 mod operator;
 mod path;
+mod pod_security;
 mod programs;
 mod related;
 mod remaining;
 mod report;
 mod rules;
+mod setups;
 mod source;
 mod texts;
 mod webhooks;
@@ -48,7 +52,7 @@ use self::{
     lost::Lost,
     operator::Operator,
     rules::{Granted, Key},
-    source::Source,
+    source::{LICENSES, Source},
     webhooks::Hooks,
 };
 pub use self::{
@@ -63,6 +67,9 @@ use crate::{
     render::{Rendered, Templates},
     visible::visible,
 };
+
+/// How many characters of these files count.
+const MAX_TITLE: usize = 400;
 
 /// The name of the report file.
 pub const REPORT: &str = "PORTING.md";
@@ -121,34 +128,44 @@ impl Port {
         if let Some(namespace) = &deployed.namespace {
             project.namespace = lost.name::<NamespaceName>("the namespace", namespace);
         }
-        project.namespaced = go.namespaced;
+        let granted = Granted::new(&source, &deployed);
+        project.namespaced = go.namespaced || granted.are_of_own_namespace(&deployed);
         project.features.extend(&deployed.features);
         if election.is_on == Some(false) {
             project.features.remove(&Feature::LeaderElection);
         }
         project.lease = election.lease;
-        if let Some(license) = license(&source) {
-            project.license = license;
-        }
+        project.license = license(&source);
         if let Some(deployment) = &deployed.deployment {
             project.deployment = deployment.settings(&project, &source, &mut Lost::default());
         }
         let mut taken = found.add_to(project.clone(), Check::None, lost.clone());
+        if taken.project.validate().is_err() && project.namespaced {
+            // A controller of a cluster-scoped kind is not for one namespace.
+            project.namespaced = go.namespaced;
+            taken = found.add_to(project.clone(), Check::None, lost.clone());
+        }
         if taken.project.validate().is_err() {
             // The kinds do not fit together.
             taken = found.add_to(project, Check::Each, lost);
         }
         let (project, kinds, mut lost) = (taken.project, taken.kinds, taken.lost);
-        lost.add_all(go.plugins_left(source.text("PROJECT").unwrap_or("")));
+        lost.add_all(go.plugins_left(source.text("PROJECT").unwrap_or(""), &project));
         for main in &source.go.others.mains {
             lost.add(format!(
                 "`{main}`: another program of the Go project, with a manager of its own; it is not ported"
             ));
         }
-        let granted = Granted::new(&source, &deployed);
         let rules = granted.rules(&source, &mut lost);
-        if !rules.is_empty() && project.controllers().next().is_none() {
+        let has_controller = project.controllers().next().is_some();
+        if !rules.is_empty() && !has_controller {
             lost.add("the permissions of the manager's role: there is no controller");
+        }
+        if rules.is_empty() && has_controller {
+            lost.add(
+                "the permissions of the operator: no role of the manager was found in `config`, and the markers \
+                 `+kubebuilder:rbac` are not read; write them as `RULES` of the controllers",
+            );
         }
         Ok(Self {
             project,
@@ -170,7 +187,8 @@ impl Port {
     /// # Errors
     /// When the project was not validated.
     pub fn rules(&self, project: &Project) -> Result<BTreeMap<Key, Vec<Rule>>> {
-        rules::by_controller(&self.operator.rules, project)
+        let own = self.operator.deployed.namespace.as_deref();
+        rules::by_controller(&self.operator.rules, own, project)
     }
 
     /// Returns the texts that the Go project gives to files of `project`, except for the [rules](Self::rules), and the
@@ -205,6 +223,7 @@ impl Port {
             let mut reader = manager::Reader {
                 source,
                 deployment,
+                pod_security: operator.deployed.pod_security(),
                 project,
                 lost: &mut lost,
             };
@@ -215,6 +234,13 @@ impl Port {
                 }
             }
         }
+        if project.license == License::None {
+            lost.add(
+                "the license: the Go project has none that rscaffold knows; `rscaffold edit --license` sets one, or add \
+                 your own file `LICENSE`",
+            );
+        }
+        namespaces::report(operator, project, &mut lost);
         compare::report(operator, &rendered.texts, &texts, &mut lost);
         Ok(Ported {
             texts,
@@ -270,16 +296,18 @@ impl Port {
     }
 }
 
-fn license(source: &Source) -> Option<License> {
-    let text = source.text("LICENSE")?;
-    let title: String = text.chars().take(200).collect();
-    Some(if title.contains("Apache License") {
+/// The license of the Go project, if rscaffold knows it: of the file for it, or else of the header of Go files.
+fn license(source: &Source) -> License {
+    let text = LICENSES.iter().find_map(|path| source.text(path));
+    let title: String = text.unwrap_or("").chars().take(MAX_TITLE).collect();
+    let has = |words: [&str; 2]| words.iter().any(|word| title.contains(word));
+    if has(["Apache License", "License-Identifier: Apache-2.0"]) {
         License::Apache2
-    } else if title.contains("MIT License") {
+    } else if has(["MIT License", "License-Identifier: MIT"]) {
         License::Mit
     } else {
         License::None
-    })
+    }
 }
 
 #[cfg(test)]

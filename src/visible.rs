@@ -28,6 +28,15 @@ pub fn visible(line: &str) -> Cow<'_, str> {
     Cow::Owned(shown.collect())
 }
 
+/// A word as an argument in a shell.
+pub fn quoted(word: &str) -> String {
+    let mut chars = word.chars();
+    if !word.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c)) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

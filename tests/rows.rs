@@ -491,7 +491,7 @@ fn classes_of_files() {
 /// The flags of kubebuilder that have no effect, with the command that takes each of them.
 fn accepts(flag: &str) -> &'static [&'static str] {
     match flag.split([' ', '=']).next().unwrap_or_default() {
-        "--crd-version" | "--make" => &["create api"],
+        "--crd-version" | "--make" | "--ssa" => &["create api"],
         "--webhook-version" => &["create webhook"],
         "--force" => &["edit"],
         "--multigroup" => &["edit", "init"],

@@ -12,6 +12,7 @@ use crate::{
     hint::OrHint,
     names::{in_backticks, in_rust},
     project::Feature,
+    visible::quoted,
 };
 
 /// What does here what a command or a flag of another tool does.
@@ -194,10 +195,6 @@ pub const TYPED: [(&str, Here); 73] = [
     ("--overwrite", Here::Hint("use `--on-conflict=theirs`")),
     ("--yes", YES),
     ("-y", YES),
-    (
-        "--ssa",
-        Here::Hint("leave it out, every controller uses server-side apply"),
-    ),
     // Flags of kubebuilder
     ("--crd-version", Here::Ignored(V1)),
     ("--make", Here::Ignored(BOOL)),
@@ -205,6 +202,7 @@ pub const TYPED: [(&str, Here); 73] = [
     ("--skip-go-version-check", Here::Ignored(BOOL)),
     ("--project-version", Here::Ignored(&["3"])),
     ("--multigroup", Here::Ignored(BOOL)),
+    ("--ssa", Here::Ignored(BOOL)),
     ("--webhook-version", Here::Ignored(V1)),
     ("--plugins=autoupdate", Here::Feature(Feature::Autoupdate)),
     ("--plugins=base", Here::Always),
@@ -282,15 +280,6 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     }
     words.extend(flags.iter().map(|flag| quoted(flag)));
     words.join(" ")
-}
-
-/// A word as an argument in a shell.
-fn quoted(word: &str) -> String {
-    let mut chars = word.chars();
-    if !word.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c)) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Adds to each flag of `command` and its subcommands the names that other tools have for it. The help does not show

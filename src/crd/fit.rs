@@ -113,7 +113,7 @@ fn fits(value: &Value, keyword: &str, schema: &Schema) -> bool {
         .filter(|branch| misfits(value, branch).is_empty());
     match (keyword, value) {
         ("type", _) => match constraint.as_str() {
-            Some("integer") => value.is_i64() || value.is_u64(),
+            Some("integer") => is_integer(value),
             Some("number") => value.is_number(),
             Some("string") => value.is_string(),
             Some("boolean") => value.is_boolean(),
@@ -121,7 +121,7 @@ fn fits(value: &Value, keyword: &str, schema: &Schema) -> bool {
             Some("object") => value.is_object(),
             _ => true,
         },
-        ("x-kubernetes-int-or-string", _) => value.is_i64() || value.is_u64() || value.is_string(),
+        ("x-kubernetes-int-or-string", _) => is_integer(value) || value.is_string(),
         ("enum", _) => branches.contains(value),
         ("allOf", _) => fitting.count() == branches.len(),
         ("anyOf", _) => fitting.next().is_some(),
@@ -148,6 +148,11 @@ fn fits(value: &Value, keyword: &str, schema: &Schema) -> bool {
         ("maxProperties", Value::Object(fields)) => !is_less(constraint, fields.len()),
         _ => true,
     }
+}
+
+/// Whether a value is a whole number. The API server accepts `1.0` as one.
+fn is_integer(value: &Value) -> bool {
+    value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
 fn is_on(schema: &Schema, flag: &str) -> bool {

@@ -707,6 +707,22 @@ fn a_sample_fits_its_schema() {
 }
 
 #[test]
+fn a_whole_number_with_a_fraction_is_an_integer() {
+    for schema in [
+        json!({"type": "integer"}),
+        json!({"x-kubernetes-int-or-string": true}),
+    ] {
+        for (value, fits) in [(json!(1.0), true), (json!(-2), true), (json!(1.5), false)] {
+            assert_eq!(
+                fit::misfits(&value, &schema).is_empty(),
+                fits,
+                "{value} {schema}"
+            );
+        }
+    }
+}
+
+#[test]
 fn constraints_that_a_sample_may_not_fit_are_reported() {
     let cases = [
         (

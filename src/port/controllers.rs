@@ -20,7 +20,7 @@ pub(super) fn report(go: &Go, files: &GoFiles, lost: &mut Lost) {
                 _ if function.starts_with("New") && is_of_library(file, at) => None,
                 _ => continue,
             };
-            let what = match argument.and_then(|start| file.pointer_at(start)) {
+            let what = match argument.and_then(|start| file.object_at(start)) {
                 Some((package, kind)) if files.of_type(file, package, kind).len() < 2 => continue,
                 Some((_, kind)) => format!(
                     "for {kind}: several groups have a kind of this name, and the code does not say which one it is"
@@ -76,7 +76,7 @@ fn kinds_of<'a>(
     if let Some((_, field)) = argument.and_then(|start| file.type_at(start)) {
         for other in go.code() {
             let values = other.set_to(field).map(|(_, value)| value.start);
-            let kinds = values.filter_map(|start| other.pointer_at(start));
+            let kinds = values.filter_map(|start| other.object_at(start));
             found.extend(
                 kinds
                     .map(|(_, kind)| kind)

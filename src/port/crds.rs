@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    deployed::Deployed, file::GoProject, group_kind::GroupKind, lost::Lost, source::Source,
+    deployed::Deployed, file::GoProject, group_kind::GroupKind, lost::Lost, path::folder,
+    source::Source,
 };
 use crate::crd::{self, Crd};
 
@@ -32,6 +33,8 @@ impl Crds {
                 own.push((file, crd));
             }
         }
+        own.extend(in_charts(source, go, &own, lost));
+        own.sort_by(|(_, a), (_, b)| (&a.group, &a.plural).cmp(&(&b.group, &b.plural)));
         for (file, text) in source.manifests("") {
             let mut names = wanted.iter();
             let is_named =
@@ -52,6 +55,35 @@ impl Crds {
             others,
         }
     }
+}
+
+/// The CRDs of kinds of PROJECT that `config` does not have, from the folders in which charts have their CRDs.
+fn in_charts(
+    source: &Source,
+    go: &GoProject,
+    known: &[(String, Crd)],
+    lost: &mut Lost,
+) -> Vec<(String, Crd)> {
+    let mut found: Vec<(String, Crd)> = Vec::new();
+    for (file, text) in source.manifests("") {
+        if !folder(file).split('/').any(|name| name == "crds") || !has_crd(text) {
+            continue;
+        }
+        let crds = crd::parse(file, text).unwrap_or_else(|error| {
+            lost.add(format!("{error:#}"));
+            Vec::new()
+        });
+        for crd in crds {
+            let mut entries = go.resources.iter();
+            let is_own =
+                entries.any(|entry| entry.is_of(&crd.group, &crd.kind) && entry.is_in(&crd.group));
+            let is_new = |(_, other): &(String, Crd)| GroupKind::of(other) != GroupKind::of(&crd);
+            if is_own && known.iter().all(is_new) && found.iter().all(is_new) {
+                found.push((file.to_owned(), crd));
+            }
+        }
+    }
+    found
 }
 
 /// The kind of each entry of PROJECT. An entry may have another group than its CRD, such as one without the domain, if no

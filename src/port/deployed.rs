@@ -11,6 +11,7 @@ use super::{
     lost::Lost,
     makefile::deployed_folder,
     path::file_name,
+    pod_security::LABEL,
     source::{Object, Source},
 };
 use crate::project::Feature;
@@ -39,7 +40,19 @@ impl Deployed {
     pub fn new(source: &Source, go: &GoProject, lost: &mut Lost) -> Self {
         let files = source.manifests("").collect();
         let folder = deployed_folder(source).unwrap_or_else(|| USUAL.to_owned());
-        let mut built = kustomize::build(&files, &folder);
+        let mut built = Built::default();
+        if source.has_below(&format!("{folder}/")) {
+            built = kustomize::build(&files, &folder);
+        } else if source.has_below("config/") {
+            lost.add(format!(
+                "`{folder}`: there is no such folder; the manifests in `config` were read"
+            ));
+        } else {
+            lost.add(format!(
+                "`{folder}`: there is no such folder, and no `config`, so the Deployment, the permissions and the webhooks \
+                 of the Go operator are unknown: compare `config` here with what deploys the Go operator"
+            ));
+        }
         let is_built = !built.objects.is_empty();
         if !is_built {
             built.objects = source.objects("config/");
@@ -112,6 +125,16 @@ impl Deployed {
             .is_some_and(|own| subject["name"] == own.service_account())
             && subject["kind"] == "ServiceAccount"
             && (within == namespace || within == "system")
+    }
+
+    /// The Pod Security level of the operator's namespace, if its manifest sets a known one.
+    pub fn pod_security(&self) -> Option<&str> {
+        let mut objects = self.objects.iter();
+        let own = objects.find(|object| {
+            object.is_a("Namespace") && Some(object.name()) == self.namespace.as_deref()
+        })?;
+        let level = own.value["metadata"]["labels"][LABEL].as_str();
+        level.filter(|level| matches!(*level, "baseline" | "privileged" | "restricted"))
     }
 
     /// The CRDs that the kustomization has.

@@ -1,6 +1,9 @@
 //! The Deployment of the Go operator: its names and labels, and which of its labels the new Deployment has.
 
+use serde_json::Value;
+
 use super::{
+    kustomize::image_name,
     lost::Lost,
     path::file_name,
     source::{Object, Source, list, texts},
@@ -9,6 +12,12 @@ use crate::{
     names::LabelKey,
     project::{self, Labels, Project},
 };
+
+/// The proxy in front of the metrics. Here, the operator itself checks who reads them.
+pub(super) const METRICS_PROXY: &str = "kube-rbac-proxy";
+
+/// The programs that run beside an operator, and pass connections on.
+const PROXIES: [&str; 4] = [METRICS_PROXY, "oauth-proxy", "oauth2-proxy", "istio-proxy"];
 
 /// The Deployment of the Go operator.
 #[derive(Debug)]
@@ -25,21 +34,34 @@ impl Deployment {
         account.unwrap_or("default")
     }
 
+    /// The container that runs the operator: the one with kubebuilder's name, the one that kubectl shows by default, or
+    /// the only one that is not a proxy. `None` if none of these is clear.
+    pub fn container(&self) -> Option<&Value> {
+        let template = &self.0.value["spec"]["template"];
+        let shown = &template["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"];
+        let containers: Vec<_> = list(&template["spec"]["containers"]).collect();
+        for name in [&Value::from("manager"), shown] {
+            let mut named = containers.iter();
+            if let Some(container) = named.find(|container| container["name"] == *name) {
+                return Some(container);
+            }
+        }
+        let mut others =
+            (containers.into_iter()).filter(|own| !PROXIES.iter().any(|proxy| runs(own, proxy)));
+        others.next().filter(|_| others.next().is_none())
+    }
+
     /// The program that the container runs. Requests without a field manager get the name of the program. Empty if the
     /// manifest does not say.
     pub fn program(&self) -> &str {
-        let command = self.0.text("/spec/template/spec/containers/0/command/0");
+        let command = self.container().and_then(|own| own["command"][0].as_str());
         command.map_or("", file_name)
     }
 
-    /// The commands and arguments of all containers.
+    /// The command and the arguments of the operator.
     pub fn arguments(&self) -> Vec<&str> {
-        let mut arguments = Vec::new();
-        for container in list(&self.0.value["spec"]["template"]["spec"]["containers"]) {
-            arguments.extend(texts(&container["command"]));
-            arguments.extend(texts(&container["args"]));
-        }
-        arguments
+        let fields = self.container().map(|own| [&own["command"], &own["args"]]);
+        fields.into_iter().flatten().flat_map(texts).collect()
     }
 
     /// The labels at this path, without those that an API server refuses: a cluster cannot have them.
@@ -100,6 +122,13 @@ impl Deployment {
         }
         taken.deployment
     }
+}
+
+/// Whether the name or the image of a container is that of this program.
+pub(super) fn runs(container: &Value, program: &str) -> bool {
+    let image = image_name(container["image"].as_str().unwrap_or(""));
+    let names = [container["name"].as_str().unwrap_or(""), file_name(image)];
+    names.iter().any(|name| name.ends_with(program))
 }
 
 /// Whether a selector has the labels of the default one.

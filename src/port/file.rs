@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::source::list;
 use crate::{
-    project::Admission,
+    project::{Admission, Project},
+    visible::quoted,
     yaml::{Lines, documents, remove_nulls},
 };
 
@@ -137,26 +138,40 @@ pub(super) fn begins(group: &str, start: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// A line about a kind whose controller runs an image, with the command that makes the same here.
-fn deployed_image(resource: &Value) -> String {
+/// A line about a kind whose controller runs an image, with the command that makes the same here, if one does.
+fn deployed_image(resource: &Value, project: &Project) -> String {
     let [group, version, kind] =
         ["group", "version", "kind"].map(|field| resource[field].as_str().unwrap_or("?"));
     let options = &resource["options"];
     let image = options["image"].as_str().unwrap_or("<IMAGE>");
-    let mut flags = vec![format!("--image {image}")];
-    for (option, flag) in [
-        ("containerPort", "--image-container-port"),
-        ("runAsUser", "--run-as-user"),
-        ("containerCommand", "--image-container-command"),
+    let mut kinds = project.resources.iter();
+    if kinds.any(|own| {
+        own.kind.as_str() == kind && own.group.as_str() == group && own.has_given_types()
+    }) {
+        return format!(
+            "the controller of {kind} that the plugin deploy-image wrote: write the Deployment with the image `{image}` \
+             in `reconcile`; `--image` is not for types from a CRD"
+        );
+    }
+    let mut words = Vec::new();
+    for (flag, value) in [
+        ("--group", Some(group)),
+        ("--version", Some(version)),
+        ("--kind", Some(kind)),
+        ("--image", Some(image)),
+        ("--image-container-port", options["containerPort"].as_str()),
+        ("--run-as-user", options["runAsUser"].as_str()),
+        (
+            "--image-container-command",
+            options["containerCommand"].as_str(),
+        ),
     ] {
-        if let Some(value) = options[option].as_str() {
-            flags.push(format!("{flag} {value}"));
-        }
+        words.extend(value.map(|value| format!("{flag} {}", quoted(value))));
     }
     format!(
-        "the controller of {kind} that the plugin deploy-image wrote: `rscaffold create api --group {group} --version \
-         {version} --kind {kind} {} --force` makes one that runs the same image",
-        flags.join(" "),
+        "the controller of {kind} that the plugin deploy-image wrote: `rscaffold create api {} --force` makes one that \
+         runs the same image",
+        words.join(" "),
     )
 }
 
@@ -225,8 +240,8 @@ impl GoProject {
         Ok(())
     }
 
-    /// What the plugins in use say that is not taken over. `text` is that of the file.
-    pub fn plugins_left(&self, text: &str) -> Vec<String> {
+    /// What the plugins in use say that `project` does not have. `text` is that of the file.
+    pub fn plugins_left(&self, text: &str, project: &Project) -> Vec<String> {
         let mut lines = Vec::new();
         let of_file = Lines::of(text);
         for (plugin, settings) in &self.plugins {
@@ -237,7 +252,10 @@ impl GoProject {
                 "autoupdate" | "grafana" | "helm" => {}
                 "deploy-image" => {
                     for resource in list(&settings["resources"]) {
-                        lines.push(format!("`PROJECT:{line}`: {}", deployed_image(resource)));
+                        lines.push(format!(
+                            "`PROJECT:{line}`: {}",
+                            deployed_image(resource, project)
+                        ));
                     }
                 }
                 _ => lines.push(format!("`PROJECT:{line}`: the plugin `{plugin}`")),

@@ -7,11 +7,11 @@ use super::{
     finalizers::{Action, Finalizers, Object, Setting, without_kind},
     go::{Go, Value},
     go_file::Place,
-    go_files::GoFiles,
     group_kind::GroupKind,
     lost::Lost,
     operator::GoKind,
     path::folder,
+    setups::Setups,
 };
 use crate::project::Project;
 
@@ -23,27 +23,22 @@ pub(super) struct Finalized {
 }
 
 impl Finalized {
-    pub fn new(go: &Go, files: &GoFiles) -> Self {
-        let found = Finalizers::new(go, files);
+    pub fn new(go: &Go, setups: &Setups) -> Self {
+        let found = Finalizers::new(go, setups);
         let mut added = Vec::new();
         for setting in &found.settings {
             if setting.action == Action::Add {
-                added.push((setting.clone(), kinds_with(setting, &found, files)));
+                added.push((setting.clone(), kinds_with(setting, &found, setups)));
             }
         }
         Self { found, added }
     }
 
-    /// The finalizers that the code adds to objects of a kind, each with the first place.
-    pub fn of_kind(&self, kind: &GroupKind) -> BTreeMap<Value, Place> {
-        let mut finalizers = BTreeMap::new();
-        for (setting, kinds) in &self.added {
-            if kinds.contains(kind) {
-                let places = finalizers.entry(setting.value.clone());
-                places.or_insert(setting.place.clone());
-            }
-        }
-        finalizers
+    /// The settings that add a finalizer to objects of a kind.
+    pub fn of_kind(&self, kind: &GroupKind) -> impl Iterator<Item = &Setting> {
+        let added = self.added.iter();
+        let of_kind = added.filter(move |(_, kinds)| kinds.contains(kind));
+        of_kind.map(|(setting, _)| setting)
     }
 
     /// Reports the finalizers that are of no kind, or of a kind without a controller.
@@ -109,44 +104,46 @@ impl Finalized {
 
 /// The kinds that get the finalizer of a setting. If the setting does not say it, those from which the code removes the
 /// finalizer.
-fn kinds_with(setting: &Setting, found: &Finalizers, files: &GoFiles) -> BTreeSet<GroupKind> {
-    let mut kinds = kinds_of(setting, files);
+fn kinds_with(setting: &Setting, found: &Finalizers, setups: &Setups) -> BTreeSet<GroupKind> {
+    let mut kinds = kinds_of(setting, setups);
     if kinds.is_empty() && setting.object == Object::Unknown && setting.is_known() {
         for other in &found.settings {
             if other.value == setting.value && other != setting {
-                kinds.extend(kinds_of(other, files));
+                kinds.extend(kinds_of(other, setups));
             }
         }
     }
     kinds
 }
 
-/// The kinds of a setting: what the code says about the object, or else the kind of the controller in the file, the kind
-/// that the name of the file or of the constant begins with, and at last the kinds of the controllers in the folder. None
-/// if kinds of several groups have the name.
-fn kinds_of(setting: &Setting, files: &GoFiles) -> BTreeSet<GroupKind> {
+/// The kinds of a setting: what the code says about the object, or else the kind of the controller that the code belongs
+/// to, the kind that the name of the file or of the constant begins with, and at last the kinds of the controllers in the
+/// folder. None if kinds of several groups have the name, or if the code may belong to controllers of several kinds.
+fn kinds_of(setting: &Setting, setups: &Setups) -> BTreeSet<GroupKind> {
     let path = &*setting.place.path;
     match &setting.object {
         Object::Kind(kind) => return BTreeSet::from([kind.clone()]),
         Object::Other(_) => return BTreeSet::new(),
         Object::Unknown => {}
     }
-    if let Some(kinds) = files.setups.get(path)
-        && !kinds.is_empty()
-    {
-        return kinds.clone();
+    let built = (setting.setups.iter()).map(|number| &setups.all[*number]);
+    let of_code: BTreeSet<_> = built.map(|setup| setup.kind.clone()).collect();
+    if of_code.len() == 1 {
+        return of_code;
     }
-    let named: Vec<_> = match (files.about.get(path), &setting.name) {
+    let named: Vec<_> = match (setups.files.about.get(path), &setting.name) {
         (Some(kinds), _) => kinds.iter().collect(),
-        (None, Some(constant)) => files.called(constant, folder(path)),
+        (None, Some(constant)) => setups.files.called(constant, folder(path)),
         (None, None) => Vec::new(),
     };
     match named[..] {
-        [] => {}
+        [] if of_code.is_empty() => {}
         [kind] => return BTreeSet::from([kind.clone()]),
         _ => return BTreeSet::new(),
     }
-    let all = files.setups.values().flatten();
-    let beside = all.filter(|kind| files.is_beside(path, kind));
+    let kinds: BTreeSet<_> = setups.all.iter().map(|setup| &setup.kind).collect();
+    let beside = kinds
+        .into_iter()
+        .filter(|kind| setups.is_beside(path, kind));
     beside.cloned().collect()
 }

@@ -13,6 +13,7 @@ use super::{
     go_tokens::Token,
     group_kind::GroupKind,
     path::{file_name, folder},
+    setups::Setups,
 };
 use crate::names::FinalizerName;
 
@@ -55,6 +56,8 @@ pub(super) struct Setting {
     pub name: Option<String>,
     pub object: Object,
     pub action: Action,
+    /// The controllers that the code may belong to.
+    pub setups: BTreeSet<usize>,
 }
 
 impl Setting {
@@ -73,11 +76,12 @@ pub(super) struct Finalizers {
 }
 
 impl Finalizers {
-    /// `kinds` knows the kinds of the project.
-    pub fn new(go: &Go, kinds: &GoFiles) -> Self {
+    /// `setups` knows the kinds of the project and their controllers.
+    pub fn new(go: &Go, setups: &Setups) -> Self {
         let mut finder = Finder {
             go,
-            kinds,
+            setups,
+            kinds: &setups.files,
             functions: BTreeSet::new(),
             helpers: Vec::new(),
             reported: BTreeSet::new(),
@@ -220,6 +224,7 @@ fn type_beside(file: &File, at: usize) -> Option<(&str, &str)> {
 /// Collects the settings.
 struct Finder<'a> {
     go: &'a Go,
+    setups: &'a Setups<'a>,
     kinds: &'a GoFiles<'a>,
     /// The functions of the project, in files that say something about finalizers.
     functions: BTreeSet<String>,
@@ -402,6 +407,7 @@ impl Finder<'_> {
             name,
             object,
             action,
+            setups: self.setups.at(file, at),
         };
         if let [Token::Name(name)] = tokens
             && let Some(function) = file.around(at)
@@ -418,7 +424,7 @@ impl Finder<'_> {
                 self.helpers.push(Helper {
                     folder,
                     function: function.name.clone(),
-                    is_method: function.is_method,
+                    is_method: function.receiver.is_some(),
                     parameter,
                     setting,
                     is_called: false,

@@ -4,12 +4,13 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ops::Range,
+    sync::Arc,
 };
 
 use super::{
-    go_file::{File, Place},
+    go_file::{File, Function, Place},
     go_tokens::Token,
     path::{file_name, folder, is_file_of},
     programs::OtherPrograms,
@@ -87,7 +88,15 @@ fn value_of(file: &File, at: usize) -> Option<Range<usize>> {
 #[derive(Debug)]
 pub(super) struct Definition {
     pub place: Place,
-    value: Range<usize>,
+    /// The index of the name.
+    pub at: usize,
+    /// The value; `None` for a variable that is only declared.
+    value: Option<Range<usize>>,
+    /// Whether the text of the value may be known.
+    is_simple: bool,
+    is_field: bool,
+    /// Whether this declares a constant or a variable.
+    declares: bool,
 }
 
 /// The Go files of a project.
@@ -115,20 +124,37 @@ struct Reference {
     steps: usize,
 }
 
-/// Where the value of a name is looked for first.
+/// Where a name has its values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Scope {
-    /// In the files of this folder.
+    /// In the function that contains this token of the file.
+    Function(Arc<str>, usize),
+    /// In the files of this folder, outside of functions that have their own variable of this name.
     Folder(String),
-    /// In folders with this name.
-    Package(String),
+    /// The same for a package with this import path.
+    Import(String),
+    /// The same for folders with this name.
+    Named(String),
+    /// In fields of this name.
+    Field,
 }
 
 impl Scope {
-    fn has(&self, file: &str) -> bool {
+    /// Whether the scope is the package in the folder of a file. `module` is the path of the Go module.
+    fn is_folder_of(&self, file: &str, module: &str) -> bool {
+        let folder = folder(file);
         match self {
-            Self::Folder(path) => folder(file) == path,
-            Self::Package(name) => file_name(folder(file)) == name,
+            Self::Folder(path) => folder == path,
+            Self::Named(name) => file_name(folder) == name,
+            Self::Import(import) => {
+                let below = import.strip_prefix(module).filter(|_| !module.is_empty());
+                match below.and_then(|below| below.strip_prefix('/')) {
+                    Some(below) => below == folder,
+                    // A module in a folder of the project has another path.
+                    None => !folder.is_empty() && import.ends_with(folder),
+                }
+            }
+            Self::Function(..) | Self::Field => false,
         }
     }
 }
@@ -181,18 +207,47 @@ impl Go {
         go
     }
 
-    /// Records `name = value`, `name := value`, `name Type = value` and `Name: value`, if `text` may resolve the value.
+    /// Records `name = value`, `name := value`, `name Type = value`, `Name: value` and declarations without a value.
     fn read_values(&mut self, file: &File) {
+        let mut block = 0..0;
         for (at, token) in file.tokens.iter().enumerate() {
-            if let Token::Name(name) = token
-                && let Some(value) = value_of(file, at)
-                && value.len() <= MAX_TOKENS
-                && file.is_simple(value.clone())
-            {
-                let place = file.place(at);
-                let values = self.values.entry(name.clone()).or_default();
-                values.push(Definition { place, value });
+            let Token::Name(name) = token else { continue };
+            if is_declaration(name) && file.is_sign(at + 1, '(') {
+                block = at + 2..file.end(at + 1);
             }
+            let is_first = at.checked_sub(1).is_some_and(|before| {
+                file.name(before).is_some_and(is_declaration)
+                    || block.contains(&at) && !file.is_one_line(before..at + 1)
+            });
+            // One of several names that get values at the same time.
+            let of_list = file.assigned_to_list(at);
+            let value = of_list.clone().or_else(|| value_of(file, at));
+            let is_name = is_first && !is_declaration(name);
+            let starts = value.as_ref().is_some_and(|value| value.start > at + 2);
+            let is_new = starts
+                && value
+                    .as_ref()
+                    .is_some_and(|value| file.is_sign(value.start - 2, ':'));
+            if value.is_none() && !is_name {
+                continue;
+            }
+            let is_simple = of_list.is_none()
+                && value.as_ref().is_some_and(|value| {
+                    value.len() <= MAX_TOKENS && file.is_simple(value.clone())
+                });
+            let definition = Definition {
+                place: file.place(at),
+                at,
+                is_simple,
+                is_field: file.before_dot(at).is_some()
+                    || file.is_sign(at + 1, ':') && !file.is_sign(at + 2, '='),
+                declares: is_name || is_new,
+                value,
+            };
+            self.values
+                .entry(name.clone())
+                .or_default()
+                .push(definition);
         }
     }
 
@@ -210,25 +265,40 @@ impl Go {
         self.files().filter(|file| !file.is_generated)
     }
 
-    /// The values of the argument at `index` in all calls of `function` in a file.
-    pub(super) fn arguments(&self, file: &File, function: &str, index: usize) -> BTreeSet<Value> {
-        let calls = file.calls_of(function);
-        let arguments = calls.iter().filter_map(|arguments| arguments.get(index));
-        arguments
-            .map(|argument| self.value(file, argument))
+    /// The values of the argument at `index` in all calls of `function` in a file, each with the index of the name of the
+    /// function.
+    pub(super) fn arguments(
+        &self,
+        file: &File,
+        function: &str,
+        index: usize,
+    ) -> Vec<(usize, Value)> {
+        let mut values = Vec::new();
+        for (at, _) in file.calls().filter(|(_, name)| *name == function) {
+            if let Some(argument) = file.arguments(at + 1).get(index) {
+                values.push((at, self.value(file, argument)));
+            }
+        }
+        values
+    }
+
+    /// The values of the field or variable `name` in a file, each with the index of the name.
+    pub(super) fn set(&self, file: &File, name: &str) -> Vec<(usize, Value)> {
+        let all = self.values.get(name).map_or(&[][..], Vec::as_slice);
+        let in_file = all
+            .iter()
+            .filter(|definition| definition.place.path == file.path);
+        in_file
+            .filter_map(|definition| {
+                Some((definition.at, self.value(file, definition.value.as_ref()?)))
+            })
             .collect()
     }
 
-    /// The values of the field or variable `name` in a file.
-    pub(super) fn set(&self, file: &File, name: &str) -> BTreeSet<Value> {
-        let definitions = self.definitions(name);
-        let in_file = definitions.filter(|definition| definition.place.path == file.path);
-        in_file.map(|definition| self.defined(definition)).collect()
-    }
-
-    /// The definitions of `name` in files without tests.
+    /// The definitions of `name` in files without tests whose value may be known.
     pub(super) fn definitions(&self, name: &str) -> impl Iterator<Item = &Definition> {
-        self.values.get(name).into_iter().flatten()
+        let all = self.values.get(name).into_iter().flatten();
+        all.filter(|definition| definition.is_simple)
     }
 
     /// The definitions of all names for which `is_wanted` returns true, in code that people wrote.
@@ -237,8 +307,8 @@ impl Go {
         is_wanted: impl Fn(&str) -> bool,
     ) -> Vec<(&str, &Definition)> {
         let mut all = Vec::new();
-        for (name, definitions) in self.values.iter().filter(|(name, _)| is_wanted(name)) {
-            for definition in definitions {
+        for name in self.values.keys().filter(|name| is_wanted(name)) {
+            for definition in self.definitions(name) {
                 let file = self.file(&definition.place.path);
                 if file.is_some_and(|file| !file.is_generated) {
                     all.push((name.as_str(), definition));
@@ -250,9 +320,9 @@ impl Go {
 
     /// The value of a definition.
     pub(super) fn defined(&self, definition: &Definition) -> Value {
-        match self.file(&definition.place.path) {
-            Some(file) => self.value(file, &definition.value),
-            None => Value::Unknown(String::new()),
+        match (self.file(&definition.place.path), &definition.value) {
+            (Some(file), Some(value)) => self.value(file, value),
+            _ => Value::Unknown(String::new()),
         }
     }
 
@@ -272,15 +342,12 @@ impl Go {
         let Range { start, end } = expression;
         if let Some(plus) = file.plus(&expression) {
             let before = self.text(file, start..plus, steps)?;
-            return Some(before + &self.text(file, plus + 1..end, steps)?);
+            return short(before + &self.text(file, plus + 1..end, steps)?);
         }
         match &file.tokens[start..end] {
-            [Token::Text(text)] => (text.len() <= MAX_TEXT).then(|| text.clone()),
+            [Token::Text(text)] => short(text.clone()),
             [Token::Name(name)] if matches!(name.as_str(), "true" | "false") => Some(name.clone()),
-            [Token::Name(name)] => {
-                let folder = folder(&file.path).to_owned();
-                self.named(name, Scope::Folder(folder), steps)
-            }
+            [Token::Name(name)] => self.named(name, self.scope(file, start, name)?, steps),
             // The variable that a pointer points to, and the pointer.
             [Token::Sign('*' | '&'), ..] => self.text(file, start + 1..end, steps),
             // A conversion.
@@ -289,7 +356,15 @@ impl Go {
             }
             // A constant of a package, or a field of the reconciler.
             [Token::Name(package), Token::Sign('.'), Token::Name(name)] => {
-                self.named(name, Scope::Package(package.clone()), steps)
+                let is_own = file
+                    .around(start)
+                    .is_some_and(|own| own.has_parameter(package));
+                let scope = match file.import(package) {
+                    Some(import) => Scope::Import(import.to_owned()),
+                    None if !is_own && self.has_folder(package) => Scope::Named(package.clone()),
+                    None => Scope::Field,
+                };
+                self.named(name, scope, steps)
             }
             [
                 Token::Name(_),
@@ -322,7 +397,7 @@ impl Go {
                 let mut rest = values.iter();
                 while parts.contains("%s") {
                     let text = self.text(file, rest.next()?.clone(), steps)?;
-                    parts = parts.replacen("%s", &text, 1);
+                    parts = short(parts.replacen("%s", &text, 1))?;
                 }
                 (!parts.contains('%')).then_some(parts)
             }
@@ -330,10 +405,72 @@ impl Go {
         }
     }
 
-    /// Resolves a name to its text: the value in its scope, or else the only value in all folders. Returns `None` if there
-    /// are several texts.
+    /// Whether a folder has this name.
+    fn has_folder(&self, name: &str) -> bool {
+        let mut paths = self.files.keys();
+        paths.any(|path| file_name(folder(path)) == name)
+    }
+
+    /// The scope of a name at this token; `None` for a parameter, whose values are those of the calls.
+    fn scope(&self, file: &File, at: usize, name: &str) -> Option<Scope> {
+        if let Some(function) = file.around(at) {
+            if self.declares(file, function, name) {
+                let start = function.tokens.start;
+                return Some(Scope::Function(Arc::clone(&file.path), start));
+            }
+            if function.has_parameter(name) {
+                return None;
+            }
+        }
+        Some(Scope::Folder(folder(&file.path).to_owned()))
+    }
+
+    /// The definitions of a name in a function.
+    fn in_function(&self, file: &File, function: &Function, name: &str) -> &[Definition] {
+        let all = self.values.get(name).map_or(&[][..], Vec::as_slice);
+        // They are in the order of the files and tokens.
+        let [start, end] = [function.tokens.start, function.tokens.end]
+            .map(|at| all.partition_point(|own| (&own.place.path, own.at) < (&file.path, at)));
+        &all[start..end]
+    }
+
+    /// Whether a function has its own variable of this name.
+    fn declares(&self, file: &File, function: &Function, name: &str) -> bool {
+        let mut definitions = self.in_function(file, function, name).iter();
+        definitions.any(|definition| definition.declares)
+    }
+
+    /// The definitions of a name in its scope.
+    fn in_scope(&self, name: &str, scope: &Scope) -> Vec<&Definition> {
+        if let Scope::Function(path, start) = scope {
+            let file = self.file(path);
+            let found = file.and_then(|file| Some((file, file.around(*start)?)));
+            let found = found.map(|(file, function)| self.in_function(file, function, name));
+            return found
+                .into_iter()
+                .flatten()
+                .filter(|own| !own.is_field)
+                .collect();
+        }
+        let module = self.module.as_deref().unwrap_or("");
+        let mut found: Vec<_> = self.values.get(name).into_iter().flatten().collect();
+        found.retain(|definition| {
+            let path = &definition.place.path;
+            if *scope == Scope::Field || definition.is_field {
+                return *scope == Scope::Field && definition.is_field;
+            }
+            scope.is_folder_of(path, module)
+                && self.file(path).is_some_and(|file| {
+                    file.around(definition.at).is_none_or(|function| {
+                        !function.has_parameter(name) && !self.declares(file, function, name)
+                    })
+                })
+        });
+        found
+    }
+
+    /// Resolves a name to its text in a scope. Returns `None` if there are several texts, or if one of them is unknown.
     fn named(&self, name: &str, scope: Scope, steps: usize) -> Option<String> {
-        let definitions = self.values.get(name)?;
         let reference = Reference {
             name: name.to_owned(),
             scope,
@@ -342,23 +479,34 @@ impl Go {
         if let Some(known) = self.resolved.borrow().get(&reference) {
             return known.clone();
         }
-        let mut near: Vec<_> = definitions.iter().collect();
-        near.retain(|definition| reference.scope.has(&definition.place.path));
-        if near.is_empty() {
-            near.extend(definitions);
-        }
-        let mut texts = BTreeSet::new();
-        for Definition { place, value } in near {
-            let file = self.file(&place.path)?;
-            texts.extend(self.text(file, value.clone(), steps));
-            if texts.len() > 1 {
+        let mut found: Option<String> = None;
+        for definition in self.in_scope(name, &reference.scope) {
+            let Some(value) = definition.value.clone() else {
+                continue;
+            };
+            let file = self
+                .file(&definition.place.path)
+                .filter(|_| definition.is_simple);
+            let text = file.and_then(|file| self.text(file, value, steps));
+            if text.is_none() || found.is_some() && text != found {
+                found = None;
                 break;
             }
+            found = text;
         }
-        let text = texts.pop_first().filter(|_| texts.is_empty());
-        self.resolved.borrow_mut().insert(reference, text.clone());
-        text
+        self.resolved.borrow_mut().insert(reference, found.clone());
+        found
     }
+}
+
+/// Returns whether Go declares constants or variables by this word.
+fn is_declaration(word: &str) -> bool {
+    matches!(word, "const" | "var")
+}
+
+/// A text that is short enough for a name.
+fn short(text: String) -> Option<String> {
+    (text.len() <= MAX_TEXT).then_some(text)
 }
 
 /// An expression as the report shows it.
@@ -381,6 +529,8 @@ pub(super) fn written(tokens: &[Token]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn go(files: &[(&str, &str)]) -> Go {
@@ -400,7 +550,8 @@ mod tests {
 
     /// The values of the first argument of `function` in the file at `path`.
     fn first(go: &Go, path: &str, function: &str) -> BTreeSet<Value> {
-        go.arguments(go.file(path).expect("a file"), function, 0)
+        let values = go.arguments(go.file(path).expect("a file"), function, 0);
+        values.into_iter().map(|(_, value)| value).collect()
     }
 
     #[test]
@@ -421,17 +572,20 @@ mod tests {
             ),
             (
                 "internal/controller/book.go",
-                "const finalizer string = api.Group + \"/finalizer\"\n\
+                "import api \"example.com/books/api/v1\"\n\
+                 const finalizer string = api.Group + \"/finalizer\"\n\
                  controllerutil.AddFinalizer(book, finalizer)\n\
                  client.FieldOwner(r.Name)\n",
             ),
             ("api/v1/groupversion.go", "var Group = \"example.com\"\n"),
         ]);
         let lease = go.set(go.file("main.go").unwrap(), "LeaderElectionID");
-        assert_eq!(lease, known("source-controller-leader-election"));
+        let known_lease = Value::Known("source-controller-leader-election".to_owned());
+        assert_eq!(lease[0].1, known_lease);
         let path = "internal/controller/book.go";
         let finalizers = go.arguments(go.file(path).unwrap(), "AddFinalizer", 1);
-        assert_eq!(finalizers, known("example.com/finalizer"));
+        let finalizer = Value::Known("example.com/finalizer".to_owned());
+        assert_eq!(finalizers[0].1, finalizer);
         assert_eq!(first(&go, path, "FieldOwner"), unknown("r.Name"));
     }
 
@@ -467,6 +621,51 @@ mod tests {
             BTreeSet::from(["name", "x.name"].map(|name| Value::Unknown(name.to_owned())));
         assert_eq!(first(&go, "c/c.go", "f"), unknown);
         assert_eq!(first(&go, "a/d.go", "f"), known("a"));
+    }
+
+    #[test]
+    fn the_nearest_definition_of_a_name_counts() {
+        let go = go(&[
+            (
+                "a/a.go",
+                "const name = \"a\"\nvar changed = \"a\"\nfunc init() { changed = compute() }\n",
+            ),
+            (
+                "a/b.go",
+                "func b(o Object) { name := o.name()\nf(name) }\n\
+                 func c() { const name = \"c\"\ng(name) }\n\
+                 func d() { const (\n\tname = \"d\"\n)\nh(name) }\n\
+                 func e(name string) { i(name) }\n\
+                 func l() { name, err := load()\nj(name) }\n\
+                 func m() { k(changed)\nl(name) }\n\
+                 func n() { var name string\nname = load(o)\nm(name) }\n",
+            ),
+        ]);
+        for (function, expected) in [
+            ("f", unknown("name")),
+            ("g", known("c")),
+            ("h", known("d")),
+            ("i", unknown("name")),
+            ("j", unknown("name")),
+            ("k", unknown("changed")),
+            ("l", known("a")),
+            ("m", unknown("name")),
+        ] {
+            assert_eq!(first(&go, "a/b.go", function), expected, "{function}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_for_a_name_is_unknown() {
+        let format = "%s".repeat(100);
+        let text = format!(
+            "const a = \"{0}\"\nconst b = fmt.Sprintf(\"{format}\"{1})\n",
+            "x".repeat(100),
+            ", a".repeat(100)
+        );
+        let go = go(&[("main.go", &(text + "f(b)\ng(a + a + a + a)"))]);
+        assert_eq!(first(&go, "main.go", "f"), unknown("b"));
+        assert_eq!(first(&go, "main.go", "g"), unknown("a + a + a + a"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A Go file as tokens, with its functions. The reader knows tokens, but not types.
 
-use std::{collections::BTreeSet, fmt, ops::Range, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 use super::{
     go_tokens::{Token, ends, tokens},
@@ -26,10 +26,22 @@ pub(super) struct Function {
     pub name: String,
     /// The index of its name.
     at: usize,
-    pub is_method: bool,
+    /// The variable and the type of a method's receiver.
+    pub receiver: Option<(String, String)>,
     pub parameters: Vec<String>,
     /// The tokens of parameters and body.
     pub tokens: Range<usize>,
+}
+
+impl Function {
+    /// Whether a parameter or the receiver has this name.
+    pub fn has_parameter(&self, name: &str) -> bool {
+        let receiver = self.receiver.iter().map(|(variable, _)| variable);
+        self.parameters
+            .iter()
+            .chain(receiver)
+            .any(|own| own == name)
+    }
 }
 
 /// A Go file. Methods take and return indices of tokens. There is no token at an index behind the last one.
@@ -41,6 +53,8 @@ pub(super) struct File {
     lines: Vec<u32>,
     /// The ends of brackets.
     ends: Vec<usize>,
+    /// Where the imports end.
+    head: usize,
     /// The functions at the top of the file, and methods.
     pub functions: Vec<Function>,
     /// Whether the file has only tests, or code for tests.
@@ -51,11 +65,16 @@ pub(super) struct File {
 
 impl File {
     pub fn new(path: &str, text: &str) -> Self {
+        const MAX_HEAD: usize = 10_000;
+        const AFTER_IMPORTS: [&str; 4] = ["const", "func", "type", "var"];
         let (tokens, lines) = tokens(text);
+        let mut head = tokens.iter().take(MAX_HEAD);
+        let head = head.position(|token| AFTER_IMPORTS.iter().any(|word| token.is_name(word)));
         let mut start = text.lines().take(30);
         let mut file = Self {
             path: path.into(),
             ends: ends(&tokens),
+            head: head.unwrap_or(tokens.len().min(MAX_HEAD)),
             tokens,
             lines,
             functions: Vec::new(),
@@ -107,13 +126,14 @@ impl File {
 
     /// What the file imports as `package`, such as `k8s.io/api/core/v1`.
     pub fn import(&self, package: &str) -> Option<&str> {
-        for pair in self.tokens.windows(2) {
+        let head = &self.tokens[..self.head];
+        for pair in head.windows(2) {
             match pair {
                 [Token::Name(name), Token::Text(import)] if name == package => return Some(import),
                 _ => {}
             }
         }
-        for token in &self.tokens {
+        for token in head {
             match token {
                 Token::Text(import) if file_name(import) == package => return Some(import),
                 _ => {}
@@ -129,11 +149,10 @@ impl File {
 
     /// The function whose keyword `func` is before this index.
     fn function(&self, start: usize) -> Option<Function> {
-        let is_method = self.is_sign(start, '(');
-        let at = if is_method {
-            self.ends[start] + 1
-        } else {
-            start
+        let receiver = self.is_sign(start, '(').then(|| self.receiver(start));
+        let at = match receiver {
+            Some(_) => self.ends[start] + 1,
+            None => start,
         };
         let name = self.name(at)?.to_owned();
         let mut open = at + 1;
@@ -165,10 +184,21 @@ impl File {
         Some(Function {
             name,
             at,
-            is_method,
+            receiver,
             parameters,
             tokens: open..self.ends[body],
         })
+    }
+
+    /// The variable and the type of the receiver in the brackets at `open`; the variable may be missing.
+    fn receiver(&self, open: usize) -> (String, String) {
+        let names = (open..self.ends[open]).take_while(|at| !self.is_sign(*at, '['));
+        let mut names = names.filter_map(|at| self.name(at)).map(str::to_owned);
+        let first = names.next().unwrap_or_default();
+        match names.next() {
+            Some(kind) => (first, kind),
+            None => (String::new(), first),
+        }
     }
 
     /// The function that contains this token.
@@ -187,12 +217,6 @@ impl File {
                 .binary_search_by_key(&at, |function| function.at);
             (definition.is_err() && name != "func").then_some((at, name))
         })
-    }
-
-    /// The arguments of each call of `function`.
-    pub fn calls_of(&self, function: &str) -> Vec<Vec<Range<usize>>> {
-        let calls = self.calls().filter(|(_, name)| *name == function);
-        calls.map(|(at, _)| self.arguments(at + 1)).collect()
     }
 
     /// The arguments of the call, or the elements of the list, that begins with the bracket at `open`.
@@ -218,6 +242,11 @@ impl File {
             Token::Sign('(' | '[' | '{') => self.ends[at] + 1,
             _ => at + 1,
         }
+    }
+
+    /// Where the bracket at `open` ends.
+    pub fn end(&self, open: usize) -> usize {
+        self.ends[open]
     }
 
     /// The index of the `+` in an expression, outside of brackets.
@@ -272,6 +301,26 @@ impl File {
             return self.is_sign(at + 1, ':').then_some(at + 3);
         }
         self.is_sign(at + 1, '=').then_some(at + 2)
+    }
+
+    /// The value that the name at this index gets together with other names, as in `name, err := read()`, or by `+=`.
+    pub fn assigned_to_list(&self, at: usize) -> Option<Range<usize>> {
+        const MAX_NAMES: usize = 5;
+        if self.is_sign(at + 1, '+') && self.is_sign(at + 2, '=') {
+            return self.expression(at + 3);
+        }
+        let mut last = at;
+        for _ in 0..MAX_NAMES {
+            if !self.is_sign(last + 1, ',') || self.name(last + 2).is_none() {
+                break;
+            }
+            last += 2;
+        }
+        let is_list = last > at
+            || at
+                .checked_sub(1)
+                .is_some_and(|comma| self.is_sign(comma, ','));
+        self.expression(self.assigned(last).filter(|_| is_list)?)
     }
 
     /// The value of the name at this index, after `=`, `:=` or `:`.
@@ -330,8 +379,11 @@ impl File {
         true
     }
 
-    /// The type of the composite literal that begins at this index, as in `&v1.Book{}`.
-    pub fn pointer_at(&self, start: usize) -> Option<(&str, &str)> {
+    /// The type of the object that begins at this index: `&v1.Book{}` or `new(v1.Book)`.
+    fn pointer_at(&self, start: usize) -> Option<(&str, &str)> {
+        if self.name(start) == Some("new") && self.is_sign(start + 1, '(') {
+            return self.type_at(start + 2);
+        }
         let (package, kind) = self
             .type_at(start + 1)
             .filter(|_| self.is_sign(start, '&'))?;
@@ -339,39 +391,28 @@ impl File {
         self.is_sign(brace, '{').then_some((package, kind))
     }
 
-    /// The kinds in calls of `function`, as in `For(&webappv1.Guestbook{})`: each with the name of its package.
-    pub fn kinds(&self, function: &str) -> BTreeSet<(String, String)> {
-        let mut kinds = BTreeSet::new();
-        for arguments in self.calls_of(function) {
-            if let Some(Range { start, .. }) = arguments.first()
-                && let Some((package, kind)) = self.pointer_at(*start)
-            {
-                kinds.insert((package.to_owned(), kind.to_owned()));
-            }
+    /// The type of the object at this index, which may be in a source: `&source.Kind{Type: &v1.Book{}}` or
+    /// `source.Kind(cache, &v1.Book{})`.
+    pub fn object_at(&self, start: usize) -> Option<(&str, &str)> {
+        let is_pointer = self.is_sign(start, '&');
+        let first = start + usize::from(is_pointer);
+        match self.type_at(first) {
+            Some((package, "Kind")) if self.package(package) == "source" => {}
+            _ => return self.pointer_at(start),
         }
-        kinds
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_read_from_calls() {
-        let file = File::new(
-            "c.go",
-            "ctrl.NewControllerManagedBy(mgr).\n\tFor(&webappv1.Guestbook{}, builder.WithPredicates(p)).\n\
-             \tOwns(&appsv1.Deployment{}).\n\tOwns(&Local{})",
-        );
-        for (function, expected) in [
-            ("For", vec![("webappv1", "Guestbook")]),
-            ("Owns", vec![("", "Local"), ("appsv1", "Deployment")]),
-        ] {
-            let expected = expected.into_iter();
-            let expected = expected.map(|(package, kind)| (package.to_owned(), kind.to_owned()));
-            assert_eq!(file.kinds(function), expected.collect());
+        let mut open = first + 3;
+        if self.is_sign(open, '[') {
+            open = self.ends[open] + 1;
         }
-        assert!(file.mentions("NewControllerManagedBy"));
+        if !self.is_sign(open, if is_pointer { '{' } else { '(' }) {
+            return None;
+        }
+        let arguments = self.arguments(open);
+        let mut fields = arguments.iter();
+        let object = match fields.find(|field| self.name(field.start) == Some("Type")) {
+            Some(field) => field.start + 2,
+            None => arguments.get(1)?.start,
+        };
+        self.pointer_at(object)
     }
 }

@@ -13,9 +13,6 @@ use super::{
 
 /// Which kinds the files of the Go code belong to.
 pub(super) struct GoFiles<'a> {
-    /// For each file, the kinds for which it sets up controllers. A kind that is not in the project, or may be in several
-    /// groups, has no group.
-    pub setups: BTreeMap<&'a str, BTreeSet<GroupKind>>,
     /// For each file, the kinds whose name begins the file name.
     pub about: BTreeMap<&'a str, BTreeSet<GroupKind>>,
     /// All kinds, by their names in lower case, each with the places of its Go packages.
@@ -27,7 +24,6 @@ pub(super) struct GoFiles<'a> {
 impl<'a> GoFiles<'a> {
     pub fn new(source: &'a Source, go: &'a GoProject, crds: &Crds) -> Self {
         let mut files = Self {
-            setups: BTreeMap::new(),
             about: BTreeMap::new(),
             kinds: BTreeMap::new(),
             module: source.go.module.as_deref().unwrap_or(""),
@@ -40,19 +36,6 @@ impl<'a> GoFiles<'a> {
             files.places(GroupKind::of(crd));
         }
         for file in source.go.files() {
-            if file.mentions("NewControllerManagedBy") {
-                let mut kinds = BTreeSet::new();
-                for (package, kind) in file.kinds("For") {
-                    kinds.insert(match files.of_type(file, &package, &kind)[..] {
-                        [known] => known.clone(),
-                        _ => GroupKind {
-                            kind,
-                            group: String::new(),
-                        },
-                    });
-                }
-                files.setups.insert(&file.path, kinds);
-            }
             let about = files.called(file_name(&file.path), folder(&file.path));
             if !about.is_empty() {
                 let kinds = about.into_iter().cloned().collect();
@@ -85,17 +68,33 @@ impl<'a> GoFiles<'a> {
         kinds.map(|kind| kind.kind.as_str()).collect()
     }
 
+    /// The place of the package that a file calls `package`; an empty name is that of its own package.
+    pub fn place_of<'p>(&self, file: &'p File, package: &str) -> &'p str {
+        match package {
+            "" => folder(&file.path),
+            package => self.place(file.import(package).unwrap_or("")),
+        }
+    }
+
+    /// The kind that a file means by a type of a package. A kind that is not in the project, or may be in several groups,
+    /// has no group.
+    pub fn only(&self, file: &File, package: &str, kind: &str) -> GroupKind {
+        match self.of_type(file, package, kind)[..] {
+            [known] => known.clone(),
+            _ => GroupKind {
+                kind: kind.to_owned(),
+                group: String::new(),
+            },
+        }
+    }
+
     /// The kinds that a file may mean by a type of a package. Several if kinds of several groups have the name, and the
     /// import does not say which group it is.
     pub fn of_type(&self, file: &File, package: &str, kind: &str) -> Vec<&GroupKind> {
         if !self.kinds.contains_key(&kind.to_ascii_lowercase()) {
             return Vec::new();
         }
-        let place = match package {
-            "" => folder(&file.path),
-            package => self.place(file.import(package).unwrap_or("")),
-        };
-        let mut kinds = self.named(kind, place);
+        let mut kinds = self.named(kind, self.place_of(file, package));
         kinds.retain(|found| found.kind == kind);
         kinds
     }
@@ -132,22 +131,5 @@ impl<'a> GoFiles<'a> {
             found.extend(namesakes.keys());
         }
         found
-    }
-
-    /// Whether the file at `path` sets up a controller of `kind`.
-    pub fn sets_up(&self, path: &str, kind: &GroupKind) -> bool {
-        let kinds = self.setups.get(path);
-        kinds.is_some_and(|kinds| kinds.contains(kind))
-    }
-
-    /// Whether the file at `path` is beside a controller of `kind`, and not about another kind.
-    pub fn is_beside(&self, path: &str, kind: &GroupKind) -> bool {
-        let about = self.about.get(path);
-        let is_of_other = about.is_some_and(|kinds| !kinds.contains(kind));
-        if is_of_other && !self.sets_up(path, kind) {
-            return false;
-        }
-        let mut setups = self.setups.iter();
-        setups.any(|(setup, kinds)| kinds.contains(kind) && folder(setup) == folder(path))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
+    code::Codes,
     controllers,
     crds::Crds,
     deployed::Deployed,
@@ -14,8 +15,9 @@ use super::{
     go_files::GoFiles,
     group_kind::GroupKind,
     lost::Lost,
-    operator::{Code, GoKind},
+    operator::{Code, GoKind, shown},
     related,
+    setups::Setups,
     source::Source,
     webhooks::{GoWebhook, plural_of, webhooks},
 };
@@ -25,7 +27,7 @@ use crate::{
         KindFromCrd,
         groups::{group, resource_of_others},
     },
-    names::{GroupVersionKind, Kind, Version},
+    names::{ControllerName, GroupVersionKind, Kind, Version},
     project::builtin,
     project::{Admission, Controller, Definition, Own, Project, Resource, Stage, Webhook},
     visible::visible,
@@ -46,7 +48,8 @@ pub(super) struct Found<'a> {
     source: &'a Source,
     go: &'a GoProject,
     pub crds: Crds,
-    files: GoFiles<'a>,
+    setups: Setups<'a>,
+    codes: Codes,
     finalized: Finalized,
     webhooks: Vec<GoWebhook>,
 }
@@ -59,13 +62,14 @@ impl<'a> Found<'a> {
         lost: &mut Lost,
     ) -> Self {
         let crds = Crds::new(source, go, deployed, lost);
-        let files = GoFiles::new(source, go, &crds);
+        let setups = Setups::new(&source.go, GoFiles::new(source, go, &crds));
         Self {
             source,
             go,
-            finalized: Finalized::new(&source.go, &files),
+            codes: Codes::new(&source.go, &setups),
+            finalized: Finalized::new(&source.go, &setups),
             crds,
-            files,
+            setups,
             webhooks: webhooks(source, deployed),
         }
     }
@@ -102,7 +106,7 @@ impl<'a> Found<'a> {
         taken.project.sort();
         self.finalized
             .report(&taken.kinds, &taken.project, &mut taken.lost);
-        controllers::report(&self.source.go, &self.files, &mut taken.lost);
+        controllers::report(&self.source.go, &self.setups.files, &mut taken.lost);
         taken.report_webhooks();
         taken
     }
@@ -169,10 +173,12 @@ impl Taken<'_> {
     ) -> Result<GroupVersionKind> {
         let first = resources.first_mut().context("it has no version")?;
         let id = first.id();
-        let code = self.code(&name);
-        self.control(first, entries, &code);
+        let controllers = self.control(first, &name, entries);
         let webhooks = self.give_webhooks(first, entries);
-        let unnamed = unnamed(first, &code);
+        let unnamed: Vec<_> = controllers
+            .iter()
+            .flat_map(|code| unnamed(first, code))
+            .collect();
         let mut after = self.project.clone();
         after.resources.extend(resources);
         if self.check == Check::Each {
@@ -184,7 +190,7 @@ impl Taken<'_> {
             id: id.clone(),
             name,
             crd,
-            code,
+            controllers,
             webhooks,
         });
         Ok(id)
@@ -206,9 +212,8 @@ impl Taken<'_> {
         let full = entry.full_group(self.found.go.domain.as_deref());
         let (group, domain) = group(&self.project, &full.parse()?)?;
         self.lost.add(format!(
-            "the fields of `{kind}`: the Go project has no CRD of this kind; run `make \
-             manifests` there, which writes it to `config/crd/bases`, then `rscaffold create \
-             api --crd <FILE> --force` here"
+            "the fields of `{kind}`: neither `config` nor a folder `crds` of the Go project has a CRD of this kind; write \
+             the CRD with controller-gen (`make manifests`), then run `rscaffold create api --crd <FILE> --force` here"
         ));
         let id = GroupVersionKind::new(group.clone(), version, kind);
         Ok(Resource {
@@ -243,59 +248,50 @@ impl Taken<'_> {
         self.found.crds.others.get(&name)
     }
 
-    /// Adds the controllers of the kind to `resource`. The first one gets the names that objects have.
-    fn control(&mut self, resource: &mut Resource, entries: &[&GoResource], code: &Code) {
-        let mut names = Vec::new();
+    /// Adds the controllers of the kind to `resource`. Returns what the code says about each.
+    fn control(
+        &mut self,
+        resource: &mut Resource,
+        kind: &GroupKind,
+        entries: &[&GoResource],
+    ) -> Vec<Code> {
+        let Found {
+            setups,
+            codes,
+            finalized,
+            go,
+            ..
+        } = self.found;
+        let mut names = BTreeSet::new();
+        let what = format!("a controller of `{}`", resource.kind);
         for controller in entries.iter().flat_map(|entry| &entry.controllers) {
-            let what = format!("a controller of `{}`", resource.kind);
-            names.extend(self.lost.name(&what, &controller.name));
+            names.extend(self.lost.name::<ControllerName>(&what, &controller.name));
         }
         // If PROJECT does not say so, the code does. Without code, a PROJECT of version 2 implies a controller.
-        let is_implied = self.found.go.implies_controllers()
-            && self.found.files.setups.is_empty()
-            && !entries.is_empty();
-        let has_controller = is_implied
-            || !code.files.is_empty()
-            || entries.iter().any(|entry| entry.has_controller());
-        if names.is_empty() && has_controller {
-            names.push(resource.kind.controller());
+        let built: Vec<_> = setups.of_kind(kind).collect();
+        let is_implied = go.implies_controllers() && setups.all.is_empty() && !entries.is_empty();
+        let has_controller =
+            is_implied || !built.is_empty() || entries.iter().any(|entry| entry.has_controller());
+        let called: BTreeSet<_> = built.iter().map(|(_, setup)| &setup.names[0]).collect();
+        if names.is_empty() && called.len() > 1 {
+            for name in called {
+                names.extend(self.lost.name::<ControllerName>(&what, name));
+            }
         }
-        for name in names {
+        if names.is_empty() && has_controller {
+            names.insert(resource.kind.controller());
+        }
+        let names: Vec<_> = names.into_iter().collect();
+        let taken = codes.of_kind(kind, &names, setups, finalized, &mut self.lost);
+        for code in &taken {
             resource.set_controller(Controller {
                 finalizer: !code.finalizers.is_empty(),
-                ..Controller::new(name)
+                finalizer_name: only(code.finalizers.keys()).and_then(|name| name.parse().ok()),
+                field_manager: only(&code.field_managers).and_then(|name| name.parse().ok()),
+                ..Controller::new(code.name.clone())
             });
         }
-        if let Some(first) = resource.controllers.first_mut() {
-            first.finalizer_name = only(code.finalizers.keys()).and_then(|name| name.parse().ok());
-            first.field_manager = only(&code.field_managers).and_then(|name| name.parse().ok());
-        }
-    }
-
-    /// Reads what the Go code says about the controllers of a kind.
-    fn code(&self, kind: &GroupKind) -> Code {
-        let (go, files) = (&self.found.source.go, &self.found.files);
-        let mut code = Code {
-            finalizers: self.found.finalized.of_kind(kind),
-            ..Code::default()
-        };
-        for file in go.files() {
-            if files.is_beside(&file.path, kind) {
-                for function in ["FieldOwner", "WithFieldOwner"] {
-                    code.field_managers.extend(go.arguments(file, function, 0));
-                }
-                code.field_managers.extend(go.set(file, "FieldManager"));
-                for function in ["GetEventRecorderFor", "GetEventRecorder"] {
-                    code.event_reporters.extend(go.arguments(file, function, 0));
-                }
-            }
-            if files.sets_up(&file.path, kind) {
-                code.owns.extend(file.kinds("Owns"));
-                code.watches.extend(file.kinds("Watches"));
-                code.files.insert(file.path.to_string());
-            }
-        }
-        code
+        taken
     }
 
     /// Adds the webhooks of the Go project for the kind to `resource`. Returns those in its manifests.
@@ -318,8 +314,37 @@ impl Taken<'_> {
                     webhook.about_subresources(self.found.source, &resource.kind, &subresources);
                 self.lost.add(line);
             }
-            let mut in_manifests = of_objects.into_iter();
+            let version = resource.version.as_str();
+            let (mut of_version, of_others): (Vec<_>, Vec<_>) = (of_objects.into_iter())
+                .partition(|webhook| webhook.has_version(version) || !webhook.is_exact());
+            of_version.sort_by_key(|webhook| !webhook.has_version(version));
+            for webhook in &of_others {
+                self.lost.add(format!(
+                    "{}: the webhook of `{}` with `matchPolicy: Exact` for {}: here, the webhooks of a kind are for the \
+                     stored version `{version}`; write the webhook for other versions by hand",
+                    webhook.place(self.found.source),
+                    resource.kind,
+                    webhook.other_versions(version),
+                ));
+            }
+            let mut in_manifests = of_version.into_iter();
             let in_manifest = in_manifests.next();
+            if let Some(webhook) = in_manifest
+                && let others = webhook.other_versions(version)
+                && !others.is_empty()
+                && (webhook.is_exact() || !webhook.has_version(version))
+            {
+                let what = if webhook.is_exact() {
+                    "`matchPolicy: Exact` leaves these versions out; `Equivalent` in `HOOK` adds them"
+                } else {
+                    "the API server converts objects of all versions to it"
+                };
+                self.lost.add(format!(
+                    "{}: the webhook of `{}` for {others}: here, it gets objects of the version `{version}`, and {what}",
+                    webhook.place(self.found.source),
+                    resource.kind,
+                ));
+            }
             for further in in_manifests {
                 self.lost.add(format!(
                     "{}: a further rule for `{plural}` of `{group}` in a {}: here, only the first one counts",
@@ -329,8 +354,9 @@ impl Taken<'_> {
             }
             let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
             let in_project = in_entries.find_map(|webhooks| webhooks.path(admission));
-            // An entry of PROJECT does not say that its webhook is only for subresources.
-            let is_in_project = in_project.is_some() && of_subresources.is_empty();
+            // An entry of PROJECT does not say that its webhook is only for subresources or for other versions.
+            let is_in_project =
+                in_project.is_some() && of_subresources.is_empty() && of_others.is_empty();
             if in_manifest.is_none() && !is_in_project {
                 continue;
             }
@@ -424,14 +450,15 @@ impl Taken<'_> {
     }
 }
 
-/// The finalizers and field managers of a kind that its first controller does not get, because they are not one constant
+/// The finalizers and field managers that a controller does not get, because they are not one constant
 /// in the Go code.
 fn unnamed(resource: &Resource, code: &Code) -> Vec<String> {
     let mut lines = Vec::new();
-    let Some(controller) = resource.controllers.first() else {
+    let mut controllers = resource.controllers.iter();
+    let Some(controller) = controllers.find(|controller| controller.name == code.name) else {
         return lines;
     };
-    let kind = &resource.kind;
+    let kind = shown(resource, controller);
     if !code.finalizers.is_empty() && controller.finalizer_name.is_none() {
         let mut names = Vec::new();
         for (value, place) in &code.finalizers {

@@ -1,15 +1,19 @@
 //! The Deployment of the Go operator, for config/manager/manager.yaml: what is taken over, and what is not.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
     compare::Comparison,
-    deployment::Deployment,
+    deployment::{Deployment, METRICS_PROXY, runs},
     election,
     kustomize::image_name,
     lost::Lost,
+    makefile::variable,
+    pod_security::{forbidden, name},
     source::{Source, list, texts},
 };
 use crate::{
@@ -24,7 +28,11 @@ use crate::{
 pub(super) struct Taken {
     /// The name of the image, without a tag.
     image: String,
-    replicas: Option<u64>,
+    /// Empty for one replica.
+    replicas: String,
+    has_several: bool,
+    /// The Pod Security level of the namespace; empty for the usual one.
+    pod_security: String,
     /// Fields of the spec of the Deployment.
     deployment: String,
     /// Annotations of the Pods.
@@ -40,7 +48,19 @@ pub(super) struct Taken {
     /// Fields of the container.
     container: String,
     resources: String,
+    /// The values of the chart with their names.
+    chart: BTreeMap<&'static str, String>,
 }
+
+/// The fields of Pods for which the chart has a value of this name.
+const IN_CHART: [&str; 6] = [
+    "affinity",
+    "imagePullSecrets",
+    "nodeSelector",
+    "priorityClassName",
+    "tolerations",
+    "topologySpreadConstraints",
+];
 
 /// The fields that a template sets, or whose value has no meaning here.
 const OF_DEPLOYMENT: [&str; 3] = ["replicas", "selector", "template"];
@@ -71,9 +91,13 @@ const OF_CONTAINER: [&str; 12] = [
 /// The Secrets with certificates that the operator here gets in another way.
 const CERTIFICATES: [&str; 2] = ["metrics-server-cert", "webhook-server-cert"];
 
-/// The ports of metrics, probes and webhooks, and the names that they have here.
-const PORTS: [u64; 4] = [8080, 8081, 8443, 9443];
-const PORT_NAMES: [&str; 3] = ["metrics", "probes", "webhooks"];
+/// The ports that kubebuilder's projects have for metrics, probes and webhooks, and names for them.
+const USUAL_PORTS: [(u64, &[&str]); 4] = [
+    (8080, &["http-metrics", "metrics"]),
+    (8081, &["health", "healthz", "probes"]),
+    (8443, &["https", "metrics"]),
+    (9443, &["webhook-server", "webhooks"]),
+];
 
 /// Where the Pods are described.
 const POD: [&str; 3] = ["spec", "template", "spec"];
@@ -82,6 +106,8 @@ const POD: [&str; 3] = ["spec", "template", "spec"];
 pub(super) struct Reader<'a> {
     pub source: &'a Source,
     pub deployment: &'a Deployment,
+    /// The Pod Security level of the Go operator's namespace.
+    pub pod_security: Option<&'a str>,
     pub project: &'a Project,
     pub lost: &'a mut Lost,
 }
@@ -91,15 +117,22 @@ impl Reader<'_> {
     pub fn read(&mut self) -> Result<Option<Taken>> {
         let spec = &self.deployment.0.value["spec"];
         let pod = &spec["template"]["spec"];
-        let containers = &pod["containers"];
-        let position = list(containers).position(|container| container["name"] == "manager");
-        let container = &containers[position.unwrap_or(0)];
+        let found = self.deployment.container();
+        let container = found.unwrap_or(&Value::Null);
+        if found.is_none() && !pod["containers"].is_null() {
+            let what = "the containers: the Deployment does not say which one runs the operator; copy its settings to \
+                        `manager` in `config/manager/manager.yaml`, and copy the other containers";
+            self.line(&["containers"], what);
+        }
         let mut others = Vec::new();
-        for other in list(containers).filter(|other| *other != container) {
-            if other["name"] == "kube-rbac-proxy" {
-                let what = "the container `kube-rbac-proxy`: here, the operator itself checks who reads its metrics";
-                self.line(&["containers", "kube-rbac-proxy"], what);
-            } else {
+        for other in list(&pod["containers"]).filter(|other| *other != container) {
+            if runs(other, METRICS_PROXY) {
+                let name = other["name"].as_str().unwrap_or("");
+                let what = format!(
+                    "the container `{name}`: here, the operator itself checks who reads its metrics"
+                );
+                self.line(&["containers", name], &what);
+            } else if found.is_some() {
                 others.push(other);
             }
         }
@@ -115,23 +148,104 @@ impl Reader<'_> {
         let mut mounts: Vec<_> = list(&container["volumeMounts"]).collect();
         mounts.retain(|mount| volumes.iter().any(|volume| volume["name"] == mount["name"]));
         let ports = self.ports(container);
-        let replicas = spec["replicas"].as_u64();
+        let of_pod = without(pod, &OF_POD);
+        let of_container = without(container, &OF_CONTAINER);
+        let forbidden = forbidden(&of_pod, &volumes, &others, &ports);
+        let pod_security = self.pod_security(&forbidden);
+        let replicas = spec["replicas"].as_u64().unwrap_or(1);
+        let is_taken = replicas == 0 || replicas > 1 && self.elects_leader();
+        let mut in_chart = vec![
+            ("extraVolumeMounts", json!(mounts)),
+            ("extraVolumes", json!(volumes)),
+            ("podAnnotations", json!(annotations)),
+        ];
+        let strategy = of_deployment.get("strategy");
+        in_chart.extend(strategy.map(|strategy| ("strategy", strategy.clone())));
+        for name in IN_CHART {
+            in_chart.extend(of_pod.get(name).map(|value| (name, value.clone())));
+        }
+        let mut chart = BTreeMap::new();
+        for (name, value) in in_chart {
+            if !self.block(&value)?.is_empty() {
+                chart.insert(name, self.block(json!({ name: value }))?);
+            }
+        }
+        self.report_chart(&[&of_deployment, &of_pod, &of_container], &others, &ports);
         let taken = Taken {
             image: self.image(container),
-            replicas: replicas.filter(|count| *count != 1 && self.elects_leader()),
+            replicas: if is_taken {
+                replicas.to_string()
+            } else {
+                String::new()
+            },
+            has_several: is_taken && replicas > 1,
+            pod_security,
             deployment: self.block(of_deployment)?,
             annotations: self.block(annotations)?,
-            pod: self.block(without(pod, &OF_POD))?,
+            pod: self.block(of_pod)?,
             volumes: self.block(volumes)?,
             containers: self.block(others)?,
             env: self.block(&container["env"])?,
             ports: self.block(ports)?,
             mounts: self.block(mounts)?,
-            container: self.block(without(container, &OF_CONTAINER))?,
+            container: self.block(of_container)?,
             resources: self.block(&container["resources"])?,
+            chart,
         };
         self.report(spec, container);
         Ok((taken != Taken::default()).then_some(taken))
+    }
+
+    /// The level of the namespace, if the usual one forbids something in the Pods.
+    fn pod_security(&mut self, forbidden: &[String]) -> String {
+        if forbidden.is_empty() {
+            return String::new();
+        }
+        let level = self.pod_security.unwrap_or("privileged");
+        let what = format!(
+            "the Pod Security level `restricted` forbids {}: here, the namespace has the level `{level}`; set a stricter one in \
+             `config/manager/manager.yaml` if the new operator needs less",
+            forbidden.join(", "),
+        );
+        self.line(&[], &what);
+        level.to_owned()
+    }
+
+    /// Reports the settings that the chart does not have.
+    fn report_chart(
+        &mut self,
+        fields: &[&Map<String, Value>],
+        others: &[&Value],
+        ports: &[&Value],
+    ) {
+        if !self.project.has(Feature::Helm) {
+            return;
+        }
+        let mut left = Vec::new();
+        for name in fields.iter().flat_map(|fields| fields.keys()) {
+            if name != "strategy" && !IN_CHART.contains(&name.as_str()) {
+                left.push(format!("`{name}`"));
+            }
+        }
+        left.extend(
+            others
+                .iter()
+                .map(|other| format!("the container {}", name(other))),
+        );
+        left.extend(
+            ports
+                .iter()
+                .map(|port| format!("the port {}", port["containerPort"])),
+        );
+        if !left.is_empty() {
+            let what = format!(
+                "the chart has no value for {} of the Deployment: if the new operator needs it, add it to \
+                 `charts/{}/templates/deployment.yaml`",
+                left.join(", "),
+                self.project.project_name,
+            );
+            self.line(&[], &what);
+        }
     }
 
     /// Whether only one Pod of the new operator works at a time.
@@ -139,34 +253,51 @@ impl Reader<'_> {
         self.project.has(Feature::LeaderElection)
     }
 
-    /// The name of the operator's image, unless it is the one that kubebuilder writes.
+    /// The name of the operator's image, unless it is the one that kubebuilder writes. The Makefile of the Go project
+    /// replaces this one.
     fn image(&mut self, container: &Value) -> String {
-        let name = image_name(container["image"].as_str().unwrap_or(""));
-        if name.chars().all(is_of_image) {
+        let written = container["image"].as_str().unwrap_or("");
+        let in_makefile = match image_name(written) {
+            "" | "controller" => variable(self.source, "IMG"),
+            name if is_image(name) => None,
+            _ => variable(self.source, "IMG").filter(|image| is_image(image_name(image))),
+        };
+        let name = image_name(in_makefile.as_deref().unwrap_or(written));
+        if is_image(name) {
             return if name == "controller" { "" } else { name }.to_owned();
         }
-        let what = format!("the image `{name}`: set `IMG` in the Makefile");
-        self.line(&["containers"], &what);
+        if !name.is_empty() {
+            let what = format!("the image `{name}`: set `IMG` in the Makefile");
+            self.line(&["containers"], &what);
+        }
         String::new()
     }
 
     /// The ports that the new Deployment does not have. The API server refuses two ports with one name, so a port with
-    /// the name of one here is reported.
+    /// the name or the number of one here is reported.
     fn ports<'v>(&mut self, container: &'v Value) -> Vec<&'v Value> {
+        let is_secure = self.project.has_secure_metrics();
+        let metrics = if is_secure { 8443 } else { 8080 };
+        let here = [(metrics, "metrics"), (8081, "probes"), (9443, "webhooks")];
         let mut ports: Vec<_> = list(&container["ports"]).collect();
-        ports.retain(|port| !PORTS.iter().any(|own| port["containerPort"] == *own));
         ports.retain(|port| {
-            let name = port["name"].as_str().unwrap_or("");
-            let is_taken = PORT_NAMES.contains(&name);
-            if is_taken {
-                let what = format!(
-                    "the port {} with the name `{name}`, which another port has here: if the new operator needs it, add \
-                     it to `config/manager/manager.yaml` with another name",
-                    port["containerPort"],
-                );
-                self.line(&["containers", container["name"].as_str().unwrap_or(""), "ports", name], &what);
+            let (number, name) = (&port["containerPort"], port["name"].as_str().unwrap_or(""));
+            let is_usual = |(usual, names): &(u64, &[&str])| {
+                *number == *usual && (name.is_empty() || names.contains(&name))
+            };
+            if USUAL_PORTS.iter().any(is_usual) {
+                return false;
             }
-            !is_taken
+            let taken = here.iter().find(|(own, own_name)| *number == *own || name == *own_name);
+            if taken.is_some() {
+                let what = format!(
+                    "the port {number} with the name `{name}`: another port has this name or this number here; if the \
+                     new operator needs it, add it to `config/manager/manager.yaml` with another one"
+                );
+                let container = container["name"].as_str().unwrap_or("");
+                self.line(&["containers", container, "ports", name], &what);
+            }
+            taken.is_none()
         });
         ports
     }
@@ -287,7 +418,7 @@ impl Reader<'_> {
                 )
             });
         }
-        let is_secure = self.project.has(Feature::MetricsSecure);
+        let is_secure = self.project.has_secure_metrics();
         let here = match flag.trim_start_matches('-') {
             "metrics-bind-address" if is_secure => ":8443",
             "metrics-bind-address" => ":8080",
@@ -316,9 +447,10 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the name of an image can have this character, none of which means something to make.
-fn is_of_image(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "._-/:".contains(c)
+/// Whether a text is the name of an image, in which nothing means something to make.
+fn is_image(name: &str) -> bool {
+    let is_of_image = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+    !name.is_empty() && name.chars().all(is_of_image) && !name.contains("//")
 }
 
 /// The fields of an object without some of them.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     crd::Crd,
-    names::GroupVersionKind,
+    names::{ControllerName, GroupVersionKind},
     project::{Controller, Project, Resource, Rule},
 };
 
@@ -27,30 +27,40 @@ pub(super) struct Operator {
 }
 
 impl Operator {
-    /// The kinds with controllers.
+    /// The controllers.
     pub fn controlled<'a>(&'a self, project: &'a Project) -> Vec<Controlled<'a>> {
         let mut controlled = Vec::new();
         for kind in &self.kinds {
-            if let Some(resource) = kind.resource(project)
-                && let Some(first) = resource.controllers.first()
-            {
-                controlled.push(Controlled {
-                    kind,
-                    resource,
-                    first,
-                });
+            for code in &kind.controllers {
+                if let Some(resource) = kind.resource(project)
+                    && let mut controllers = resource.controllers.iter()
+                    && let Some(controller) = controllers.find(|own| own.name == code.name)
+                {
+                    controlled.push(Controlled {
+                        code,
+                        resource,
+                        controller,
+                    });
+                }
             }
         }
         controlled
     }
 }
 
-/// A kind with controllers.
+/// A controller, and what the Go code says about it.
 pub(super) struct Controlled<'a> {
-    pub kind: &'a GoKind,
+    pub code: &'a Code,
     pub resource: &'a Resource,
-    /// The first controller, which has the names of the kind.
-    pub first: &'a Controller,
+    pub controller: &'a Controller,
+}
+
+/// The name of a controller in the report: its kind, and its own name if the kind has several controllers.
+pub(super) fn shown(resource: &Resource, controller: &Controller) -> String {
+    match resource.controllers.len() {
+        1 => resource.kind.to_string(),
+        _ => format!("{} by the controller `{}`", resource.kind, controller.name),
+    }
 }
 
 /// A kind that was taken over from the Go project.
@@ -63,7 +73,7 @@ pub(super) struct GoKind {
     /// Its CRD, if the Go project has one.
     pub crd: Option<Crd>,
     /// What the Go code says about its controllers.
-    pub code: Code,
+    pub controllers: Vec<Code>,
     /// Its webhooks, the defaulting one and the validating one at most.
     pub webhooks: Vec<GoWebhook>,
 }
@@ -76,19 +86,35 @@ impl GoKind {
     }
 }
 
-/// What the Go code says about the controllers of a kind.
-#[derive(Debug, Default)]
+/// What the Go code says about a controller.
+#[derive(Debug)]
 pub(super) struct Code {
-    /// The files that set a controller up.
+    pub name: ControllerName,
+    /// The files that set the controller up.
     pub files: BTreeSet<String>,
     /// The finalizers, each with the first place that sets it.
     pub finalizers: BTreeMap<Value, Place>,
     pub field_managers: BTreeSet<Value>,
     pub event_reporters: BTreeSet<Value>,
-    /// The kinds that the controllers own, each with the name of its package.
+    /// The kinds that the controller owns, each with the name of its package.
     pub owns: BTreeSet<(String, String)>,
     /// The same for watched kinds. At last, only kinds that the project does not watch.
     pub watches: BTreeSet<(String, String)>,
-    /// The owned kinds by their names in the project. Empty if one of them has no name there.
+    /// The owned kinds by their names in the project, except for the controller's own kind. Empty if one of them has no name there.
     pub owned: Vec<GroupVersionKind>,
+}
+
+impl Code {
+    pub fn new(name: &ControllerName) -> Self {
+        Self {
+            name: name.clone(),
+            files: BTreeSet::new(),
+            finalizers: BTreeMap::new(),
+            field_managers: BTreeSet::new(),
+            event_reporters: BTreeSet::new(),
+            owns: BTreeSet::new(),
+            watches: BTreeSet::new(),
+            owned: Vec::new(),
+        }
+    }
 }

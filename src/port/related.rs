@@ -3,12 +3,25 @@
 use std::collections::BTreeSet;
 
 use super::{operator::GoKind, path::file_name, source::Source};
-use crate::{names::GroupVersionKind, project::Project, project::builtin};
+use crate::{
+    names::{ControllerName, GroupVersionKind},
+    project::Project,
+    project::builtin,
+};
 
 /// Adds the kinds that the Go controllers watch to the controllers of `project`. Owned kinds are not added: the
 /// generated code for an owned kind creates an example object, whose name an object in the cluster may already have.
 pub(super) fn take(project: &mut Project, source: &Source, kinds: &mut [GoKind]) {
-    for GoKind { id, code, .. } in kinds {
+    let all = kinds.iter_mut();
+    let codes = all.flat_map(
+        |GoKind {
+             id, controllers, ..
+         }| {
+            let id = id.clone();
+            controllers.iter_mut().map(move |code| (id.clone(), code))
+        },
+    );
+    for (id, code) in codes {
         let mut owned = Vec::new();
         for (package, name) in &code.owns {
             owned.extend(called(project, source, &code.files, package, name));
@@ -19,8 +32,11 @@ pub(super) fn take(project: &mut Project, source: &Source, kinds: &mut [GoKind])
         }
         code.watches.retain(|(package, name)| {
             let watched = called(project, source, &code.files, package, name);
-            !watched.is_some_and(|watched| !owned.contains(&watched) && watch(project, id, watched))
+            !watched.is_some_and(|watched| {
+                !owned.contains(&watched) && watch(project, &id, &code.name, watched)
+            })
         });
+        owned.retain(|owned| *owned != id);
         code.owned = owned;
     }
 }
@@ -57,12 +73,20 @@ fn imported(project: &Project, import: &str, name: &str) -> Option<GroupVersionK
     Some(only.id())
 }
 
-/// Adds `id` to the watches of the first controller of the kind `of`, if the project stays valid.
-fn watch(project: &mut Project, of: &GroupVersionKind, id: GroupVersionKind) -> bool {
+/// Adds `id` to the watches of a controller of the kind `of`, if the project stays valid.
+fn watch(
+    project: &mut Project,
+    of: &GroupVersionKind,
+    name: &ControllerName,
+    id: GroupVersionKind,
+) -> bool {
     let mut after = project.clone();
     let mut resources = after.resources.iter_mut();
     let resource = resources.find(|resource| resource.id() == *of && resource.id() != id);
-    let Some(controller) = resource.and_then(|resource| resource.controllers.first_mut()) else {
+    let mut controllers = resource
+        .into_iter()
+        .flat_map(|resource| &mut resource.controllers);
+    let Some(controller) = controllers.find(|controller| controller.name == *name) else {
         return false;
     };
     if !controller.watches.contains(&id) {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
-    operator::Operator,
+    code::shown,
+    operator::{Controlled, Operator},
     path::{file_name, folder, is_file_of},
 };
 use crate::project::Project;
@@ -35,6 +36,8 @@ enum Content {
     /// The code that says that a kind has a conversion, or which version is its hub.
     Hubs(Vec<String>),
     Types(Vec<String>),
+    /// Types whose fields are unknown.
+    Fields(Vec<String>),
     /// The code that starts the operator.
     Main,
     /// The code that starts an API server for tests.
@@ -103,9 +106,9 @@ impl Remaining<'_> {
                 _ => None,
             };
         }
-        let mut kinds = self.operator.kinds.iter();
-        if kinds.any(|kind| kind.code.files.contains(path)) {
-            return not_empty(self.reconcilers(path, text)).map(Content::Reconcilers);
+        let mut codes = (self.operator.kinds.iter()).flat_map(|kind| &kind.controllers);
+        if codes.any(|code| code.files.contains(path)) {
+            return not_empty(self.reconcilers(path)).map(Content::Reconcilers);
         }
         let file = self.operator.source.go.file(path)?;
         if file.mentions("NewWebhookManagedBy") {
@@ -124,13 +127,18 @@ impl Remaining<'_> {
             return Some(Content::Conversions(targets));
         }
         if text.contains("+kubebuilder:object:root=true") {
-            let mut targets = Vec::new();
-            for resource in self.project.apis() {
-                if text.contains(&format!("type {} struct", resource.kind)) {
-                    targets.push(self.project.types_file(resource));
-                }
-            }
-            return not_empty(targets).map(Content::Types);
+            let mut resources: Vec<_> = self.project.apis().collect();
+            resources.retain(|resource| text.contains(&format!("type {} struct", resource.kind)));
+            let have_fields = resources.iter().all(|resource| resource.has_given_types());
+            let targets = resources
+                .into_iter()
+                .map(|resource| self.project.types_file(resource));
+            let targets = not_empty(targets.collect())?;
+            return Some(if have_fields {
+                Content::Types(targets)
+            } else {
+                Content::Fields(targets)
+            });
         }
         if let Some(hubs) = self.hubs(|kind| text.contains(&format!("{kind}) Hub()"))) {
             return Some(Content::Hubs(hubs));
@@ -166,17 +174,17 @@ impl Remaining<'_> {
     }
 
     /// The reconcilers in a Go file.
-    fn reconcilers(&self, path: &str, text: &str) -> Vec<Reconciler> {
+    fn reconcilers(&self, path: &str) -> Vec<Reconciler> {
         let mut reconcilers = Vec::new();
-        for of_kind in self.operator.controlled(self.project) {
-            let (code, resource) = (&of_kind.kind.code, of_kind.resource);
+        for controlled in self.operator.controlled(self.project) {
+            let Controlled {
+                code,
+                resource,
+                controller,
+            } = controlled;
             if !code.files.contains(path) {
                 continue;
             }
-            // A kind may have several controllers, each in a file of its own.
-            let mut named = (resource.controllers.iter())
-                .filter(|controller| text.contains(&format!("Named(\"{}\")", controller.name)));
-            let controller = named.next().unwrap_or(of_kind.first);
             let is_usual = resource.is_own(controller);
             reconcilers.push(Reconciler {
                 kind: resource.kind.to_string(),
@@ -186,9 +194,9 @@ impl Remaining<'_> {
                 has_finalizer: controller.finalizer,
                 foreign: !resource.has_api(),
                 controller_name: (!is_usual).then(|| controller.name.to_string()),
-                owns: go_names(&code.owns),
+                owns: code.owns.iter().map(shown).collect(),
                 owned: code.owned.iter().map(ToString::to_string).collect(),
-                watches: go_names(&code.watches),
+                watches: code.watches.iter().map(shown).collect(),
             });
         }
         reconcilers
@@ -197,16 +205,4 @@ impl Remaining<'_> {
 
 fn not_empty<T>(items: Vec<T>) -> Option<Vec<T>> {
     (!items.is_empty()).then_some(items)
-}
-
-/// Kinds as Go code names them: `corev1.Secret`.
-fn go_names<'a>(kinds: impl IntoIterator<Item = &'a (String, String)>) -> Vec<String> {
-    let mut names = Vec::new();
-    for (package, kind) in kinds {
-        names.push(match package.as_str() {
-            "" => kind.clone(),
-            package => format!("{package}.{kind}"),
-        });
-    }
-    names
 }

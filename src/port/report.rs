@@ -7,7 +7,7 @@ use super::{
     deployment::Deployment,
     go::Value,
     lost::Lost,
-    operator::Operator,
+    operator::{Controlled, Operator, shown},
     remaining::{self, File, Folder},
     texts::Difference,
 };
@@ -23,6 +23,8 @@ pub struct Report {
     folder: String,
     kinds: Vec<Kind>,
     features: Vec<String>,
+    /// Whether the operator is for its own namespace only.
+    namespaced: bool,
     /// How many entries the rules have.
     rules: usize,
     lease: Name,
@@ -31,8 +33,8 @@ pub struct Report {
     service_account: Name,
     /// The field manager of requests without one, in Go. Empty if it is unknown.
     program: String,
-    /// The names that objects of each kind have.
-    names: Vec<NamesOfKind>,
+    /// The names that each controller gives to objects.
+    names: Vec<NamesOfController>,
     warnings: Vec<String>,
     lost: Vec<String>,
     differences: Vec<Difference>,
@@ -85,10 +87,10 @@ impl Name {
     }
 }
 
-/// The names that objects of a kind have.
+/// The names that a controller gives to objects.
 #[derive(Debug, Serialize)]
-struct NamesOfKind {
-    kind: String,
+struct NamesOfController {
+    controller: String,
     field_manager: Name,
     has_finalizer: bool,
     finalizer: Name,
@@ -114,6 +116,7 @@ pub(super) fn report(
         folder: operator.folder.clone(),
         kinds: project.resources.iter().map(Kind::new).collect(),
         features: strings(&operator.deployed.features),
+        namespaced: project.namespaced,
         rules: operator.rules.len(),
         lease: Name::new(lease, project.lease_name()),
         namespace: Name::new(namespace, project.namespace_name()),
@@ -132,18 +135,22 @@ pub(super) fn report(
     }
 }
 
-/// The names that objects of each kind have.
-fn names(operator: &Operator, project: &Project) -> Vec<NamesOfKind> {
+/// The names that each controller gives to objects.
+fn names(operator: &Operator, project: &Project) -> Vec<NamesOfController> {
     let mut names = Vec::new();
-    for of_kind in operator.controlled(project) {
-        let (code, resource, first) = (&of_kind.kind.code, of_kind.resource, of_kind.first);
-        let field_manager = project.field_manager(resource, first);
-        let finalizer = project.finalizer_name(resource, first);
-        let events = project.controller_name(resource, first);
-        names.push(NamesOfKind {
-            kind: resource.kind.to_string(),
+    for controlled in operator.controlled(project) {
+        let Controlled {
+            code,
+            resource,
+            controller,
+        } = controlled;
+        let field_manager = project.field_manager(resource, controller);
+        let finalizer = project.finalizer_name(resource, controller);
+        let events = project.controller_name(resource, controller);
+        names.push(NamesOfController {
+            controller: shown(resource, controller),
             field_manager: Name::joined(&code.field_managers, field_manager),
-            has_finalizer: first.finalizer,
+            has_finalizer: controller.finalizer,
             finalizer: Name::joined(code.finalizers.keys(), finalizer),
             events: Name::joined(&code.event_reporters, events),
         });

@@ -97,22 +97,27 @@ impl Granted {
         })
     }
 
+    /// Whether the manager has all its permissions only in its own namespace.
+    pub fn are_of_own_namespace(&self, deployed: &Deployed) -> bool {
+        let is_own = |role: &Role| role.namespace.is_some() && role.namespace == deployed.namespace;
+        !self.roles.is_empty() && self.roles.iter().all(is_own)
+    }
+
     /// The permissions: each target, with the same limits, once.
     pub fn rules(&self, source: &Source, lost: &mut Lost) -> Vec<Rule> {
-        let mut verbs_of: BTreeMap<Rule, BTreeSet<Verb>> = BTreeMap::new();
+        let mut rules = Vec::new();
         for Role { object, namespace } in &self.roles {
             for (number, rule) in list(&object.value["rules"]).enumerate() {
                 let mut notes = Vec::new();
                 let names: BTreeSet<_> = texts(&rule["resourceNames"]).map(str::to_owned).collect();
                 let verbs = verbs(rule, &mut notes);
                 for target in targets(rule, &mut notes) {
-                    let without_verbs = Rule {
+                    rules.push(Rule {
                         target,
                         names: names.clone(),
                         namespace: namespace.clone(),
-                        verbs: BTreeSet::new(),
-                    };
-                    verbs_of.entry(without_verbs).or_default().extend(&verbs);
+                        verbs: verbs.clone(),
+                    });
                 }
                 for (field, what) in notes {
                     let place = source.place(object, &["rules", &number.to_string(), field]);
@@ -120,9 +125,23 @@ impl Granted {
                 }
             }
         }
-        let rules = verbs_of.into_iter();
-        rules.map(|(rule, verbs)| Rule { verbs, ..rule }).collect()
+        joined(rules)
     }
+}
+
+/// The rules with each target, with the same limits, once.
+fn joined(rules: impl IntoIterator<Item = Rule>) -> Vec<Rule> {
+    let mut verbs_of: BTreeMap<Rule, BTreeSet<Verb>> = BTreeMap::new();
+    for rule in rules {
+        let verbs = BTreeSet::new();
+        let without_verbs = Rule { verbs, ..rule };
+        verbs_of
+            .entry(without_verbs)
+            .or_default()
+            .extend(rule.verbs);
+    }
+    let rules = verbs_of.into_iter();
+    rules.map(|(rule, verbs)| Rule { verbs, ..rule }).collect()
 }
 
 /// The bindings of the `ServiceAccount` of the manager.
@@ -224,11 +243,16 @@ fn shown<'a>(rule: &'a Value, field: &'static str, notes: &mut Notes) -> Vec<&'a
 pub(super) type Key = (GroupVersionKind, ControllerName);
 
 /// The rules of each controller, without what its own rules allow. A controller has the rules for its kind, and the
-/// first controller has all others.
+/// first controller has all others. In a namespaced project, all rules without a namespace are for the namespace of the
+/// operator, which was `own`.
 ///
 /// # Errors
 /// When the project was not validated.
-pub(super) fn by_controller(rules: &[Rule], project: &Project) -> Result<BTreeMap<Key, Vec<Rule>>> {
+pub(super) fn by_controller(
+    rules: &[Rule],
+    own: Option<&str>,
+    project: &Project,
+) -> Result<BTreeMap<Key, Vec<Rule>>> {
     let mut of_kinds = BTreeMap::new();
     let mut controllers = Vec::new();
     for (resource, controller) in project.controllers() {
@@ -241,7 +265,13 @@ pub(super) fn by_controller(rules: &[Rule], project: &Project) -> Result<BTreeMa
     let of_own_kind = controllers.iter().find(|(has_api, _)| *has_api);
     let first = of_own_kind.or(controllers.first()).map(|(_, key)| key);
     let mut of_controllers: BTreeMap<Key, Vec<Rule>> = BTreeMap::new();
-    for rule in rules {
+    let rules = rules.iter().cloned().map(|rule| Rule {
+        namespace: rule
+            .namespace
+            .filter(|within| !project.namespaced || own != Some(within)),
+        ..rule
+    });
+    for rule in joined(rules) {
         let of_kind = match &rule.target {
             Target::Resource { group, plural, .. } => {
                 of_kinds.get(&(group.clone(), plural.clone()))
@@ -250,7 +280,7 @@ pub(super) fn by_controller(rules: &[Rule], project: &Project) -> Result<BTreeMa
         };
         if let Some(key) = of_kind.or(first) {
             let rules = of_controllers.entry(key.clone()).or_default();
-            rules.push(rule.clone());
+            rules.push(rule);
         }
     }
     for (resource, controller) in project.controllers() {

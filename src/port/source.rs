@@ -16,6 +16,14 @@ use crate::{
 /// Folders without source code of the project, which are not read.
 pub const WITHOUT: [&str; 4] = ["bin", "node_modules", "testdata", "vendor"];
 
+/// The files that say the license, the best first.
+pub(super) const LICENSES: [&str; 4] = [
+    "LICENSE",
+    "LICENSE.md",
+    "LICENSE.txt",
+    "hack/boilerplate.go.txt",
+];
+
 /// The files of a Go project.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -99,8 +107,9 @@ pub fn is_wanted(path: &str) -> bool {
     }
     matches!(
         path,
-        "Dockerfile" | "GNUmakefile" | "LICENSE" | "Makefile" | "PROJECT" | "go.mod"
-    ) || is_file_of("go", path)
+        "Dockerfile" | "GNUmakefile" | "Makefile" | "PROJECT" | "go.mod"
+    ) || LICENSES.contains(&path)
+        || is_file_of("go", path)
         || file_name(path) == "Kustomization"
 }
 

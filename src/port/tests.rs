@@ -365,7 +365,7 @@ fn the_report_names_the_file_of_each_controller_of_a_kind() {
     let port = read(&[("PROJECT", Some(&project)), (file, Some(backup))]).unwrap();
     let report = texts(&port).remove(REPORT).unwrap();
     for expected in [
-        "`internal/controller/book_backup_controller.go`: the reconciler of Book: write `reconcile` and `cleanup` in \
+        "`internal/controller/book_backup_controller.go`: the reconciler of Book: write `reconcile` in \
          `src/controller/shelf/book_backup.rs`",
         "`internal/controller/book_controller.go`: the reconciler of Book: write `reconcile` and `cleanup` in \
          `src/controller/shelf/book.rs`",
@@ -434,6 +434,22 @@ fn watched_kinds_with_a_name_in_the_project_are_taken_over() {
             "Watches(&corev1.Secret{}, h).Watches(&corev1.Secret{}, i).",
             "v1/Secret",
             "",
+        ),
+        ("WatchesMetadata(new(corev1.Pod), h).", "v1/Pod", ""),
+        (
+            "Watches(&source.Kind{Type: &corev1.Pod{}}, h).",
+            "v1/Pod",
+            "",
+        ),
+        (
+            "WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, h)).",
+            "v1/Node",
+            "",
+        ),
+        (
+            "WatchesRawSource(source.Channel(r.events, h)).",
+            "",
+            "`source.Channel(r.events, h)`",
         ),
     ] {
         assert_eq!(
@@ -792,6 +808,7 @@ fn a_finalizer_is_taken_over_from_each_form_of_code() {
     for code in [
         "controllerutil.AddFinalizer(foo, \"a.io/b\")",
         "controllerutil.AddFinalizer(foo, names.Guard)",
+        "const name = \"a.io/b\"\ncontrollerutil.AddFinalizer(foo, name)",
         "foo.SetFinalizers(append(foo.GetFinalizers(), names.Guard))",
         "foo.Finalizers = append(foo.Finalizers, string(names.Guard))",
         "foo.ObjectMeta.Finalizers = []string{names.Guard}",
@@ -818,6 +835,162 @@ fn a_finalizer_is_taken_over_from_each_form_of_code() {
             .all(|line| line.contains("`name` (`internal/finalize/finalize.go:14`)"));
         assert!(lost.len() <= 1 && helper, "{code}: {lost:?}");
     }
+}
+
+/// PROJECT of the small Go project, with `by` in place of its line about the controller, and with more resources.
+fn mini_project(by: &str, more: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini/PROJECT");
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains("  controller: true\n"));
+    text.replace("  controller: true\n", by)
+        .replace("resources:\n", &format!("resources:\n{more}"))
+}
+
+/// The controllers of a kind: their finalizers, field managers and watched kinds.
+fn controllers(port: &Port, kind: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for controller in &resource(port, kind).controllers {
+        let (finalizer, manager) = (&controller.finalizer_name, &controller.field_manager);
+        let watches: Vec<_> = controller.watches.iter().map(ToString::to_string).collect();
+        let finalizer = finalizer.as_ref().map_or("-", |name| name.as_str());
+        let manager = manager.as_ref().map_or("-", |name| name.as_str());
+        lines.push(format!(
+            "{} {finalizer} {manager} {}",
+            controller.name,
+            watches.join(",")
+        ));
+    }
+    lines
+}
+
+/// The second controller of `Foo`.
+const BACKUP: &str = "package controller
+import (
+\tv1 \"example.com/mini/api/v1\"
+\tappsv1 \"k8s.io/api/apps/v1\"
+\tcorev1 \"k8s.io/api/core/v1\"
+)
+const backupFinalizer = \"x.io/backup\"
+func (r *FooBackupReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+\tfoo := &v1.Foo{}
+\tcontrollerutil.AddFinalizer(foo, backupFinalizer)
+\tr.Patch(ctx, cm, client.Apply, client.FieldOwner(\"backup-manager\"))
+}
+func (r *FooBackupReconciler) SetupWithManager(mgr ctrl.Manager) error {
+\treturn ctrl.NewControllerManagedBy(mgr).For(&v1.Foo{}).Owns(&appsv1.Deployment{}).
+\t\tWatches(&corev1.Secret{}, h).Named(\"foo-backup\").Complete(r)
+}
+";
+
+#[test]
+fn two_controllers_of_a_kind_have_their_own_names_and_kinds() {
+    const FILE: &str = "internal/controller/foo_backup_controller.go";
+    const BOTH: &str = "  controllers: [{name: foo}, {name: foo-backup}]\n";
+    let expected = [
+        "foo x.io/volume-guard - ",
+        "foo-backup x.io/backup backup-manager v1/Secret",
+    ];
+    // PROJECT need not name the second one.
+    for by in [BOTH, "  controller: true\n"] {
+        let port = mini(&[("PROJECT", &mini_project(by, "")), (FILE, BACKUP)]);
+        assert_eq!(controllers(&port, "Foo"), expected);
+        for word in ["inalizer", "controller of"] {
+            assert_eq!(lost_about(&port, word), [""; 0]);
+        }
+        let report = texts(&port).remove(REPORT).unwrap();
+        let of_file = |file: &str| {
+            let start = format!("- [ ] `internal/controller/{file}`: ");
+            let (_, rest) = report.split_once(&start).unwrap();
+            rest.lines().next().unwrap().to_owned()
+        };
+        assert!(
+            !of_file("foo_controller.go").contains("Deployment"),
+            "{report}"
+        );
+        assert!(
+            of_file("foo_backup_controller.go")
+                .contains("--owns apps/v1/Deployment --controller-name foo-backup"),
+            "{report}"
+        );
+        let row =
+            "| finalizer of Foo by the controller `foo-backup` | `x.io/backup` | `x.io/backup` |";
+        assert!(report.contains(row), "{report}");
+    }
+    // Code that no controller has for itself.
+    let shared = "package controller\nfunc keep(f *v1.Foo) {\ncontrollerutil.AddFinalizer(f, \"x.io/more\")\n\
+                  c.Patch(ctx, f, client.Apply, client.FieldOwner(\"more\"))\n}\n";
+    let port = mini(&[
+        ("PROJECT", &mini_project(BOTH, "")),
+        (FILE, BACKUP),
+        ("internal/controller/keep.go", shared),
+    ]);
+    assert_eq!(controllers(&port, "Foo"), expected);
+    let unclear = [
+        "the finalizer `x.io/more` of Foo (`internal/controller/keep.go:3`): the code does not say which of its \
+         controllers adds it; set `FINALIZER_NAME` in this controller; until then, objects with this finalizer cannot be \
+         deleted",
+        "the field manager `more` (`internal/controller/keep.go:4`): the code does not say which controller has it; set \
+         `FIELD_MANAGER` in this controller",
+    ];
+    assert_eq!(lost_about(&port, "which"), unclear);
+    // A controller that PROJECT does not name.
+    let one = mini_project("  controllers: [{name: foo}]\n", "");
+    let port = mini(&[("PROJECT", &one), (FILE, BACKUP)]);
+    assert_eq!(controllers(&port, "Foo"), expected[..1]);
+    let line = "a controller of Foo (`internal/controller/foo_backup_controller.go:14`), which PROJECT does not name:";
+    assert!(
+        lost_about(&port, "which PROJECT")[0].starts_with(line),
+        "{}",
+        lost(&port)
+    );
+    let line = "the finalizer `x.io/backup` of Foo (`internal/controller/foo_backup_controller.go:10`): PROJECT does not";
+    let lines = lost_about(&port, "inalizer");
+    assert!(lines[0].starts_with(line), "{lines:?}");
+}
+
+#[test]
+fn two_controllers_in_a_file_have_their_own_names_and_kinds() {
+    let code = "package controller
+import (
+\tv1 \"example.com/mini/api/v1\"
+\tappsv1 \"k8s.io/api/apps/v1\"
+\tcorev1 \"k8s.io/api/core/v1\"
+)
+func (r *DeploymentReconciler) SetupWithManager(mgr ctrl.Manager) error {
+\treturn ctrl.NewControllerManagedBy(mgr).For(&appsv1.Deployment{}).Complete(r)
+}
+func (r *FooReconciler) SetupWithManager(mgr ctrl.Manager) error {
+\treturn ctrl.NewControllerManagedBy(mgr).For(&v1.Foo{}).Owns(&appsv1.ReplicaSet{}).Watches(&corev1.Secret{}, h).Complete(r)
+}
+func (r *FooReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+\tr.Patch(ctx, o, client.Apply, client.FieldOwner(\"foos\"))
+\tcontrollerutil.AddFinalizer(object, \"x.io/foo\")
+}
+";
+    let deployment =
+        "- {controller: true, core: true, group: apps, kind: Deployment, version: v1}\n";
+    let project = mini_project("  controller: true\n", deployment);
+    let port = mini(&[
+        ("PROJECT", &project),
+        (CONTROLLER, code),
+        ("internal/finalize/finalize.go", "package finalize"),
+        ("internal/names/names.go", "package names"),
+    ]);
+    assert_eq!(controllers(&port, "Foo"), ["foo x.io/foo foos v1/Secret"]);
+    assert_eq!(controllers(&port, "Deployment"), ["deployment - - "]);
+    let report = texts(&port).remove(REPORT).unwrap();
+    assert_eq!(
+        report.matches("It owns `appsv1.ReplicaSet`").count(),
+        1,
+        "{report}"
+    );
+    // A function that both controllers may call.
+    let shared = format!(
+        "{code}func apply(o Object) {{\nc.Patch(ctx, o, client.Apply, client.FieldOwner(\"both\"))\n}}\n"
+    );
+    let port = mini(&[("PROJECT", &project), (CONTROLLER, &shared)]);
+    assert_eq!(lost_about(&port, "the field manager `both`").len(), 1);
+    assert_eq!(controllers(&port, "Deployment"), ["deployment - - "]);
 }
 
 #[test]
@@ -909,6 +1082,22 @@ fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
         assert_eq!(finalizer_of_foo(&port).unwrap(), "x.io/volume-guard");
         assert_eq!(lost_about(&port, "inalizer"), [expected], "{code}");
     }
+}
+
+#[test]
+fn a_computed_finalizer_is_not_the_constant_of_the_same_name() {
+    let code = controller("guard := r.guardOf(foo)\ncontrollerutil.AddFinalizer(foo, guard)");
+    let other = "package controller\nconst guard = \"x.io/other\"\n";
+    let port = mini(&[
+        (CONTROLLER, &code),
+        ("internal/controller/other.go", other),
+        ("internal/finalize/finalize.go", "package finalize"),
+    ]);
+    assert_eq!(finalizer_of_foo(&port), None);
+    let lines = lost_about(&port, "inalizer");
+    let expected = "the finalizer of Foo, which is `guard` (`internal/controller/foo_controller.go:24`) in Go: set \
+                    `FINALIZER_NAME` in its controller;";
+    assert!(lines[0].starts_with(expected), "{lines:?}");
 }
 
 #[test]

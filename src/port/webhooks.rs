@@ -80,6 +80,25 @@ impl GoWebhook {
         texts(&self.rule()["resources"]).any(|name| name == plural)
     }
 
+    /// Whether the rule has a version of the kind. A rule without versions has all.
+    pub fn has_version(&self, version: &str) -> bool {
+        let versions = &self.rule()["apiVersions"];
+        versions.is_null() || texts(versions).any(|name| name == version || name == "*")
+    }
+
+    /// The versions of the rule in backticks, except for this one.
+    pub fn other_versions(&self, version: &str) -> String {
+        let versions = texts(&self.rule()["apiVersions"]).filter(|name| *name != version);
+        let versions: Vec<_> = versions.map(|name| format!("`{name}`")).collect();
+        versions.join(", ")
+    }
+
+    /// Whether the API server calls the webhook only for the versions of the rule, and does not convert objects of other
+    /// versions to them.
+    pub fn is_exact(&self) -> bool {
+        self.value()["matchPolicy"] == "Exact"
+    }
+
     /// The subresources of a kind in the rule.
     pub fn subresources(&self, plural: &str) -> Vec<&str> {
         let mut subresources = Vec::new();

@@ -101,6 +101,8 @@ fn what_a_project_takes_over_from_one_in_go() {
                 }
                 &[]
             }
+            "license" => &[("PROJECT", "\nlicense: mit\n")],
+            "whether it is namespaced" => &[],
             "`RULES` of the controllers" => &[(
                 "src/controller/shelf/book.rs",
                 "Rule::of::<k8s_openapi::api::core::v1::ConfigMap>(&[",

@@ -17,7 +17,8 @@ pub(super) struct PatchFile {
     pub target: Option<Target>,
 }
 
-/// The objects that a patch changes. Each field that is not empty must match; names are regular expressions.
+/// The objects that a patch changes. Each field that is not empty must match. All but the selectors are regular
+/// expressions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Target {
@@ -130,16 +131,12 @@ impl Target {
         let (group, version) = resource.group_version();
         let metadata = &resource.object.value["metadata"];
         Ok(is_named
-            && is_equal(&self.group, group)
-            && is_equal(&self.version, version)
-            && is_equal(&self.kind, resource.object.kind())
+            && fits(&self.group, group)?
+            && fits(&self.version, version)?
+            && fits(&self.kind, resource.object.kind())?
             && selects(&self.label_selector, &metadata["labels"])?
             && selects(&self.annotation_selector, &metadata["annotations"])?)
     }
-}
-
-fn is_equal(wanted: &str, is: &str) -> bool {
-    wanted.is_empty() || wanted == is
 }
 
 fn fits(pattern: &str, name: &str) -> Result<bool> {
@@ -147,7 +144,7 @@ fn fits(pattern: &str, name: &str) -> Result<bool> {
         return Ok(true);
     }
     let whole = Regex::new(&format!("^(?:{pattern})$"));
-    let regex = whole.with_context(|| format!("the name `{pattern}` of its target"))?;
+    let regex = whole.with_context(|| format!("the pattern `{pattern}` of its target"))?;
     Ok(regex.is_match(name))
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{all_files, lost, lost_about, mini, read, resource, texts};
+use super::{all_files, lost, lost_about, mini, read, read_changed, resource, texts};
 use crate::{
     crd::tests::is_formatted,
-    port::{Port, REPORT, kustomized},
-    project::Feature,
+    engine::worktree::snapshot,
+    port::{Port, REPORT, WITHOUT, is_wanted, kustomized},
+    project::{Feature, License},
     visible::is_hidden,
 };
 
@@ -344,6 +345,85 @@ subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
 }
 
 /// The name in the file counts: the name with the prefix of the kustomization ends like that of another role.
+/// The small project, whose only role is in a namespace, with more of the Deployment's variables and more code.
+fn mini_in_namespace(namespace: &str, variables: &str, code: &str) -> Port {
+    let role = format!(
+        "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: manager-role, namespace: {namespace}}}
+rules:
+- {{apiGroups: [g.x.io], resources: [foos], verbs: [get, list, watch]}}
+- {{apiGroups: [\"\"], resources: [secrets], verbs: [get]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: manager-rolebinding, namespace: {namespace}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: manager-role}}
+subjects: [{{kind: ServiceAccount, name: controller-manager, namespace: mini-system}}]
+"
+    );
+    let manager = mini_with(MANAGER, "namespace: system", "namespace: mini-system");
+    let manager = manager.replace("value: eu}", &format!("value: eu}}{variables}"));
+    mini(&[
+        ("config/rbac/role.yaml", &role),
+        ("config/rbac/role_binding.yaml", "{}"),
+        ("config/components/rbac/role.yaml", "{}"),
+        (MANAGER, &manager),
+        (
+            DEFAULT,
+            "namePrefix: mini-\nresources: [../crd, ../rbac, ../manager, ../webhook]\n",
+        ),
+        ("cmd/cache.go", code),
+    ])
+}
+
+#[test]
+fn permissions_in_the_own_namespace_make_a_namespaced_project() {
+    let own = ", {name: WATCH_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}";
+    let cache = "package main\nvar options = cache.Options{DefaultNamespaces: namespaces()}\n";
+    let port = mini_in_namespace("mini-system", own, cache);
+    assert!(port.project.namespaced);
+    let texts = texts(&port);
+    let controller = texts["src/controller/g/foo.rs"].content();
+    // The chart may be installed into another namespace.
+    assert!(
+        controller.contains("core::v1::Secret>(&[Verb::Get])"),
+        "{controller}"
+    );
+    assert!(!controller.contains("in_namespace"), "{controller}");
+    let taken =
+        "- the operator watches its own namespace only, and has Roles instead of ClusterRoles\n";
+    assert!(texts[REPORT].contains(taken), "{}", texts[REPORT].content());
+    assert_eq!(lost_about(&port, "namespace"), [""; 0]);
+}
+
+#[test]
+fn permissions_in_other_namespaces_are_not_widened_silently() {
+    let cache = "package main\nvar options = cache.Options{DefaultNamespaces: namespaces()}\n";
+    let port = mini_in_namespace("shop", ", {name: WATCH_NAMESPACE, value: shop}", cache);
+    assert!(!port.project.namespaced);
+    let starts = [
+        "the permissions for `foos`, which the Go operator has only in `shop`: here, the controllers have a ClusterRole",
+        "`config/manager/manager.yaml:19`: the variable `WATCH_NAMESPACE`, which the new operator does not read: here, it \
+         watches all namespaces; to watch others, add `--namespace=<NAMESPACE>`",
+        "the namespaces that the Go code gives to the cache (`cmd/cache.go:2`): here, the operator watches all",
+    ];
+    let lines = lost_about(&port, "namespaces");
+    assert_eq!(lines.len(), starts.len(), "{lines:?}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+    }
+    let old = "package main\nvar m, _ = ctrl.NewManager(c, ctrl.Options{Scheme: s, Namespace: namespace})\n";
+    let line = "the namespaces that the Go code gives to the cache (`cmd/cache.go:2`)";
+    assert_eq!(
+        lost_about(&mini_in_namespace("shop", "", old), line).len(),
+        1
+    );
+    let port = mini_in_namespace("mini-system", ", {name: WATCH_NAMESPACE, value: shop}", "");
+    assert_eq!(lost_about(&port, "it watches its own namespace;").len(), 1);
+}
+
 #[test]
 fn roles_whose_names_end_alike_are_told_apart() {
     let roles = "\
@@ -478,6 +558,7 @@ fn the_folder_that_make_deploy_builds_is_found_in_each_form_of_its_recipe() {
         "@cd config/manager && kustomize edit set image a=b && cd ../.. && kubectl apply -k config/other",
         "cd config/other && $(KUSTOMIZE) build . | kubectl apply -f -",
         "kubectl apply --kustomize=$(CURDIR)/config/other",
+        "kustomize build --load-restrictor LoadRestrictionsNone config/other | kubectl apply -f -",
         "kubectl kustomize --enable-helm \"$(OVERLAY)\" | kubectl apply -f -",
     ] {
         let makefile = format!("OVERLAY := config/other\ndeploy:\n\t{command}\n");
@@ -688,12 +769,48 @@ fn the_settings_of_the_deployment_are_taken_over() {
 }
 
 #[test]
+fn the_container_of_the_operator_is_found_beside_others() {
+    const PROXY: &str = "{name: kube-rbac-proxy, image: 'quay.io/brancz/kube-rbac-proxy:v0.18'}";
+    const OTHER_PROXY: &str = "{name: proxy, image: 'quay.io/openshift/origin-oauth-proxy:4'}";
+    const OPERATOR: &str = "{name: operator, image: 'ghcr.io/me/ship:v3', env: [{name: A, value: b}], \
+                            command: [/ship], args: [--leader-elect-id=ship]}";
+    const SIDE: &str = "{name: side, image: 'side:1', args: [--leader-elect-id=side]}";
+    let shown = "\n      annotations: {kubectl.kubernetes.io/default-container: operator}\n";
+    for (annotation, containers, is_clear, count) in [
+        ("\n", [PROXY, OPERATOR].join(", "), true, 1),
+        ("\n", [OTHER_PROXY, OPERATOR].join(", "), true, 2),
+        (shown, [SIDE, OPERATOR].join(", "), true, 2),
+        ("\n", [SIDE, OPERATOR].join(", "), false, 1),
+    ] {
+        let start = BUSY.find("      annotations: {prom").unwrap();
+        let manager = format!(
+            "{}{}    spec:\n      serviceAccountName: controller-manager\n      containers: [{containers}]\n",
+            &BUSY[..start],
+            annotation.trim_start_matches('\n'),
+        );
+        let port = mini(&[(MANAGER, &manager)]);
+        let texts = texts(&port);
+        let documents = crate::yaml::documents(texts[MANAGER].content()).unwrap();
+        let here = documents[1]["spec"]["template"]["spec"]["containers"].as_array();
+        let container = here.unwrap().last().unwrap();
+        assert_eq!(here.unwrap().len(), count, "{containers}");
+        let has_settings = container["env"][0]["value"] == "b";
+        assert_eq!(has_settings, is_clear, "{containers}");
+        let lease = if is_clear { "ship" } else { "mini" };
+        assert_eq!(port.project.lease_name(), lease, "{containers}");
+        let lines = lost_about(&port, "runs the operator");
+        assert_eq!(lines.is_empty(), is_clear, "{lines:?}");
+    }
+}
+
+#[test]
 fn a_port_with_the_name_of_a_port_here_is_named() {
     let manager = mini_with(
         MANAGER,
         "        env:",
         "        ports:\n        - {containerPort: 9090, name: metrics}\n        - {containerPort: 8443, name: probes}\n\
-         \x20       - {containerPort: 9091, name: webhooks}\n        - {containerPort: 9092, name: api}\n        env:",
+         \x20       - {containerPort: 9091, name: webhooks}\n        - {containerPort: 9092, name: api}\n\
+         \x20       - {containerPort: 8080, name: rest}\n        - {containerPort: 8080, name: http-metrics}\n        env:",
     );
     let port = mini(&[(MANAGER, &manager)]);
     let documents = crate::yaml::documents(texts(&port)[MANAGER].content()).unwrap();
@@ -711,29 +828,170 @@ fn a_port_with_the_name_of_a_port_here_is_named() {
             ("metrics", 8443),
             ("probes", 8081),
             ("webhooks", 9443),
-            ("api", 9092)
+            ("api", 9092),
+            // Metrics have another port here.
+            ("rest", 8080)
         ]
     );
     let mut expected = Vec::new();
-    for (line, number, name) in [(20, 9090, "metrics"), (22, 9091, "webhooks")] {
+    for (line, number, name) in [
+        (20, 9090, "metrics"),
+        (21, 8443, "probes"),
+        (22, 9091, "webhooks"),
+    ] {
         expected.push(format!(
-            "`config/manager/manager.yaml:{line}`: the port {number} with the name `{name}`, which another port has \
-             here: if the new operator needs it, add it to `config/manager/manager.yaml` with another name"
+            "`config/manager/manager.yaml:{line}`: the port {number} with the name `{name}`: another port has this name \
+             or this number here; if the new operator needs it, add it to `config/manager/manager.yaml` with another one"
         ));
     }
     assert_eq!(lost_about(&port, "the port "), expected);
+    // Metrics of a namespaced project have the port 8080.
+    let project = mini_with(
+        "PROJECT",
+        "projectName: mini\n",
+        "projectName: mini\nnamespaced: true\n",
+    );
+    let port = mini(&[("PROJECT", &project), (MANAGER, &manager)]);
+    assert_eq!(
+        lost_about(&port, "the port 8080 with the name `rest`").len(),
+        1
+    );
+    assert_eq!(lost_about(&port, "--metrics-bind-address"), [""; 0]);
+}
+
+/// PROJECT of the small project with a chart.
+fn mini_with_chart() -> String {
+    mini_with(
+        "PROJECT",
+        "projectName: mini\n",
+        "projectName: mini\nplugins: {helm.kubebuilder.io/v2-alpha: {}}\n",
+    )
+}
+
+#[test]
+fn the_chart_has_the_settings_of_the_deployment_or_the_report_names_them() {
+    let port = mini(&[("PROJECT", &mini_with_chart()), (MANAGER, BUSY)]);
+    let values = texts(&port).remove("charts/mini/values.yaml").unwrap();
+    let values = &crate::yaml::documents(values.content()).unwrap()[0];
+    assert_eq!(values["podAnnotations"]["prometheus.io/scrape"], "true");
+    assert_eq!(values["priorityClassName"], "system-cluster-critical");
+    assert_eq!(values["nodeSelector"]["kubernetes.io/os"], "linux");
+    assert_eq!(values["strategy"]["type"], "RollingUpdate");
+    assert_eq!(values["extraVolumes"][0]["configMap"]["name"], "settings");
+    assert_eq!(values["extraVolumeMounts"][0]["mountPath"], "/etc/mini");
+    assert_eq!(values["tolerations"].as_array().unwrap().len(), 0);
+    assert_eq!(
+        lost_about(&port, "the chart has no value"),
+        [
+            "`config/manager/manager.yaml:15`: the chart has no value for `revisionHistoryLimit`, `envFrom`, \
+             `terminationMessagePolicy`, the container `side`, the port 9090 of the Deployment: if the new operator \
+             needs it, add it to `charts/mini/templates/deployment.yaml`"
+        ]
+    );
+    assert_eq!(lost_about(&mini(&[(MANAGER, BUSY)]), "the chart"), [""; 0]);
+}
+
+#[test]
+fn the_namespace_admits_the_pods() {
+    let level = |port: &Port| {
+        let files = all_files(port);
+        let documents = crate::yaml::documents(files[MANAGER].content()).unwrap();
+        let labels = &documents[0]["metadata"]["labels"];
+        labels["pod-security.kubernetes.io/enforce"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let restricted = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}";
+    for (field, forbidden) in [
+        ("hostNetwork: true", "`hostNetwork`"),
+        (
+            "volumes: [{name: dev, hostPath: {path: /dev}}]",
+            "the volume `dev`",
+        ),
+        (
+            "initContainers: [{name: init, image: a, securityContext: {privileged: true}}]",
+            "the container `init`",
+        ),
+        ("hostNetwork: false", ""),
+        (
+            &format!("initContainers: [{{name: init, image: a, securityContext: {restricted}}}]"),
+            "",
+        ),
+        ("volumes: [{name: data, emptyDir: {}}]", ""),
+    ] {
+        let manager = mini_with(
+            MANAGER,
+            "      containers:",
+            &format!("      {field}\n      containers:"),
+        );
+        let port = mini(&[(MANAGER, &manager)]);
+        let expected = if forbidden.is_empty() {
+            "restricted"
+        } else {
+            "privileged"
+        };
+        assert_eq!(level(&port), expected, "{field}");
+        let lines = lost_about(&port, "Pod Security");
+        assert_eq!(lines.is_empty(), forbidden.is_empty(), "{lines:?}");
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.contains(&format!("forbids {forbidden}: here"))),
+            "{lines:?}"
+        );
+        // The level of the Go project.
+        let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: system, labels: \
+                         {pod-security.kubernetes.io/enforce: baseline}}\n---\n";
+        let port = mini(&[(MANAGER, &format!("{namespace}{manager}"))]);
+        let expected = if forbidden.is_empty() {
+            "restricted"
+        } else {
+            "baseline"
+        };
+        assert_eq!(level(&port), expected, "{field}");
+    }
+}
+
+#[test]
+fn the_image_is_that_of_the_makefile_if_the_manifest_has_none() {
+    let makefile = "TAG_BASE ?= ghcr.io/me/ship\nIMG ?= $(TAG_BASE):v1.2.3\n";
+    let computed = "IMG ?= $(shell ./image.sh):v1\n";
+    for (image, makefile, expected, lines) in [
+        ("controller:latest", makefile, "ghcr.io/me/ship", 0),
+        ("ko://example.com/mini/cmd", makefile, "ghcr.io/me/ship", 0),
+        (
+            "ghcr.io/example/mini:v3",
+            makefile,
+            "ghcr.io/example/mini",
+            0,
+        ),
+        ("controller:latest", computed, "mini", 1),
+        ("ko://example.com/mini/cmd", computed, "mini", 1),
+        ("controller:latest", "IMG ?= controller:latest\n", "mini", 0),
+    ] {
+        let manager = mini_with(MANAGER, "ghcr.io/example/mini:v3", image);
+        let port = mini(&[(MANAGER, &manager), ("Makefile", makefile)]);
+        let text = all_files(&port).remove("Makefile").unwrap();
+        let line = format!("\nIMG ?= {expected}:latest\n");
+        assert!(text.contains(&line), "{image} {}", text.content());
+        assert_eq!(lost_about(&port, "the image `").len(), lines, "{image}");
+    }
 }
 
 #[test]
 fn several_replicas_are_taken_over_only_with_leader_election() {
     const VALUES: &str = "charts/mini/values.yaml";
-    let project = mini_with(
-        "PROJECT",
-        "projectName: mini\n",
-        "projectName: mini\nplugins: {helm.kubebuilder.io/v2-alpha: {}}\n",
-    );
+    let project = mini_with_chart();
+    let none = mini_with(MANAGER, "replicas: 2", "replicas: 0");
+    let no_leader_and_none = none.replace("\"--metrics", "--leader-elect=false, \"--metrics");
     let without_leader = mini_with(MANAGER, "\"--metrics", "--leader-elect=false, \"--metrics");
-    for (manager, replicas) in [(mini_with(MANAGER, "", ""), 2), (without_leader, 1)] {
+    for (manager, replicas) in [
+        (mini_with(MANAGER, "", ""), 2),
+        (without_leader, 1),
+        (none, 0),
+        (no_leader_and_none, 0),
+    ] {
         let port = mini(&[("PROJECT", &project), (MANAGER, &manager)]);
         let files = all_files(&port);
         for (path, indent) in [(MANAGER, "  "), (VALUES, "")] {
@@ -764,6 +1022,28 @@ fn hidden_characters_of_the_deployment_are_escaped() {
         let hidden = characters.find(|c| is_hidden(*c) && !matches!(c, '\n' | '\t'));
         assert_eq!(hidden, None, "{path}: {}", text.content());
     }
+}
+
+#[test]
+fn the_target_of_a_patch_has_patterns() {
+    let files = BTreeMap::from([
+        (
+            "x/kustomization.yaml",
+            "resources: [all.yaml]\npatches:\n\
+             - {patch: '[{op: add, path: /a, value: 1}]', target: {kind: 'Secret|Deployment', version: v.}}\n\
+             - {patch: '[{op: add, path: /b, value: 1}]', target: {group: app., kind: Deploy}}\n\
+             - {patch: '[{op: add, path: /c, value: 1}]', target: {group: app.}}\n",
+        ),
+        (
+            "x/all.yaml",
+            "{apiVersion: v1, kind: Secret, metadata: {name: a}}\n---\n\
+             {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}}",
+        ),
+    ]);
+    let (objects, left) = kustomized(&files, "x");
+    let found = ["a", "b", "c"].map(|field| [0, 1].map(|number| objects[number][field] == 1));
+    assert_eq!(found, [[true, true], [false, false], [false, true]]);
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
@@ -980,18 +1260,162 @@ fn plugins_are_taken_over_or_named() {
         "PROJECT",
         "projectName: mini\n",
         "projectName: mini\nplugins:\n  helm.kubebuilder.io/v2-alpha: {}\n  scorecard.sdk.operatorframework.io/v2: {}\n  \
-         deploy-image.go.kubebuilder.io/v1-alpha:\n    resources:\n    - {domain: x.io, group: g, kind: Foo, version: v1, \
+         deploy-image.go.kubebuilder.io/v1-alpha:\n    resources:\n    - {domain: x.io, group: g, kind: Bar, version: v1, \
          options: {image: 'memcached:1.6', containerPort: '11211', runAsUser: '1001'}}\n",
     );
     let port = mini(&[("PROJECT", &project)]);
     let lines = lost_about(&port, "plugin");
     let expected = [
-        "`PROJECT:8`: the controller of Foo that the plugin deploy-image wrote: `rscaffold create api --group g --version v1 --kind \
-         Foo --image memcached:1.6 --image-container-port 11211 --run-as-user 1001 --force` makes one that runs the \
+        "`PROJECT:8`: the controller of Bar that the plugin deploy-image wrote: `rscaffold create api --group g --version v1 --kind \
+         Bar --image memcached:1.6 --image-container-port 11211 --run-as-user 1001 --force` makes one that runs the \
          same image",
         "`PROJECT:6`: the plugin `scorecard.sdk.operatorframework.io/v2`",
     ];
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn the_command_for_an_image_works_and_is_data_and_never_code() {
+    let project = |image: &str, kind: &str| {
+        mini_with(
+            "PROJECT",
+            "projectName: mini\n",
+            &format!(
+                "projectName: mini\nplugins:\n  deploy-image.go.kubebuilder.io/v1-alpha:\n    resources:\n    - {{domain: \
+                 x.io, group: g, kind: {kind}, version: v1, options: {{image: \"{image}\"}}}}\n"
+            ),
+        )
+    };
+    let port = mini(&[("PROJECT", &project("a; id", "Bar"))]);
+    let lines = lost_about(&port, "deploy-image");
+    assert!(lines[0].contains("--image 'a; id' --force`"), "{lines:?}");
+    // The types of Foo come from a CRD, which has no fields for an image.
+    let port = mini(&[("PROJECT", &project("memcached:1.6", "Foo"))]);
+    assert_eq!(
+        lost_about(&port, "deploy-image"),
+        [
+            "`PROJECT:6`: the controller of Foo that the plugin deploy-image wrote: write the Deployment with the image \
+             `memcached:1.6` in `reconcile`; `--image` is not for types from a CRD"
+        ]
+    );
+}
+
+#[test]
+fn a_webhook_for_other_versions_is_named() {
+    let manifest = |versions: &str, policy: &str, more: &str| {
+        let text = mini_with(
+            HOOKS,
+            "[v1], operations: [DELETE]",
+            &format!("[{versions}], operations: [CREATE]"),
+        );
+        text.replace("matchPolicy: Exact", &format!("matchPolicy: {policy}")) + more
+    };
+    let second = "- name: second.kb.io\n  rules: [{apiGroups: [g.x.io], apiVersions: [v1], operations: [DELETE], resources: \
+                  [foos]}]\n";
+    for (versions, policy, more, is_taken, line) in [
+        ("v1", "Exact", "", true, ""),
+        ("\"*\"", "Equivalent", "", true, ""),
+        (
+            "v2",
+            "Equivalent",
+            "",
+            true,
+            "the webhook of `Foo` for `v2`: here, it gets objects of the version `v1`, and the API server converts",
+        ),
+        (
+            "v1, v2",
+            "Exact",
+            "",
+            true,
+            "the webhook of `Foo` for `v2`: here, it gets objects of the version `v1`, and `matchPolicy: Exact` leaves",
+        ),
+        (
+            "v2",
+            "Exact",
+            "",
+            false,
+            "the webhook of `Foo` with `matchPolicy: Exact` for `v2`: here, the webhooks of a kind are for the stored",
+        ),
+        (
+            "v2",
+            "Exact",
+            second,
+            true,
+            "the webhook of `Foo` with `matchPolicy: Exact` for `v2`: here, the webhooks of a kind are for the stored",
+        ),
+    ] {
+        let port = mini(&[(HOOKS, &manifest(versions, policy, more))]);
+        let webhooks = &resource(&port, "Foo").webhooks;
+        assert_eq!(
+            webhooks.validation.is_some(),
+            is_taken,
+            "{versions} {policy}"
+        );
+        let lines = lost_about(&port, "the webhook of `Foo`");
+        assert_eq!(
+            lines.is_empty(),
+            line.is_empty(),
+            "{versions} {policy}: {lines:?}"
+        );
+        assert!(lines.iter().all(|found| found.contains(line)), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_chart_in_place_of_config_has_crds_and_the_rest_is_named() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let crd = mini_with("config/crd/bases/g.x.io_foos.yaml", "", "");
+    let [without, with] = [None, Some(crd.as_str())].map(|crd| {
+        let mut files = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+        files.texts.retain(|path, _| !path.starts_with("config/"));
+        read_changed(files, &[("charts/mini/crds/foos.yaml", crd)]).unwrap()
+    });
+    assert!(resource(&with, "Foo").has_given_types());
+    for port in [&with, &without] {
+        assert_eq!(
+            lost_about(port, "no such folder"),
+            [
+                "`config/default`: there is no such folder, and no `config`, so the Deployment, the permissions and the \
+                 webhooks of the Go operator are unknown: compare `config` here with what deploys the Go operator"
+            ]
+        );
+        assert_eq!(lost_about(port, "`+kubebuilder:rbac`").len(), 1);
+    }
+    assert_eq!(lost_about(&with, "the fields of"), [""; 0]);
+    let lines = lost_about(
+        &without,
+        "the fields of `Foo`: neither `config` nor a folder `crds`",
+    );
+    assert_eq!(lines.len(), 1, "{}", lost(&without));
+    let report = texts(&without).remove(REPORT).unwrap();
+    let types =
+        "`api/v1/foo_types.go`: types: write their fields and methods in `src/api/g/v1/foo.rs`";
+    assert!(report.contains(types), "{}", report.content());
+}
+
+#[test]
+fn the_license_is_that_of_the_go_project() {
+    for (path, text, license) in [
+        ("LICENSE", "MIT License\n", License::Mit),
+        ("LICENSE.md", "# Apache License\n", License::Apache2),
+        (
+            "hack/boilerplate.go.txt",
+            "/*\nLicensed under the Apache License, Version 2.0\n*/\n",
+            License::Apache2,
+        ),
+        (
+            "hack/boilerplate.go.txt",
+            "// Copyright me\n",
+            License::None,
+        ),
+        ("LICENSE", "All rights reserved\n", License::None),
+        ("README.md", "MIT License\n", License::None),
+    ] {
+        let port = mini(&[("hack/boilerplate.go.txt", ""), (path, text)]);
+        assert_eq!(port.project.license, license, "{path}");
+        let is_lost = !lost_about(&port, "the license: ").is_empty();
+        assert_eq!(is_lost, license == License::None, "{path}");
+    }
 }
 
 #[test]

@@ -1,0 +1,276 @@
+//! What the Go code says about each of its controllers.
+
+use std::collections::BTreeSet;
+
+use super::{
+    finalized::Finalized,
+    go::{Go, Value, written},
+    go_file::{File, Place},
+    group_kind::GroupKind,
+    lost::Lost,
+    operator::Code,
+    setups::Setups,
+};
+use crate::{names::ControllerName, visible::visible};
+
+/// What the code says about a controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    FieldManager(Value),
+    EventReporter(Value),
+    /// A kind, with the name of its package.
+    Owns((String, String)),
+    Watches((String, String)),
+}
+
+/// What the code says, and where.
+#[derive(Debug)]
+struct Said {
+    what: What,
+    place: Place,
+    /// The controllers that the code may belong to. None if the code is in a file that builds none.
+    setups: BTreeSet<usize>,
+}
+
+/// What all files say about controllers.
+#[derive(Debug)]
+pub(super) struct Codes {
+    all: Vec<Said>,
+}
+
+impl Codes {
+    pub fn new(go: &Go, setups: &Setups) -> Self {
+        let mut all = Vec::new();
+        for file in go.files() {
+            let mut said = Vec::new();
+            for function in ["FieldOwner", "WithFieldOwner"] {
+                for (at, value) in go.arguments(file, function, 0) {
+                    said.push((at, What::FieldManager(value)));
+                }
+            }
+            for (at, value) in go.set(file, "FieldManager") {
+                said.push((at, What::FieldManager(value)));
+            }
+            for function in ["GetEventRecorderFor", "GetEventRecorder"] {
+                for (at, value) in go.arguments(file, function, 0) {
+                    said.push((at, What::EventReporter(value)));
+                }
+            }
+            if !setups.in_file(&file.path).is_empty() {
+                said.extend(related(file, setups));
+            }
+            for (at, what) in said {
+                all.push(Said {
+                    what,
+                    place: file.place(at),
+                    setups: setups.at(file, at),
+                });
+            }
+        }
+        Self { all }
+    }
+
+    /// What the code says about each controller of a kind. Reports what may be about several controllers, and the
+    /// controllers that have no name here.
+    pub fn of_kind(
+        &self,
+        kind: &GroupKind,
+        names: &[ControllerName],
+        setups: &Setups,
+        finalized: &Finalized,
+        lost: &mut Lost,
+    ) -> Vec<Code> {
+        let mut codes: Vec<_> = names.iter().map(Code::new).collect();
+        let owners = Owners::new(kind, names, setups, &mut codes, lost);
+        for setting in finalized.of_kind(kind) {
+            let text = setting.value.text();
+            let of_kind = setting.setups.iter().filter(|number| owners.has(**number));
+            let why = match owners.only(of_kind.copied().collect()) {
+                Owner::One(number) => {
+                    let finalizers = &mut codes[number].finalizers;
+                    finalizers
+                        .entry(setting.value.clone())
+                        .or_insert(setting.place.clone());
+                    continue;
+                }
+                Owner::Unclear => "the code does not say which of its controllers adds it",
+                Owner::None if names.is_empty() => continue,
+                Owner::None => "PROJECT does not name the controller that adds it",
+            };
+            lost.add(format!(
+                "the finalizer `{text}` of {} ({}): {why}; set `FINALIZER_NAME` in this controller; until then, objects \
+                 with this finalizer cannot be deleted",
+                kind.kind, setting.place,
+            ));
+        }
+        for said in &self.all {
+            let is_beside = said.setups.is_empty() && setups.is_beside(&said.place.path, kind);
+            let is_of_kind = said.setups.iter().any(|number| owners.has(*number));
+            if !is_beside && !is_of_kind {
+                continue;
+            }
+            match owners.only(said.setups.clone()) {
+                Owner::One(number) => codes[number].add(&said.what),
+                Owner::Unclear => lost.add_all(said.unclear()),
+                Owner::None => {}
+            }
+        }
+        codes
+    }
+}
+
+impl Said {
+    /// The line for what may be about several controllers.
+    fn unclear(&self) -> Option<String> {
+        let (what, advice) = match &self.what {
+            What::FieldManager(value) => (
+                format!("the field manager `{}`", visible(value.text())),
+                "set `FIELD_MANAGER` in this controller",
+            ),
+            What::EventReporter(_) => return None,
+            What::Owns(kind) => (
+                format!("the owned kind `{}`", shown(kind)),
+                "`rscaffold create api --owns` adds it",
+            ),
+            What::Watches(kind) => (
+                format!("the watched kind `{}`", shown(kind)),
+                "`rscaffold create api --watches` adds it",
+            ),
+        };
+        let place = &self.place;
+        Some(format!(
+            "{what} ({place}): the code does not say which controller has it; {advice}"
+        ))
+    }
+}
+
+/// A kind as Go code names it: `corev1.Secret`.
+pub(super) fn shown((package, kind): &(String, String)) -> String {
+    match package.as_str() {
+        "" => kind.clone(),
+        package => format!("{package}.{kind}"),
+    }
+}
+
+/// The kinds that the controllers in a file own and watch. An object whose type the code does not show is named by its
+/// expression.
+fn related(file: &File, setups: &Setups) -> Vec<(usize, What)> {
+    let mut related = Vec::new();
+    for (at, function) in file.calls() {
+        let is_owned = function == "Owns";
+        if !is_owned && !matches!(function, "Watches" | "WatchesMetadata" | "WatchesRawSource") {
+            continue;
+        }
+        let arguments = file.arguments(at + 1);
+        let Some(argument) = arguments.first() else {
+            continue;
+        };
+        let kind = match file.object_at(argument.start) {
+            Some((package, kind)) => (package.to_owned(), kind.to_owned()),
+            None if setups.is_in_setup(&file.path, at) => {
+                (String::new(), written(&file.tokens[argument.clone()]))
+            }
+            None => continue,
+        };
+        related.push((
+            at,
+            if is_owned {
+                What::Owns(kind)
+            } else {
+                What::Watches(kind)
+            },
+        ));
+    }
+    related
+}
+
+impl Code {
+    fn add(&mut self, what: &What) {
+        match what.clone() {
+            What::FieldManager(value) => _ = self.field_managers.insert(value),
+            What::EventReporter(value) => _ = self.event_reporters.insert(value),
+            What::Owns(kind) => _ = self.owns.insert(kind),
+            What::Watches(kind) => _ = self.watches.insert(kind),
+        }
+    }
+}
+
+/// Which controller the code is about.
+enum Owner {
+    One(usize),
+    Unclear,
+    /// A controller that has no name here.
+    None,
+}
+
+/// The controllers of a kind.
+struct Owners {
+    /// For each controller that the code builds for the kind, its number among the names.
+    numbers: Vec<(usize, Option<usize>)>,
+    names: usize,
+}
+
+impl Owners {
+    /// Finds the name of each controller that the code builds for the kind, and records its file.
+    fn new(
+        kind: &GroupKind,
+        names: &[ControllerName],
+        setups: &Setups,
+        codes: &mut [Code],
+        lost: &mut Lost,
+    ) -> Self {
+        let built: Vec<_> = setups.of_kind(kind).collect();
+        let called: BTreeSet<_> = built.iter().map(|(_, setup)| &setup.names[0]).collect();
+        let are_same = called.len() == 1;
+        let mut numbers = Vec::new();
+        for (number, setup) in &built {
+            let mut called = setup.names.iter();
+            let found = if names.len() == 1 && are_same {
+                Some(0)
+            } else {
+                called.find_map(|called| names.iter().position(|name| name.as_str() == called))
+            };
+            match found {
+                Some(found) => _ = codes[found].files.insert(setup.place.path.to_string()),
+                None if names.is_empty() => {}
+                None => lost.add(format!(
+                    "a controller of {} ({}), which PROJECT does not name: `rscaffold create controller --group <GROUP> \
+                     --version <VERSION> --kind {} --controller-name <NAME>` adds it",
+                    kind.kind, setup.place, kind.kind,
+                )),
+            }
+            numbers.push((*number, found));
+        }
+        Self {
+            numbers,
+            names: names.len(),
+        }
+    }
+
+    /// Whether the controller of this number is one of the kind.
+    fn has(&self, number: usize) -> bool {
+        self.numbers.iter().any(|(own, _)| *own == number)
+    }
+
+    /// The controller that the code is about, if it belongs to these controllers.
+    fn only(&self, setups: BTreeSet<usize>) -> Owner {
+        if setups.is_empty() {
+            return match self.names {
+                0 => Owner::None,
+                1 => Owner::One(0),
+                _ => Owner::Unclear,
+            };
+        }
+        let mut found = BTreeSet::new();
+        for number in setups {
+            let mut own = self.numbers.iter().filter(|(own, _)| *own == number);
+            // The controller of another kind has no number here.
+            found.insert(own.next().map(|(_, name)| *name));
+        }
+        match (found.len(), found.pop_first().flatten()) {
+            (1, Some(Some(number))) => Owner::One(number),
+            (1, _) => Owner::None,
+            _ => Owner::Unclear,
+        }
+    }
+}

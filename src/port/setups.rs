@@ -1,0 +1,202 @@
+//! The controllers that the Go code builds, and which code belongs to which of them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
+
+use heck::ToKebabCase as _;
+
+use super::{
+    go::{Go, Value},
+    go_file::{File, Place},
+    go_files::GoFiles,
+    group_kind::GroupKind,
+    path::{file_name, folder},
+};
+
+/// The largest number of controllers that are found in a file.
+const MAX_SETUPS: usize = 200;
+
+/// A controller that the code builds for a kind.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub place: Place,
+    /// A kind that is not in the project, or may be in several groups, has no group.
+    pub kind: GroupKind,
+    /// The names that PROJECT may have for it, the best first.
+    pub names: Vec<String>,
+    /// The code that builds it: from `NewControllerManagedBy` to the next one in the same function.
+    tokens: Range<usize>,
+    /// The function that builds it.
+    function: Range<usize>,
+}
+
+/// All controllers that the code builds.
+pub(super) struct Setups<'a> {
+    pub files: GoFiles<'a>,
+    pub all: Vec<Setup>,
+    by_file: BTreeMap<String, Range<usize>>,
+    /// By the type of the reconciler, with its folder.
+    by_type: BTreeMap<(String, String), BTreeSet<usize>>,
+}
+
+impl<'a> Setups<'a> {
+    pub fn new(go: &Go, files: GoFiles<'a>) -> Self {
+        let mut setups = Self {
+            files,
+            all: Vec::new(),
+            by_file: BTreeMap::new(),
+            by_type: BTreeMap::new(),
+        };
+        for file in go
+            .files()
+            .filter(|file| file.mentions("NewControllerManagedBy"))
+        {
+            let first = setups.all.len();
+            let calls: Vec<_> = file.calls().collect();
+            for (number, (at, function)) in calls.iter().enumerate() {
+                if *function == "For"
+                    && setups.all.len() < first + MAX_SETUPS
+                    && let Some(argument) = file.arguments(at + 1).first()
+                    && let Some((package, kind)) = file.object_at(argument.start)
+                {
+                    let kind = setups.files.only(file, package, kind);
+                    setups.add(go, file, &calls, number, kind);
+                }
+            }
+            setups
+                .by_file
+                .insert(file.path.to_string(), first..setups.all.len());
+        }
+        setups
+    }
+
+    /// Adds the controller whose kind is in the call of this number.
+    fn add(
+        &mut self,
+        go: &Go,
+        file: &File,
+        calls: &[(usize, &str)],
+        number: usize,
+        kind: GroupKind,
+    ) {
+        let (at, _) = calls[number];
+        let around = file.around(at);
+        let function = around.map_or(0..file.tokens.len(), |around| around.tokens.clone());
+        let is_start = |(at, name): &&(usize, &str)| {
+            *name == "NewControllerManagedBy" && function.contains(at)
+        };
+        let start = calls[..number].iter().rev().find(is_start);
+        let end = calls[number..].iter().find(is_start);
+        let tokens =
+            start.map_or(function.start, |(at, _)| *at)..end.map_or(function.end, |(at, _)| *at);
+        let mut types = BTreeSet::new();
+        let receiver = around.and_then(|around| around.receiver.as_ref());
+        types.extend(receiver.map(|(_, kind)| (folder(&file.path).to_owned(), kind.clone())));
+        let mut names = Vec::new();
+        let after = calls[..].iter().skip_while(|(at, _)| *at < tokens.start);
+        for (at, name) in after.take_while(|(at, _)| *at < tokens.end) {
+            let arguments = file.arguments(at + 1);
+            let Some(argument) = arguments.first() else {
+                continue;
+            };
+            match *name {
+                "Named" => {
+                    if let Value::Known(name) = go.value(file, argument) {
+                        names.push(name);
+                    }
+                }
+                "Build" | "Complete" => {
+                    if let Some((package, kind)) = file.object_at(argument.start) {
+                        types.insert((
+                            self.files.place_of(file, package).to_owned(),
+                            kind.to_owned(),
+                        ));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if names.is_empty() {
+            names.push(kind.kind.to_ascii_lowercase());
+        }
+        let file_stem = file_name(&file.path)
+            .trim_end_matches(".go")
+            .trim_end_matches("_controller");
+        for (_, name) in &types {
+            let stem = name
+                .trim_end_matches("Reconciler")
+                .trim_end_matches("Controller");
+            names.push(stem.to_kebab_case());
+        }
+        names.push(file_stem.replace('_', "-"));
+        for of_type in types {
+            self.by_type
+                .entry(of_type)
+                .or_default()
+                .insert(self.all.len());
+        }
+        self.all.push(Setup {
+            place: file.place(at),
+            kind,
+            names,
+            tokens,
+            function,
+        });
+    }
+
+    /// The controllers of a kind, each with its number.
+    pub fn of_kind(&self, kind: &GroupKind) -> impl Iterator<Item = (usize, &Setup)> {
+        let all = self.all.iter().enumerate();
+        all.filter(move |(_, setup)| setup.kind == *kind)
+    }
+
+    /// The controllers that a file builds.
+    pub fn in_file(&self, path: &str) -> &[Setup] {
+        let range = self.by_file.get(path).cloned();
+        &self.all[range.unwrap_or(0..0)]
+    }
+
+    /// The numbers of the controllers that the code at a token belongs to: the one that is built there, those with this
+    /// type of reconciler, or those that the file builds.
+    pub fn at(&self, file: &File, at: usize) -> BTreeSet<usize> {
+        let in_file = self.by_file.get(&*file.path).cloned().unwrap_or(0..0);
+        let around = file.around(at);
+        for is_near in [
+            |setup: &Setup, at: usize| setup.tokens.contains(&at),
+            |setup: &Setup, at: usize| setup.function.contains(&at),
+        ] {
+            let near = in_file
+                .clone()
+                .filter(|number| is_near(&self.all[*number], at));
+            let near: BTreeSet<_> = near.collect();
+            if !near.is_empty() {
+                return near;
+            }
+        }
+        if let Some((_, kind)) = around.and_then(|around| around.receiver.as_ref())
+            && let Some(found) = self
+                .by_type
+                .get(&(folder(&file.path).to_owned(), kind.clone()))
+        {
+            return found.clone();
+        }
+        in_file.collect()
+    }
+
+    /// Whether the file at `path` is beside a controller of `kind`, and not about another kind.
+    pub fn is_beside(&self, path: &str, kind: &GroupKind) -> bool {
+        let about = self.files.about.get(path);
+        let is_of_other = about.is_some_and(|kinds| !kinds.contains(kind));
+        let mut setups = self.of_kind(kind);
+        !is_of_other && setups.any(|(_, setup)| folder(&setup.place.path) == folder(path))
+    }
+
+    /// Whether a controller is built by the code at this token.
+    pub fn is_in_setup(&self, path: &str, at: usize) -> bool {
+        self.in_file(path)
+            .iter()
+            .any(|setup| setup.tokens.contains(&at))
+    }
+}
