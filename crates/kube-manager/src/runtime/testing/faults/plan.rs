@@ -109,8 +109,11 @@ pub struct First {
     pub seen: Seen,
     /// Whether all faults have happened.
     pub is_done: bool,
-    /// The values that differ between two such runs.
+    /// The values that differ between two such runs, and that stay as they are within a run.
     pub varying: Vec<Varying>,
+    /// The values that differ between two such runs, and that also change within a run, such as a hash of a text with a
+    /// password.
+    pub changing: Vec<Varying>,
 }
 
 impl First {
@@ -194,6 +197,7 @@ mod tests {
             seen,
             is_done: true,
             varying: Vec::new(),
+            changing: Vec::new(),
         });
         let mut planned = Vec::new();
         for name in [scenario::CREATE, "other"] {

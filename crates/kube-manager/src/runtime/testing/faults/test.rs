@@ -3,13 +3,18 @@
 use std::{
     future::pending,
     pin::pin,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use clap::Parser;
 use http::{Method, Request};
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::{
     super::ControlPlane,
@@ -19,14 +24,17 @@ use super::{
     journal::Journal,
     network::Network,
     plan::First,
-    run::{LINES, LONGEST_PAUSE, Run, Setup},
+    run::{LINES, Run, Setup},
     scenario::{self, Change, Scenario},
-    state::{self, Varying},
+    state::{self, Snapshot, Varying},
 };
 use crate::runtime::{failure, manager::Manager, operator::Operator, options::Options, requests};
 
 /// The operator that runs the controllers. No other operator runs on the control plane.
 const OPERATOR: Operator = Operator::new("faults", "example.com");
+
+/// How much later the second run without faults begins, so that clocks with seconds differ in both runs.
+const STAGGER: Duration = Duration::from_secs(2);
 
 /// Adds controllers to a manager.
 type Register<W> = Box<dyn Fn(&mut Manager, &W)>;
@@ -123,10 +131,10 @@ impl<W: 'static> Test<'_, W> {
     /// Runs a scenario twice without faults.
     pub async fn learn(&self, scenario: &Scenario) -> First {
         let name = &scenario.name;
-        let runs = (
-            self.play(scenario, Vec::new(), None),
-            self.play(scenario, Vec::new(), None),
-        );
+        let runs = (self.play(scenario, Vec::new(), None), async {
+            sleep(STAGGER).await;
+            self.play(scenario, Vec::new(), None).await
+        });
         let (first, second) = if self.subject.is_namespaced {
             futures::join!(runs.0, runs.1)
         } else {
@@ -150,8 +158,16 @@ impl<W: 'static> Test<'_, W> {
                 "the scenario `{name}` changes other things outside the cluster in two runs without faults"
             );
         }
+        let steps = first.reached.windows(2);
+        let steps: Vec<_> = steps
+            .map(|pair| [&pair[0].snapshot, &pair[1].snapshot])
+            .collect();
+        let may_change = |varying: &mut Varying| steps.iter().any(|step| varying.changes(*step));
+        first.changing = first.varying.extract_if(.., may_change).collect();
         for reached in &mut first.reached {
+            reached.snapshot = Snapshot::default();
             state::mask(&mut reached.state, &first.varying);
+            state::mask(&mut reached.state, &first.changing);
         }
         first
     }
@@ -172,6 +188,7 @@ impl<W: 'static> Test<'_, W> {
             reached: run.reached(),
             seen,
             varying: Vec::new(),
+            changing: Vec::new(),
         })
     }
 
@@ -189,7 +206,11 @@ impl<W: 'static> Test<'_, W> {
             journal: Journal::default(),
             sample,
             varying: first.map(|first| first.varying.clone()).unwrap_or_default(),
-            ignored: self.subject.ignored.clone(),
+            ignored: [
+                self.subject.ignored.as_slice(),
+                first.map_or(&[], |first| &first.changing),
+            ]
+            .concat(),
             known: first.map(First::known).unwrap_or_default(),
             expected: first.map(|first| first.reached.clone()),
         })
@@ -242,6 +263,7 @@ impl<W: 'static> Test<'_, W> {
         let Flags { options } = Flags::parse_from(flags);
         let was_stopped = AtomicBool::new(false);
         let network = &run.setup().network;
+        let paced = network.clone();
         let stopped = async || {
             // A second stop would make the operator hurry.
             if was_stopped.swap(true, Ordering::Relaxed) {
@@ -254,7 +276,7 @@ impl<W: 'static> Test<'_, W> {
                 stopped,
                 options,
                 |config| Ok(client(network, requests::connect(config)?)),
-                LONGEST_PAUSE,
+                Arc::new(move |delay| paced.schedule(delay)),
             )
             .await
     }
