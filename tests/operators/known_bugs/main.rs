@@ -12,7 +12,11 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::{
+    ByteString,
+    api::core::v1::{ConfigMap, Secret},
+    apimachinery::pkg::apis::meta::v1::Condition,
+};
 use kube::{
     Api, Resource, ResourceExt,
     api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams},
@@ -493,6 +497,27 @@ impl Work for OnlyCreates {
     }
 }
 
+/// Ignores that a child could not be repaired.
+struct IgnoresRepairs;
+
+impl Work for IgnoresRepairs {
+    async fn work(tools: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
+        let secrets = tools.own_secrets.as_ref().unwrap();
+        let title = site.spec.title.clone().into_bytes();
+        let child = Secret {
+            metadata: metadata(site),
+            data: Some([("title".to_owned(), ByteString(title))].into()),
+            ..Secret::default()
+        };
+        let exists = !secrets.of(site).is_empty();
+        let applied = secrets.apply(site, [child]).await;
+        if !exists {
+            applied?;
+        }
+        write_ready(site, context).await
+    }
+}
+
 /// Sets fields of a child, and never removes one.
 struct NeverRemoves;
 
@@ -653,6 +678,15 @@ async fn a_child_that_never_changes_is_found() {
     is_found::<OnlyCreates>(
         "history@0",
         &["The sample was changed to these specs", "/data/title"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_child_that_is_not_repaired_is_found() {
+    is_found::<IgnoresRepairs>(
+        "interfere:Secret/site-sample@internal-error:PATCH:secrets/site-sample:1",
+        &["Secret/site-sample: /data/title"],
     )
     .await;
 }

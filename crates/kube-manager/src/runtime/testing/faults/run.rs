@@ -87,6 +87,8 @@ struct Inner {
     reached: RefCell<Vec<Reached>>,
     /// The values that vary, as they were last seen: by path and pointer.
     varied: RefCell<HashMap<(String, String), Varied>>,
+    /// The path of the object that this step has changed by hand. The operator may change its values that vary.
+    edited: RefCell<Option<String>>,
     /// Whether the scenario lets the operator run.
     wanted: watch::Sender<bool>,
     /// Whether the operator runs.
@@ -102,6 +104,7 @@ impl Run {
             setup,
             reached: RefCell::default(),
             varied: RefCell::default(),
+            edited: RefCell::default(),
             wanted: watch::Sender::new(true),
             running: watch::Sender::new(false),
             failure: RefCell::default(),
@@ -217,6 +220,9 @@ impl Run {
             ))
             .await;
         }
+        self.note(format!("step: patch {path}: {patch}"));
+        self.0.edited.replace(Some(path.to_owned()));
+        self.send(Method::PATCH, path, patch).await.is_ok()
     }
 
     /// Deletes the object of the run, and does not wait.
@@ -259,6 +265,7 @@ impl Run {
                         .await;
                 };
                 self.reach(expected).await;
+                self.0.edited.take();
                 self.0.reached.borrow_mut().push(expected.clone());
             }
         }
@@ -456,7 +463,9 @@ impl Run {
             };
             let is_same_life =
                 before.life == now.life && self.setup().network.has_deleted(&now.path);
-            if before.value != now.value && (before.uid == now.uid || is_same_life) {
+            let is_edited = self.0.edited.borrow().as_ref() == Some(&now.path);
+            let is_same = before.uid == now.uid || is_same_life;
+            if before.value != now.value && is_same && !is_edited {
                 return Some(format!(
                     "{} of {} must not change, but it was {} and is {}",
                     now.pointer, now.path, before.value, now.value
