@@ -200,7 +200,7 @@ impl Run {
         }
     }
 
-    /// Fails if the API server refuses a write of the operator, and the conditions of the object do not say so.
+    /// Fails if the API server refuses a write of the operator, and the object says that it is ready.
     pub(super) async fn tells_refusal(&self) {
         let Some(refused) = self.setup().network.refused() else {
             return;
@@ -208,17 +208,18 @@ impl Run {
         let Ok(object) = self.send(Method::GET, &self.own_path(), &Value::Null).await else {
             return;
         };
-        let Some(conditions) = object["status"]["conditions"].as_array() else {
-            return;
-        };
-        if conditions
-            .iter()
-            .all(|condition| condition["status"] == "True")
-        {
-            self.fail(format!(
-                "the API server refuses {refused}, and each condition of the object is true"
-            ))
-            .await;
+        if says_ready(&object) {
+            let reason =
+                format!("the API server refuses {refused}, and the object says it is ready");
+            self.fail(reason).await;
+        }
+    }
+
+    /// Changes the object at `path` by hand, if the API server takes the change. Returns whether it did.
+    pub(super) async fn edit(&self, path: &str, patch: &Value) -> bool {
+        let dry_run = format!("{path}?dryRun=All");
+        if self.send(Method::PATCH, &dry_run, patch).await.is_err() {
+            return false;
         }
         self.note(format!("step: patch {path}: {patch}"));
         self.0.edited.replace(Some(path.to_owned()));
@@ -609,6 +610,17 @@ impl Run {
     }
 }
 
+/// Whether the conditions say that the object is ready: `Ready`, and conditions such as `BackupReady` of further
+/// controllers of a kind. An object without such a condition says nothing.
+fn says_ready(object: &Value) -> bool {
+    let conditions = object.pointer("/status/conditions");
+    let conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    let mut ready = conditions
+        .filter(|condition| text(condition, "/type").ends_with("Ready"))
+        .peekable();
+    ready.peek().is_some() && ready.all(|condition| condition["status"] == "True")
+}
+
 /// What was done in an external system twice or never.
 fn changes(here: &[String], without: &[String]) -> Vec<String> {
     let mut all: Vec<_> = here.iter().chain(without).collect();
@@ -655,6 +667,28 @@ fn has_panicked(registry: &Registry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_conditions_of_readiness_say_that_an_object_is_ready() {
+        for (conditions, expected) in [
+            (json!([{"type": "Ready", "status": "True"}]), true),
+            (json!([{"type": "Ready", "status": "False"}]), false),
+            (
+                json!([{"type": "Ready", "status": "True"}, {"type": "Degraded", "status": "False"}]),
+                true,
+            ),
+            (
+                json!([{"type": "Ready", "status": "True"}, {"type": "BackupReady", "status": "False"}]),
+                false,
+            ),
+            (json!([{"type": "Stalled", "status": "True"}]), false),
+            (json!([]), false),
+            (Value::Null, false),
+        ] {
+            let object = json!({"status": {"conditions": conditions}});
+            assert_eq!(says_ready(&object), expected, "{object}");
+        }
+    }
 
     #[test]
     fn a_change_outside_is_counted() {
