@@ -99,6 +99,12 @@ impl<W: 'static> Test<'_, W> {
         scenarios
     }
 
+    /// The report of a run that failed, with the value of the variable `FAULTS` that repeats the run.
+    pub fn report(&self, failure: &str, name: &str) -> String {
+        let kind = &self.subject.crd.0;
+        format!("{failure}\nTo repeat this run: FAULTS='{kind}/{name}'")
+    }
+
     /// Whether the API server takes a change of the sample, and takes it back: rules can forbid it. No operator and no sample
     /// is in the run.
     async fn takes(&self, run: &Run, change: &Change) -> bool {
