@@ -11,6 +11,7 @@ use std::{
 };
 
 use clap::Parser;
+use futures::FutureExt;
 use http::{Method, Request};
 use kube::Client;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ use crate::runtime::{failure, manager::Manager, operator::Operator, options::Opt
 /// The operator that runs the controllers. No other operator runs on the control plane.
 const OPERATOR: Operator = Operator::new("faults", "example.com");
 
-/// How much later the second run without faults begins, so that clocks with seconds differ in both runs.
+/// How much later the second of two runs at the same time begins, so that clocks with seconds differ in both.
 const STAGGER: Duration = Duration::from_secs(2);
 
 /// Adds controllers to a manager.
@@ -137,12 +138,12 @@ impl<W: 'static> Test<'_, W> {
     /// Runs a scenario twice without faults.
     pub async fn learn(&self, scenario: &Scenario) -> First {
         let name = &scenario.name;
-        let runs = (self.play(scenario, Vec::new(), None), async {
-            sleep(STAGGER).await;
-            self.play(scenario, Vec::new(), None).await
-        });
+        let runs = (
+            self.play(scenario, Vec::new(), None),
+            self.play(scenario, Vec::new(), None),
+        );
         let (first, second) = if self.subject.is_namespaced {
-            futures::join!(runs.0, runs.1)
+            futures::join!(runs.0, sleep(STAGGER).then(|()| runs.1))
         } else {
             (runs.0.await, runs.1.await)
         };
