@@ -290,6 +290,17 @@ fn a_conflict_that_is_not_settled_at_a_terminal_writes_nothing() {
 }
 
 #[test]
+fn a_decision_on_the_command_line_is_not_asked_for_at_a_terminal() {
+    let folder = TempDir::new().unwrap();
+    project_with_a_conflict(folder.path());
+    let arguments = [CAPTAIN.as_slice(), &["--on-conflict=abort"]].concat();
+    let shown = at_a_terminal(folder.path(), &arguments).exp_eof().unwrap();
+    assert!(shown.contains("src/api/mod.rs"), "{shown}");
+    assert!(!shown.contains("[abort]"), "{shown}");
+    assert!(!folder.path().join("src/api/crew").exists());
+}
+
+#[test]
 fn the_end_of_input_ends_the_questions() {
     let top = TempDir::new().unwrap();
 

@@ -28,6 +28,11 @@ pub struct Choices {
 type Choice = (OnConflict, Option<String>);
 
 impl Choices {
+    /// Whether the command line has a choice.
+    pub fn is_given(&self) -> bool {
+        !self.choices.is_empty()
+    }
+
     /// The policy of these choices.
     ///
     /// # Errors

@@ -162,7 +162,7 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
     let policy = mode.on_conflict.policy()?;
     let files = turn.files(&policy)?;
     let mut plan = files.plan(&policy)?;
-    if !mode.dry_run && can_ask(&plan, &policy) {
+    if !mode.dry_run && !mode.on_conflict.is_given() && can_ask(&plan) {
         let asked = Instant::now();
         let decided = decide(&plan)?;
         // The user's time does not count.
@@ -187,10 +187,9 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
     })
 }
 
-/// Whether a user at a terminal can decide all conflicts of `plan`. A policy on the command line is a decision already.
-fn can_ask(plan: &Plan, policy: &Policy) -> bool {
-    *policy == Policy::default()
-        && plan.conflicts().next().is_some()
+/// Whether a user at a terminal can decide all conflicts of `plan`.
+fn can_ask(plan: &Plan) -> bool {
+    plan.conflicts().next().is_some()
         && plan.conflicts().all(|(_, conflict)| {
             matches!(
                 conflict.reason,

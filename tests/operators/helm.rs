@@ -473,7 +473,9 @@ fn each_value() -> Vec<(Value, &'static str, String, Value)> {
         container(json!({"images": {"GUESTBOOK_IMAGE": "web:2"}}), "env", json!({"name": "GUESTBOOK_IMAGE", "value": "web:2"})),
         container(json!({"env": [env]}), "env", env.clone()),
         container(json!({"env": [{"name": "A", "value": "a"}], "envOverrides": {"A": "b"}}), "env", env),
-        container(json!({"envOverrides": {"GUESTBOOK_IMAGE": 3}}), "env", json!({"name": "GUESTBOOK_IMAGE", "value": "3"})),
+        container(json!({"envOverrides": {"GUESTBOOK_IMAGE": 1_000_000}}), "env", json!({"name": "GUESTBOOK_IMAGE", "value": "1000000"})),
+        container(json!({"envOverrides": {"B": true, "T": "007"}}), "env", json!({"name": "B", "value": "true"})),
+        container(json!({"envOverrides": {"B": true, "T": "007"}}), "env", json!({"name": "T", "value": "007"})),
         deployment(json!({"deploymentAnnotations": pairs}), "/metadata/annotations", pairs.clone()),
         deployment(json!({"deploymentLabels": pairs}), "/metadata/labels/a", json!("b")),
         deployment(json!({"podAnnotations": pairs}), "/spec/template/metadata/annotations/a", json!("b")),
@@ -663,18 +665,32 @@ fn a_release_may_lack_the_values_that_are_new() {
 #[test]
 fn namespaced_rights_are_those_of_an_operator_of_one_namespace() {
     let values = "rbac.namespaced=true,metrics.secure=false,networkPolicy.enable=true";
-    let mut installed = installs(&guestbook(""), values);
-    let is_deployment = |it: &&mut Value| it["kind"] == "Deployment";
-    let deployment = installed.iter_mut().find(is_deployment);
-    let args = deployment.and_then(|it| it.pointer_mut("/spec/template/spec/containers/0/args"));
-    let args = args.and_then(Value::as_array_mut).expect("arguments");
-    let count = args.len();
-    args.retain(|arg| {
-        *arg != "--namespace=guestbook-system" && *arg != "--storage-migration=false"
-    });
-    assert_eq!(args.len(), count - 2);
-    assert_same(installed, installs(&guestbook("--namespaced"), ""), values);
+    for scaffold in [guestbook, with_webhooks] {
+        let mut installed = installs(&scaffold(""), values);
+        let is_deployment = |manifest: &&mut Value| manifest["kind"] == "Deployment";
+        let deployment = installed.iter_mut().find(is_deployment);
+        let args = deployment
+            .and_then(|deployment| deployment.pointer_mut("/spec/template/spec/containers/0/args"));
+        let args = args.and_then(Value::as_array_mut).expect("arguments");
+        let count = args.len();
+        args.retain(|arg| {
+            *arg != "--namespace=guestbook-system" && *arg != "--storage-migration=false"
+        });
+        assert_eq!(args.len(), count - 2);
+        assert_same(installed, installs(&scaffold("--namespaced"), ""), values);
+    }
 
+    let urls = guestbook("");
+    urls.replace(
+        &format!("{CHART}/files/role.yaml"),
+        "rules:\n",
+        "rules:\n- nonResourceURLs:\n  - /logs\n  verbs:\n  - get\n",
+    );
+    let error = refused(&mut template(&urls, "--set rbac.namespaced=true"));
+    assert!(
+        error.contains("no Role can give rights on the URL /logs"),
+        "{error}"
+    );
     let clusters = guestbook("");
     clusters.rscaffold("create api --group on --version v1 --kind Yes --resource=false");
     let error = refused(&mut template(&clusters, "--set rbac.namespaced=true"));
@@ -697,13 +713,12 @@ fn crds_stay_with_their_objects_unless_asked_otherwise() {
     assert_eq!(policies("crd.keep=false"), [Value::Null, Value::Null]);
 }
 
-/// Checks that large numbers stay integers. Helm itself would write 1000000 as 1e+06, which the API server does not
-/// accept as an integer.
+/// Checks that large numbers stay what they are. Helm itself would round them.
 #[test]
 fn the_numbers_of_a_crd_stay_what_they_are() {
     let project = guestbook("");
     let crd = format!("{CHART}/files/crds/on.com_yes.yaml");
-    project.replace(&crd, "maxLength: 80\n", "maxLength: 1000000\n");
+    project.replace(&crd, "maxLength: 80\n", "maxLength: 9007199254740993\n");
     // The CRD's own annotation stays beside the annotation of Helm.
     project.replace(
         &crd,
@@ -711,7 +726,7 @@ fn the_numbers_of_a_crd_stay_what_they_are() {
         "metadata:\n  annotations:\n    mine: \"1\"\n",
     );
     let text = run(&mut template(&project, ""));
-    assert_eq!(text.matches("maxLength: 1000000\n").count(), 1);
+    assert_eq!(text.matches("maxLength: 9007199254740993\n").count(), 1);
     let manifests = documents(&text);
     let is_it = |it: &&Value| it["metadata"]["name"] == "yes.on.com";
     let installed = manifests.iter().find(is_it).expect("the CRD");

@@ -108,7 +108,7 @@ fn what_the_tests_with_faults_try() {
                 declares(&plan, &["PAIRS: usize = 500"]);
                 (&[500], "\"all\"")
             }
-            "make test-faults FAULTS='NAME'" => (&[], "name"),
+            "make test-faults FAULTS='KIND/NAME'" => (&[], "name"),
             other => panic!("{other}"),
         };
         for number in numbers {

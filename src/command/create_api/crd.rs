@@ -107,7 +107,6 @@ fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<(
              what it made: `--force` takes it, and your edits are lost",
             in_backticks(others)
         );
-        story.unchanged = format!("{}. But {note}", story.unchanged);
         story.notes.push(note);
     }
     Ok(())

@@ -159,7 +159,7 @@ pub fn text(
     let mut text = list(plan, story);
     if plan.is_noop() && !story.unchanged.is_empty() {
         let _ = writeln!(text, "nothing to do: {}", visible(&story.unchanged));
-        return text;
+        return text + &notes(&story.notes);
     }
     let counts = counts(plan, dry_run);
     if dry_run {
@@ -428,6 +428,15 @@ mod tests {
         assert_eq!(
             text_of(&plan, false, &story),
             "nothing to do: a is up to date\n"
+        );
+
+        let story = Story {
+            notes: vec!["a flag has no effect".to_owned()],
+            ..story
+        };
+        assert_eq!(
+            text_of(&plan, false, &story),
+            "nothing to do: a is up to date\nnote: a flag has no effect\n"
         );
     }
 

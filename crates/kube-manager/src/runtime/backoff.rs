@@ -43,13 +43,6 @@ impl<K: Eq + Hash> Backoff<K> {
         }
     }
 
-    /// The same with delays of at most `longest`, if the range allows it.
-    pub fn up_to(mut self, longest: Duration) -> Self {
-        let least = self.pauses.start.saturating_mul(2);
-        self.pauses.end = self.pauses.end.min(longest.max(least));
-        self
-    }
-
     /// The number of failures in a row after one more failure, and the delay. With [`PAUSE`], the delays are about 0.1 s,
     /// 0.2 s, 0.4 s, and so on, up to 5 minutes.
     pub fn failed(&self, key: K) -> (u32, Duration) {
@@ -160,20 +153,6 @@ mod tests {
                 "{pauses:?}"
             );
         }
-    }
-
-    #[test]
-    fn pauses_grow_to_a_shorter_limit() {
-        let longest = Duration::from_secs(5);
-        for pauses in [PAUSE, PAUSE.start..Duration::from_secs(1)] {
-            let backoff = Backoff::new(pauses.clone()).up_to(longest);
-            let reached = (0..20).map(|_| backoff.failed("a").1).max();
-            assert!(reached.is_some_and(|pause| pause <= longest.min(pauses.end)));
-        }
-        let slow = Duration::from_secs(60)..Duration::from_secs(600);
-        let backoff = Backoff::new(slow.clone()).up_to(longest);
-        let (_, pause) = backoff.failed("a");
-        assert!(pause >= slow.start && pause <= 2 * slow.start, "{pause:?}");
     }
 
     #[test]

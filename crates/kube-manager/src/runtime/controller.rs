@@ -152,7 +152,7 @@ impl Controller {
             access,
             services: services.clone(),
             queue: metrics.queue(name),
-            backoff: Backoff::new(settings.pauses).up_to(services.longest_pause),
+            backoff: Backoff::new(settings.pauses),
             limit: settings.timeout,
             slots: Arc::new(Semaphore::new(concurrency)),
             deleted_slots: Arc::new(Semaphore::new(concurrency)),
@@ -408,7 +408,7 @@ impl Part {
         if self.store.get(key).is_none() && !worker.selects {
             worker.backoff.forget(key);
         } else if let Some(delay) = action.requeue_after {
-            turn.repeat(delay);
+            turn.repeat((worker.services.pace)(delay));
         }
         let key = key.clone();
         drop(turn);

@@ -1,6 +1,9 @@
 //! Runs controllers and the services that they share.
 
-use std::{any::TypeId, collections::BTreeSet, fmt::Display, path::Path, pin::pin, time::Duration};
+use std::{
+    any::TypeId, collections::BTreeSet, fmt::Display, path::Path, pin::pin, sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::{Client, Config};
@@ -32,7 +35,7 @@ use super::{
     reconciler::Reconciler,
     requests::{self, Requests},
     serve::{self, Certificate},
-    services::Services,
+    services::{Pace, Services},
     status_in_object::InObject,
     task::{self, Pending, Replicas, Task},
     workers::Workers,
@@ -221,18 +224,18 @@ impl Manager {
                 _ = interrupt.recv() => {}
             }
         };
-        self.run_until(stopped, options, requests::connect, Duration::MAX)
+        self.run_until(stopped, options, requests::connect, Arc::new(|delay| delay))
             .await
     }
 
-    /// Runs the controllers until `stopped` returns, with clients that `connect` makes. An object that fails is retried
-    /// after `longest_pause` or earlier.
+    /// Runs the controllers until `stopped` returns, with clients that `connect` makes. `pace` sets how long an object
+    /// waits until it is reconciled again.
     pub(super) async fn run_until(
         self,
         mut stopped: impl AsyncFnMut(),
         options: Options,
         connect: impl Fn(&Config) -> Result<Client>,
-        longest_pause: Duration,
+        pace: Pace,
     ) -> Result<()> {
         // If another crate enables more features, rustls may have several providers and choose none of them.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -309,7 +312,7 @@ impl Manager {
             client: guarded,
             kinds: self.kinds,
             in_object: InObject::of(&crds),
-            longest_pause,
+            pace,
             concurrency: options.concurrency,
             leadership: leadership.clone(),
             health: health.clone(),

@@ -1,6 +1,6 @@
 //! The services of a manager that its controllers share.
 
-use std::{any::TypeId, time::Duration};
+use std::{any::TypeId, sync::Arc, time::Duration};
 
 use kube::Client;
 
@@ -8,6 +8,9 @@ use super::{
     events::EventQueue, health::Health, host::Host, leader::Leadership, metrics::Metrics,
     status_in_object::InObject,
 };
+
+/// Returns how long an object really waits that is to be reconciled again after this delay.
+pub type Pace = Arc<dyn Fn(Duration) -> Duration + Send + Sync>;
 
 /// What a manager gives to each of its controllers and tasks.
 #[derive(Clone)]
@@ -18,8 +21,8 @@ pub struct Services {
     /// The kind of each controller.
     pub kinds: Vec<TypeId>,
     pub in_object: InObject,
-    /// The longest delay before an object that fails is retried. A controller can have a shorter one.
-    pub longest_pause: Duration,
+    /// Tests of faults shorten delays with it, and learn which ones there are.
+    pub pace: Pace,
     pub concurrency: u16,
     pub leadership: Leadership,
     pub health: Health,
@@ -47,7 +50,7 @@ impl Services {
             },
             kinds: Vec::new(),
             in_object: InObject::default(),
-            longest_pause: Duration::MAX,
+            pace: Arc::new(|delay| delay),
             concurrency: 1,
             leadership: Leadership::always(),
             health: Health::default(),

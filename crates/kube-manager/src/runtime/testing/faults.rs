@@ -161,14 +161,18 @@ impl<W: 'static> Faults<W> {
     ///
     /// - `FAULTS=each`: each fault of each scenario, one in each run
     /// - `FAULTS=all`: also pairs of faults
-    /// - `FAULTS=NAME`: one run, whose name a report has printed
+    /// - `FAULTS=KIND/NAME`: one run, whose name a report has printed. Tests of other kinds try nothing
     ///
     /// # Panics
     ///
     /// When a run fails, with a report.
     pub async fn run(self, control_plane: &ControlPlane) {
         let selected = env::var("FAULTS").unwrap_or_default();
-        let reports = self.failures(control_plane, &selected).await;
+        let Some(selected) = selected_of(&self.0.crd.0, &selected) else {
+            println!("no run: `FAULTS={selected}` names a run of another kind");
+            return;
+        };
+        let reports = self.failures(control_plane, selected).await;
         let failed = match reports.len() {
             1 => "1 run".to_owned(),
             count => format!("{count} runs"),
@@ -180,8 +184,8 @@ impl<W: 'static> Faults<W> {
         );
     }
 
-    /// The same as [`run`](Self::run), but `selected` takes the place of the variable `FAULTS`, and the reports of the runs
-    /// that failed are returned. After a few failures, no more runs are tried.
+    /// The same as [`run`](Self::run), but `selected` takes the place of the variable `FAULTS`, without the kind, and the
+    /// reports of the runs that failed are returned. After a few failures, no more runs are tried.
     ///
     /// # Panics
     ///
@@ -240,7 +244,7 @@ impl<W: 'static> Faults<W> {
             } = planned;
             let run = test.play(scenario, faults.clone(), Some(first)).await;
             run.map(|run| run.is_done)
-                .map_err(|failure| planned.report(&failure))
+                .map_err(|failure| test.report(&planned.report(&failure), &planned.name()))
         });
         let mut runs = stream::iter(runs).buffer_unordered(at_once);
         let (mut reports, mut ended, mut missed) = (Vec::new(), 0, 0);
@@ -257,9 +261,11 @@ impl<W: 'static> Faults<W> {
                 println!("{ended} runs after {} s", begin.elapsed().as_secs());
             }
         }
-        let lives = histories
-            .into_iter()
-            .map(|number| histories::live(&test, number, &schema, &created));
+        let (test, schema, created) = (&test, &schema, &created);
+        let lives = histories.into_iter().map(async |number| {
+            let live = histories::live(test, number, schema, created).await;
+            live.map_err(|failure| test.report(&failure, &format!("{}{number}", histories::NAME)))
+        });
         let mut lives = stream::iter(lives).buffer_unordered(at_once);
         while let Some(outcome) = lives.next().await {
             reports.extend(outcome.err());
@@ -273,5 +279,42 @@ impl<W: 'static> Faults<W> {
             begin.elapsed().as_secs()
         );
         reports
+    }
+}
+
+/// What `selected`, the value of the variable `FAULTS`, selects of the runs of `kind`; `None` if it names a run of another
+/// kind.
+fn selected_of<'a>(kind: &str, selected: &'a str) -> Option<&'a str> {
+    match selected.split_once('/') {
+        // A kind has dots. The name of a run may also have a `/`, but after a `:` or an `@`.
+        Some((named, name)) if named.contains('.') && !named.contains([':', '@']) => {
+            (named == kind).then_some(name)
+        }
+        _ => Some(selected),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_run_is_for_the_tests_of_its_kind() {
+        let name = "interfere:ConfigMap/a.b@cut:PUT:sites.web.example.com/a/status:1";
+        let kind = "sites.web.example.com";
+        let selected = format!("{kind}/{name}");
+        assert_eq!(selected_of(kind, &selected), Some(name));
+        assert_eq!(selected_of("sites.example.com", &selected), None);
+        // Kinds of Kubernetes without a group.
+        assert_eq!(selected_of("pods.", "pods./history@0"), Some("history@0"));
+        for all in [
+            "",
+            "each",
+            "all",
+            name,
+            "create@cut:PUT:sites.web.example.com/a:1",
+        ] {
+            assert_eq!(selected_of(kind, all), Some(all));
+        }
     }
 }

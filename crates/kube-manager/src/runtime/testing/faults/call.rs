@@ -51,21 +51,30 @@ impl Collection {
         version.unwrap_or_else(|| self.version.trim_start_matches("/api/"))
     }
 
+    /// The API group of the objects, such as `apps`. The group of Pods is empty.
+    fn group(&self) -> &str {
+        let version = self.api_version().split_once('/');
+        version.map_or("", |(group, _)| group)
+    }
+
     /// Whether the objects describe the desired or observed state of a cluster. Events are a log, and Leases change all
     /// the time.
     pub fn is_state(&self) -> bool {
-        !matches!(self.plural.as_str(), "events" | "leases")
-            && !self.version.contains("authentication.k8s.io")
-            && !self.version.contains("authorization.k8s.io")
+        !matches!(
+            (self.group(), self.plural.as_str()),
+            ("" | "events.k8s.io", "events")
+                | ("coordination.k8s.io", "leases")
+                | ("authentication.k8s.io" | "authorization.k8s.io", _)
+        )
     }
 }
 
 impl Display for Collection {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         to.write_str(&self.plural)?;
-        match self.api_version().split_once('/') {
-            Some((group, _)) => write!(to, ".{group}"),
-            None => Ok(()),
+        match self.group() {
+            "" => Ok(()),
+            group => write!(to, ".{group}"),
         }
     }
 }
@@ -223,6 +232,9 @@ mod tests {
         for (path, is_state) in [
             ("/api/v1/namespaces/default/pods", true),
             ("/api/v1/namespaces/default/events", false),
+            ("/apis/events.k8s.io/v1/namespaces/default/events", false),
+            ("/apis/shop.example.com/v1/namespaces/default/events", true),
+            ("/apis/shop.example.com/v1/leases", true),
             (
                 "/apis/coordination.k8s.io/v1/namespaces/default/leases",
                 false,

@@ -139,8 +139,12 @@ fn last_of_each(lines: &[Bytes]) -> Vec<Bytes> {
     let mut last = HashMap::new();
     for (number, line) in lines.iter().enumerate() {
         let event: Value = serde_json::from_slice(line).unwrap_or_default();
-        let name = event["object"]["metadata"]["name"].to_string();
-        last.insert(name, number);
+        let metadata = &event["object"]["metadata"];
+        let key = (
+            metadata["namespace"].to_string(),
+            metadata["name"].to_string(),
+        );
+        last.insert(key, number);
     }
     let mut kept: Vec<_> = last.into_values().collect();
     kept.sort_unstable();
@@ -164,7 +168,11 @@ mod tests {
     use super::*;
 
     fn event(type_: &str, name: &str, version: &str) -> Bytes {
-        let metadata = json!({"name": name, "resourceVersion": version});
+        event_in("here", type_, name, version)
+    }
+
+    fn event_in(namespace: &str, type_: &str, name: &str, version: &str) -> Bytes {
+        let metadata = json!({"namespace": namespace, "name": name, "resourceVersion": version});
         let event = json!({"type": type_, "object": {"metadata": metadata}});
         format!("{event}\n").into()
     }
@@ -177,9 +185,9 @@ mod tests {
             event("MODIFIED", "a", "3"),
             event("DELETED", "b", "4"),
             event("ADDED", "c", "5"),
+            event_in("there", "ADDED", "a", "6"),
         ];
-        let last = last_of_each(&lines);
-        assert_eq!(last, [lines[2].clone(), lines[3].clone(), lines[4].clone()]);
+        assert_eq!(last_of_each(&lines), lines[2..]);
     }
 
     #[test]

@@ -22,6 +22,9 @@ use crate::runtime::arbitrary::values;
 const FEW: u8 = 2;
 const MANY: u8 = 20;
 
+/// How the name of a history begins. Its number follows.
+pub const NAME: &str = "history@";
+
 /// The longest history.
 const LENGTH: usize = 6;
 
@@ -34,7 +37,7 @@ pub fn select(selected: &str) -> Vec<u8> {
         "" => (0..FEW).collect(),
         "each" | "all" => (0..MANY).collect(),
         name => {
-            let number = name.strip_prefix("history@");
+            let number = name.strip_prefix(NAME);
             number
                 .and_then(|number| number.parse().ok())
                 .into_iter()
@@ -75,9 +78,7 @@ pub async fn live<W: 'static>(
             }
         };
     }
-    Err(format!(
-        "{failure}\nTo repeat this run: FAULTS='history@{number}'"
-    ))
+    Err(failure)
 }
 
 /// Changes the sample to each of `specs`, one after the other, and compares the objects with those of an object that is

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::state::without_uids;
+use super::state::comparable;
 
 /// The journal of a fake of an external system, such as a cloud: the fake records each change that it makes. A run has
 /// failed if its journal differs from the journal of a run without faults: then something was done twice, or never.
@@ -16,7 +16,7 @@ pub struct Journal(Arc<Mutex<Vec<String>>>);
 
 impl Journal {
     /// Records a change, such as `create the bucket photos`. The same change must have the same text in each run, but for
-    /// UIDs in it.
+    /// UIDs and times in it.
     pub fn record(&self, change: impl Into<String>) {
         self.0.lock().push(change.into());
     }
@@ -27,7 +27,7 @@ impl Journal {
             .0
             .lock()
             .iter()
-            .map(|change| without_uids(change))
+            .map(|change| comparable(change))
             .collect();
         changes.sort_unstable();
         changes

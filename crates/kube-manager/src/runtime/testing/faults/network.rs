@@ -20,6 +20,9 @@ use super::{
 /// How long an operator sends no request before it counts as quiet.
 pub const QUIET: Duration = Duration::from_millis(400);
 
+/// The longest delay before an operator reconciles an object again, so that a test need not wait for a longer one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
 /// The time between two looks at a condition.
 pub const PAUSE: Duration = Duration::from_millis(30);
 
@@ -63,6 +66,10 @@ struct State {
     delays: usize,
     last_request: Option<Instant>,
     last_write: Option<Instant>,
+    /// When the last reconcile begins that is scheduled.
+    scheduled: Option<Instant>,
+    /// How many writes, events and steps there were.
+    changes: usize,
     /// How the next list of a collection fails, and the resource version before the fault.
     lists: HashMap<Collection, (ListFault, String)>,
     /// The faults at the next event of a collection's watch.
@@ -78,6 +85,12 @@ impl State {
     fn end_earlier_starts(&mut self) {
         self.start += 1;
         self.active = 0;
+        self.scheduled = None;
+    }
+
+    fn note_change(&mut self, line: String) {
+        self.changes += 1;
+        self.log.push(line);
     }
 }
 
@@ -158,7 +171,21 @@ impl Network {
     }
 
     pub fn note(&self, line: String) {
-        self.0.state.lock().log.push(line);
+        self.0.state.lock().note_change(line);
+    }
+
+    /// An object is reconciled again after the returned delay.
+    pub fn schedule(&self, delay: Duration) -> Duration {
+        let delay = delay.min(LONGEST_PAUSE);
+        let mut state = self.0.state.lock();
+        state.scheduled = state.scheduled.max(Some(Instant::now() + delay));
+        delay
+    }
+
+    /// The time until all scheduled reconciles have begun; `None` if none is scheduled.
+    pub fn scheduled(&self) -> Option<Duration> {
+        let scheduled = self.0.state.lock().scheduled?;
+        scheduled.checked_duration_since(Instant::now())
     }
 
     /// How long the operator has sent no request.
@@ -190,6 +217,11 @@ impl Network {
     /// A number that changes with each request and event.
     pub fn activity(&self) -> usize {
         self.0.state.lock().log.len()
+    }
+
+    /// A number that changes with each write and event.
+    pub fn changes(&self) -> usize {
+        self.0.state.lock().changes
     }
 
     /// The events of a watch are delayed until the returned value is dropped.
@@ -238,7 +270,7 @@ impl Network {
         let count = state.events.entry(collection.clone()).or_default();
         *count += 1;
         let now = *count;
-        state.log.push(format!("event {kind} {collection}/{name}"));
+        state.note_change(format!("event {kind} {collection}/{name}"));
         if let Some(how) = state.next_event.remove(collection) {
             return Some(how);
         }
@@ -273,7 +305,7 @@ impl Network {
         {
             let mut state = self.0.state.lock();
             state.end_earlier_starts();
-            state.log.push(line);
+            state.note_change(line);
         }
         self.0.crashed.notify_one();
     }
@@ -287,6 +319,7 @@ impl Network {
     pub fn end<B>(&self, call: Call, answer: &Result<Response<B>>) {
         let mut state = self.0.state.lock();
         state.log.push(format!("{call} -> {}", outcome(answer)));
+        state.changes += usize::from(call.is_write());
         let code = answer.as_ref().ok().map(Response::status);
         if call.is_write() && matches!(code, Some(code) if REFUSALS.contains(&code)) {
             state.refused.insert(call);

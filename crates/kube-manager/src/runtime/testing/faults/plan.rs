@@ -26,8 +26,8 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// The value of `FAULTS` that repeats this run.
-    fn name(&self) -> String {
+    /// The name that selects this run.
+    pub fn name(&self) -> String {
         let faults: Vec<_> = self.faults.iter().map(Fault::name).collect();
         format!("{}@{}", self.scenario.name, faults.join("+"))
     }
@@ -35,10 +35,7 @@ impl Planned {
     pub fn report(&self, failure: &str) -> String {
         let faults: Vec<_> = self.faults.iter().map(Fault::to_string).collect();
         let (scenario, faults) = (&self.scenario.name, faults.join("; and "));
-        let name = self.name();
-        format!(
-            "In the scenario `{scenario}`, {faults}.\n{failure}\nTo repeat this run: FAULTS='{name}'"
-        )
+        format!("In the scenario `{scenario}`, {faults}.\n{failure}")
     }
 
     /// This run with the faults of another run, too.
@@ -109,8 +106,11 @@ pub struct First {
     pub seen: Seen,
     /// Whether all faults have happened.
     pub is_done: bool,
-    /// The values that differ between two such runs.
+    /// The values that differ between two such runs, and that stay as they are within a run.
     pub varying: Vec<Varying>,
+    /// The values that differ between two such runs, and that also change within a run, such as a hash of a text with a
+    /// password.
+    pub changing: Vec<Varying>,
 }
 
 impl First {
@@ -194,6 +194,7 @@ mod tests {
             seen,
             is_done: true,
             varying: Vec::new(),
+            changing: Vec::new(),
         });
         let mut planned = Vec::new();
         for name in [scenario::CREATE, "other"] {

@@ -24,12 +24,13 @@ use super::{
     state::{Collect, Snapshot, State, Varied, Varying, differences, mask, path_of, text, title},
 };
 
-/// The longest delay before an operator repeats a failed reconcile.
-pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
 /// How long an operator that does not reach the expected state may be silent before the run has failed. A failed
 /// reconcile is repeated earlier.
 const SILENCE: Duration = Duration::from_secs(10);
+
+/// How many scheduled reconciles in a row must change nothing before a state counts as reached. An operator may look at
+/// an external system again and again.
+const REPEATS: usize = 2;
 
 /// The time limit for a step of a run.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -48,6 +49,8 @@ pub const LINES: usize = 30;
 pub struct Reached {
     pub step: String,
     pub state: State,
+    /// The objects with what differs from run to run, until two runs are compared.
+    pub snapshot: Snapshot,
     pub journal: Vec<String>,
     /// How many writes the operator had sent until then.
     pub writes: usize,
@@ -84,6 +87,8 @@ struct Inner {
     reached: RefCell<Vec<Reached>>,
     /// The values that vary, as they were last seen: by path and pointer.
     varied: RefCell<HashMap<(String, String), Varied>>,
+    /// The path of the object that this step has changed by hand. The operator may change its values that vary.
+    edited: RefCell<Option<String>>,
     /// Whether the scenario lets the operator run.
     wanted: watch::Sender<bool>,
     /// Whether the operator runs.
@@ -99,6 +104,7 @@ impl Run {
             setup,
             reached: RefCell::default(),
             varied: RefCell::default(),
+            edited: RefCell::default(),
             wanted: watch::Sender::new(true),
             running: watch::Sender::new(false),
             failure: RefCell::default(),
@@ -194,7 +200,7 @@ impl Run {
         }
     }
 
-    /// Fails if the API server refuses a write of the operator, and the conditions of the object do not say so.
+    /// Fails if the API server refuses a write of the operator, and the object says that it is ready.
     pub(super) async fn tells_refusal(&self) {
         let Some(refused) = self.setup().network.refused() else {
             return;
@@ -202,18 +208,22 @@ impl Run {
         let Ok(object) = self.send(Method::GET, &self.own_path(), &Value::Null).await else {
             return;
         };
-        let Some(conditions) = object["status"]["conditions"].as_array() else {
-            return;
-        };
-        if conditions
-            .iter()
-            .all(|condition| condition["status"] == "True")
-        {
-            self.fail(format!(
-                "the API server refuses {refused}, and each condition of the object is true"
-            ))
-            .await;
+        if says_ready(&object) {
+            let reason =
+                format!("the API server refuses {refused}, and the object says it is ready");
+            self.fail(reason).await;
         }
+    }
+
+    /// Changes the object at `path` by hand, if the API server takes the change. Returns whether it did.
+    pub(super) async fn edit(&self, path: &str, patch: &Value) -> bool {
+        let dry_run = format!("{path}?dryRun=All");
+        if self.send(Method::PATCH, &dry_run, patch).await.is_err() {
+            return false;
+        }
+        self.note(format!("step: patch {path}: {patch}"));
+        self.0.edited.replace(Some(path.to_owned()));
+        self.send(Method::PATCH, path, patch).await.is_ok()
     }
 
     /// Deletes the object of the run, and does not wait.
@@ -256,6 +266,7 @@ impl Run {
                         .await;
                 };
                 self.reach(expected).await;
+                self.0.edited.take();
                 self.0.reached.borrow_mut().push(expected.clone());
             }
         }
@@ -339,30 +350,40 @@ impl Run {
         format!("{}/{name}", own.path(namespace))
     }
 
-    /// The state in a run without faults: when the operator is quiet, and the garbage collector has nothing to do.
+    /// The state in a run without faults: when the operator is quiet, scheduled reconciles change nothing, and the garbage
+    /// collector has nothing to do.
     async fn learn(&self, step: String) -> Reached {
         let network = &self.setup().network;
         let deadline = Instant::now() + PATIENCE;
         // On a busy machine, an event may take longer than the operator is quiet. So nothing may happen between two looks.
         let mut before = None;
+        let (mut last, mut repeats) = (None, 0);
         loop {
-            if timeout(PATIENCE, network.at_rest()).await.is_err() {
-                let reason = format!("without faults, the operator is never quiet after: {step}");
-                self.fail(reason).await;
-            }
+            // An operator may read for ever.
+            let _ = timeout(SILENCE, network.at_rest()).await;
             let snapshot = self.snapshot().await;
             let is_collected = !self.collect_garbage(&snapshot).await;
-            let activity = Some(network.activity());
-            if is_collected && before == activity {
-                return Reached {
-                    step,
-                    state: self.state(&snapshot),
-                    journal: self.setup().journal.changes(),
-                    writes: network.write_count(),
-                    events: network.seen().events,
+            let changes = Some(network.changes());
+            if is_collected && before == changes {
+                let now = (self.state(&snapshot), self.setup().journal.changes());
+                let is_same = last.as_ref() == Some(&now);
+                repeats = if is_same { repeats + 1 } else { 0 };
+                let scheduled = network.scheduled().filter(|_| repeats < REPEATS);
+                let Some(delay) = scheduled else {
+                    let (state, journal) = now;
+                    return Reached {
+                        step,
+                        state,
+                        snapshot,
+                        journal,
+                        writes: network.write_count(),
+                        events: network.seen().events,
+                    };
                 };
+                last = Some(now);
+                sleep(delay).await;
             }
-            before = activity;
+            before = changes;
             if Instant::now() > deadline {
                 self.fail(format!(
                     "without faults, the operator does not settle after: {step}"
@@ -443,7 +464,9 @@ impl Run {
             };
             let is_same_life =
                 before.life == now.life && self.setup().network.has_deleted(&now.path);
-            if before.value != now.value && (before.uid == now.uid || is_same_life) {
+            let is_edited = self.0.edited.borrow().as_ref() == Some(&now.path);
+            let is_same = before.uid == now.uid || is_same_life;
+            if before.value != now.value && is_same && !is_edited {
                 return Some(format!(
                     "{} of {} must not change, but it was {} and is {}",
                     now.pointer, now.path, before.value, now.value
@@ -587,6 +610,17 @@ impl Run {
     }
 }
 
+/// Whether the conditions say that the object is ready: `Ready`, and conditions such as `BackupReady` of further
+/// controllers of a kind. An object without such a condition says nothing.
+fn says_ready(object: &Value) -> bool {
+    let conditions = object.pointer("/status/conditions");
+    let conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    let mut ready = conditions
+        .filter(|condition| text(condition, "/type").ends_with("Ready"))
+        .peekable();
+    ready.peek().is_some() && ready.all(|condition| condition["status"] == "True")
+}
+
 /// What was done in an external system twice or never.
 fn changes(here: &[String], without: &[String]) -> Vec<String> {
     let mut all: Vec<_> = here.iter().chain(without).collect();
@@ -633,6 +667,28 @@ fn has_panicked(registry: &Registry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_conditions_of_readiness_say_that_an_object_is_ready() {
+        for (conditions, expected) in [
+            (json!([{"type": "Ready", "status": "True"}]), true),
+            (json!([{"type": "Ready", "status": "False"}]), false),
+            (
+                json!([{"type": "Ready", "status": "True"}, {"type": "Degraded", "status": "False"}]),
+                true,
+            ),
+            (
+                json!([{"type": "Ready", "status": "True"}, {"type": "BackupReady", "status": "False"}]),
+                false,
+            ),
+            (json!([{"type": "Stalled", "status": "True"}]), false),
+            (json!([]), false),
+            (Value::Null, false),
+        ] {
+            let object = json!({"status": {"conditions": conditions}});
+            assert_eq!(says_ready(&object), expected, "{object}");
+        }
+    }
 
     #[test]
     fn a_change_outside_is_counted() {

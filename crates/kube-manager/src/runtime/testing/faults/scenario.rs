@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     run::Run,
-    state::{Snapshot, path_of, title},
+    state::{Snapshot, path_of, pointer, title},
 };
 
 /// What a scenario does in a run.
@@ -100,12 +100,9 @@ fn interfere(child: &Value) -> Scenario {
             // Its name is generated.
             let Some(child) = child else { return };
             let path = path_of(&child);
-            for edit in edits {
-                let dry_run = format!("{path}?dryRun=All");
-                if run.send(Method::PATCH, &dry_run, &edit).await.is_ok()
-                    && run.send(Method::PATCH, path, &edit).await.is_ok()
-                {
-                    run.settled(format!("{name} was changed by hand: {edit}"))
+            for (field, patch) in edits {
+                if run.edit(path, &patch).await {
+                    run.settled(format!("{field} of {name} was changed by hand"))
                         .await;
                     break;
                 }
@@ -184,18 +181,41 @@ fn children(snapshot: &Snapshot, sample: &Value) -> Vec<Value> {
     children
 }
 
-/// Changes of a child that its owner does not want, the most telling one first.
-fn edits(child: &Value) -> Vec<Value> {
+/// Changes of a child that its owner does not want, the most telling one first: the owner may leave alone a field that it
+/// has not written. Each has the name of the field and a merge patch.
+fn edits(child: &Value) -> Vec<(String, Value)> {
+    let mut all = leaves(child);
+    all.retain(|(path, _)| !["apiVersion", "kind", "metadata", "status"].contains(&&*path[0]));
+    let managers = child.pointer("/metadata/managedFields");
+    let managers = managers.and_then(Value::as_array).into_iter().flatten();
+    let written = managers.filter(|manager| manager["subresource"].is_null());
+    let written: Vec<_> = written.map(|manager| &manager["fieldsV1"]).collect();
+    all.sort_by_key(|(path, _)| !written.iter().any(|fields| has(fields, path)));
     let mut edits = Vec::new();
-    for part in ["data", "spec", "rules"] {
-        for (path, value) in leaves(&child[part]) {
-            if let Some(other) = other_value(&Value::Null, &value) {
-                edits.push(json!({part: patch_of(&path, other)}));
-            }
+    for (path, value) in all {
+        let is_encoded = child["kind"] == "Secret" && path[0] == "data";
+        let format = if is_encoded { "byte" } else { "" };
+        if let Some(other) = other_value(&json!({"format": format}), &value) {
+            edits.push((path.join("."), patch_of(child, &path, other)));
         }
     }
-    edits.push(json!({"metadata": {"labels": {"edited": "by-hand"}}}));
+    let label = json!({"metadata": {"labels": {"edited": "by-hand"}}});
+    edits.push(("metadata.labels.edited".to_owned(), label));
     edits
+}
+
+/// Whether `fields`, a part of `managedFields`, has the field at `path`, in any item of a list.
+fn has(fields: &Value, path: &[String]) -> bool {
+    match (fields.as_object(), path) {
+        (None, _) => false,
+        // All that is below belongs to the same manager.
+        (Some(fields), _) if fields.is_empty() => true,
+        (Some(_), []) => true,
+        (Some(fields), [name, rest @ ..]) => fields.iter().any(|(key, below)| {
+            let is_on_the_way = *key == format!("f:{name}") || key.starts_with("k:");
+            is_on_the_way && has(below, rest)
+        }),
+    }
 }
 
 /// A change of each field of a spec that has another value by its schema.
@@ -206,8 +226,8 @@ pub fn changes_of(schema: &Value, spec: &Value) -> Vec<Change> {
         if let Some(other) = other_value(schema, &value) {
             changes.push(Change {
                 field: format!("spec.{}", path.join(".")),
-                there: json!({"spec": patch_of(&path, other)}),
-                back: json!({"spec": patch_of(&path, value)}),
+                there: json!({"spec": patch_of(spec, &path, other)}),
+                back: json!({"spec": patch_of(spec, &path, value)}),
             });
         }
     }
@@ -216,44 +236,60 @@ pub fn changes_of(schema: &Value, spec: &Value) -> Vec<Change> {
 
 /// The schema of the field at `path`.
 fn schema_at<'a>(schema: &'a Value, path: &[String]) -> &'a Value {
-    let mut schema = schema;
-    for name in path {
-        let property = &schema["properties"][name];
-        schema = if property.is_null() {
-            &schema["additionalProperties"]
-        } else {
-            property
-        };
-    }
-    schema
+    path.iter().fold(schema, |schema, name| {
+        let inner = [
+            &schema["properties"][name],
+            &schema["additionalProperties"],
+            &schema["items"],
+        ];
+        let inner = inner.into_iter().find(|inner| !inner.is_null());
+        inner.unwrap_or(&Value::Null)
+    })
 }
 
-/// The numbers, texts and booleans in `value` with their paths, without those in lists.
+/// The numbers, texts and booleans in `value` with their paths. Of a list, only those of the first item: the others have
+/// the same schema.
 fn leaves(value: &Value) -> Vec<(Vec<String>, Value)> {
-    match value {
-        Value::Object(fields) => {
-            let mut leaves = Vec::new();
-            for (name, field) in fields {
-                for (mut path, leaf) in self::leaves(field) {
-                    path.insert(0, name.clone());
-                    leaves.push((path, leaf));
-                }
-            }
-            leaves
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| (name.clone(), field))
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .take(1)
+            .map(|item| ("0".to_owned(), item))
+            .collect(),
+        Value::Null => Vec::new(),
+        leaf => return vec![(Vec::new(), leaf.clone())],
+    };
+    let mut all = Vec::new();
+    for (name, field) in inner {
+        for (path, leaf) in leaves(field) {
+            all.push(([vec![name.clone()], path].concat(), leaf));
         }
-        Value::Null | Value::Array(_) => Vec::new(),
-        leaf => vec![(Vec::new(), leaf.clone())],
+    }
+    all
+}
+
+/// The merge patch that sets the field of `value` at `path`. It replaces a list as a whole.
+fn patch_of(value: &Value, path: &[String], other: Value) -> Value {
+    match (path, value) {
+        ([], _) => other,
+        ([name, rest @ ..], Value::Object(fields)) => {
+            json!({name: patch_of(&fields[name], rest, other)})
+        }
+        _ => {
+            let mut list = value.clone();
+            if let Some(field) = list.pointer_mut(&pointer(path)) {
+                *field = other;
+            }
+            list
+        }
     }
 }
 
-/// The merge patch that sets the field at `path`.
-fn patch_of(path: &[String], value: Value) -> Value {
-    path.iter()
-        .rev()
-        .fold(value, |inner, name| json!({name: inner}))
-}
-
-/// Another value that fits `schema`.
+/// Another value that may fit `schema`; the API server decides.
 fn other_value(schema: &Value, value: &Value) -> Option<Value> {
     if let Some(values) = schema["enum"].as_array() {
         return values
@@ -264,18 +300,18 @@ fn other_value(schema: &Value, value: &Value) -> Option<Value> {
     match value {
         Value::Bool(flag) => Some((!flag).into()),
         Value::Number(number) => {
-            let number = number.as_i64()?;
             let most = schema["maximum"].as_f64().unwrap_or(f64::MAX);
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "a bound is compared, and the API server checks it again"
-            )]
-            let fits = (number as f64) + 1.0 <= most;
-            Some((if fits { number + 1 } else { number - 1 }).into())
+            let fits = number.as_f64()? + 1.0 <= most;
+            let step: i32 = if fits { 1 } else { -1 };
+            match number.as_i64() {
+                Some(number) => Some(number.checked_add(step.into())?.into()),
+                None => Some((number.as_f64()? + f64::from(step)).into()),
+            }
         }
-        Value::String(text) if schema["pattern"].is_null() && schema["format"].is_null() => {
-            Some(format!("{text}2").into())
-        }
+        // Bytes in Base64: three more at the start.
+        Value::String(text) if schema["format"] == "byte" => Some(format!("bW9y{text}").into()),
+        // A pattern that takes the text often takes one more of its last character.
+        Value::String(text) => Some(format!("{text}{}", text.chars().last().unwrap_or('2')).into()),
         _ => None,
     }
 }
@@ -285,44 +321,92 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_field_has_another_value_that_fits() {
+    fn each_field_has_another_value() {
         let schema = json!({"properties": {
             "mode": {"type": "string", "enum": ["fast", "safe"]},
             "image": {"type": "string"},
             "host": {"type": "string", "pattern": "^[a-z]+$"},
+            "key": {"type": "string", "format": "byte"},
+            "ratio": {"type": "number", "maximum": 1.0},
             "replicas": {"type": "integer", "maximum": 3},
             "limits": {"additionalProperties": {"type": "integer", "maximum": 9}},
             "paused": {"type": "boolean"},
-            "ports": {"type": "array"},
+            "ports": {"type": "array", "items": {"properties": {
+                "number": {"type": "integer", "maximum": 80},
+            }}},
+            "title": {"type": "string"},
         }});
         let spec = json!({
-            "mode": "fast", "image": "web:1", "host": "web", "replicas": 3,
-            "limits": {"cpu": 9}, "paused": false, "ports": [80], "unset": null,
+            "mode": "fast", "image": "web:1", "host": "web", "key": "YQ==", "ratio": 0.5, "replicas": 3,
+            "limits": {"cpu": 9}, "paused": false, "ports": [{"number": 80, "name": "a"}, {"number": 81}],
+            "title": "", "unset": null,
         });
         let changes = changes_of(&schema, &spec);
-        let there: Vec<_> = changes.iter().map(|change| change.there.clone()).collect();
+        let there: Vec<_> = changes.iter().map(|change| &change.there["spec"]).collect();
         let expected = [
-            json!({"spec": {"image": "web:12"}}),
-            json!({"spec": {"limits": {"cpu": 8}}}),
-            json!({"spec": {"mode": "safe"}}),
-            json!({"spec": {"paused": true}}),
-            json!({"spec": {"replicas": 2}}),
+            json!({"host": "webb"}),
+            json!({"image": "web:11"}),
+            json!({"key": "bW9yYQ=="}),
+            json!({"limits": {"cpu": 8}}),
+            json!({"mode": "safe"}),
+            json!({"paused": true}),
+            json!({"ports": [{"number": 80, "name": "aa"}, {"number": 81}]}),
+            json!({"ports": [{"number": 79, "name": "a"}, {"number": 81}]}),
+            json!({"ratio": -0.5}),
+            json!({"replicas": 2}),
+            json!({"title": "2"}),
         ];
-        assert_eq!(there, expected);
-        assert_eq!(changes[1].field, "spec.limits.cpu");
-        assert_eq!(changes[1].back, json!({"spec": {"limits": {"cpu": 9}}}));
+        assert_eq!(there, expected.iter().collect::<Vec<_>>());
+        assert_eq!(changes[3].field, "spec.limits.cpu");
+        assert_eq!(changes[3].back, json!({"spec": {"limits": {"cpu": 9}}}));
+        assert_eq!(changes[6].back["spec"]["ports"], spec["ports"]);
+    }
+
+    fn patches(child: &Value) -> Vec<Value> {
+        edits(child).into_iter().map(|(_, patch)| patch).collect()
     }
 
     #[test]
     fn a_child_is_edited_where_its_owner_looks() {
-        let child = json!({"metadata": {"name": "web"}, "data": {"index": "hello"}});
-        let edits = edits(&child);
-        assert_eq!(edits[0], json!({"data": {"index": "hello2"}}));
+        let label = json!({"metadata": {"labels": {"edited": "by-hand"}}});
+        let config_map = json!({"metadata": {"name": "web"}, "data": {"index": "hello"}});
         assert_eq!(
-            edits[1],
-            json!({"metadata": {"labels": {"edited": "by-hand"}}})
+            patches(&config_map),
+            [json!({"data": {"index": "helloo"}}), label.clone()]
         );
-        assert_eq!(edits.len(), 2);
+        // Base64 stays Base64.
+        let secret = json!({"kind": "Secret", "type": "Opaque", "data": {"key": "YQ=="}});
+        assert_eq!(patches(&secret)[0], json!({"data": {"key": "bW9yYQ=="}}));
+
+        let container = json!({"name": "web", "image": "web:1", "terminationMessagePath": "/dev"});
+        let template = json!({"spec": {"containers": [container], "restartPolicy": "Always"}});
+        let keys = r#"k:{"name":"web"}"#;
+        let written = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {
+            keys: {".": {}, "f:image": {}, "f:name": {}},
+        }}}}});
+        let deployment = json!({
+            "kind": "Deployment",
+            "metadata": {"name": "web", "managedFields": [
+                {"manager": "other", "subresource": "status", "fieldsV1": {"f:status": {}, "f:spec": {}}},
+                {"manager": "sites", "fieldsV1": written},
+            ]},
+            "spec": {"progressDeadlineSeconds": 600, "template": template},
+            "status": {"replicas": 1},
+        });
+        let fields: Vec<_> = edits(&deployment)
+            .into_iter()
+            .map(|(field, _)| field)
+            .collect();
+        let containers = "spec.template.spec.containers.0";
+        let expected = [
+            format!("{containers}.image"),
+            format!("{containers}.name"),
+            "spec.progressDeadlineSeconds".to_owned(),
+            format!("{containers}.terminationMessagePath"),
+            "spec.template.spec.restartPolicy".to_owned(),
+            "metadata.labels.edited".to_owned(),
+        ];
+        assert_eq!(fields, expected);
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt::{self, Display, Formatter},
+    ops::RangeInclusive,
+    slice,
 };
 
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::call::HERE;
@@ -33,6 +35,18 @@ pub struct Varying {
     pub pointer: String,
 }
 
+impl Varying {
+    /// Whether the value of an object changes between two snapshots of a run.
+    pub fn changes(&self, snapshots: [&Snapshot; 2]) -> bool {
+        let [before, after] =
+            snapshots.map(|snapshot| snapshot.varying(slice::from_ref(self), None));
+        before.iter().any(|before| {
+            let mut after = after.iter().filter(|after| after.uid == before.uid);
+            after.any(|after| after.value != before.value)
+        })
+    }
+}
+
 /// A value that varies, of an object.
 #[derive(Clone, Debug)]
 pub struct Varied {
@@ -43,6 +57,9 @@ pub struct Varied {
     pub life: Option<String>,
     pub value: Value,
 }
+
+/// What stands for a time.
+const TIME: &str = "<time>";
 
 /// What stands for a value that differs from run to run.
 const VARIES: &str = "<varies>";
@@ -69,6 +86,14 @@ pub fn title(object: &Value) -> String {
         text(object, "/kind"),
         text(object, "/metadata/name")
     )
+}
+
+/// The JSON pointer to the field at `path`.
+pub fn pointer(path: &[String]) -> String {
+    let names = path
+        .iter()
+        .map(|name| name.replace('~', "~0").replace('/', "~1"));
+    names.map(|name| format!("/{name}")).collect()
 }
 
 /// The path of an object in a snapshot.
@@ -216,7 +241,7 @@ impl Comparison<'_> {
         (title, object)
     }
 
-    /// The text without the namespace of the run and the UIDs of objects.
+    /// The text without the namespace of the run, UIDs and times.
     fn without_names(&self, content: &str) -> String {
         let mut content = content.replace(self.namespace, HERE);
         for (uid, title) in &self.titles {
@@ -224,18 +249,13 @@ impl Comparison<'_> {
                 content = content.replace(uid, &format!("<UID of {title}>"));
             }
         }
-        content
+        comparable(&content)
     }
 
     fn simplify(&self, value: &mut Value, generation: Option<&Value>) {
         match value {
-            Value::String(content) => {
-                if content.parse::<Timestamp>().is_ok() {
-                    "<time>".clone_into(content);
-                } else {
-                    *content = without_uids(&self.without_names(content));
-                }
-            }
+            Value::String(content) => *content = self.without_names(content),
+            Value::Number(number) if number.as_u64().is_some_and(is_now) => *value = TIME.into(),
             Value::Array(items) => {
                 for item in items {
                     self.simplify(item, generation);
@@ -255,23 +275,70 @@ impl Comparison<'_> {
     }
 }
 
-/// The text with each UID replaced by a mark.
-pub fn without_uids(text: &str) -> String {
+/// The text with each UID and each time replaced by a word.
+pub fn comparable(text: &str) -> String {
     let mut rest = text;
     let mut result = String::new();
     while let Some(first) = rest.chars().next() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         if rest.get(..UID_LENGTH).is_some_and(is_uid) {
             result.push_str("<UID>");
             rest = &rest[UID_LENGTH..];
+        } else if let Some(length) = time_at(rest, digits) {
+            result.push_str(TIME);
+            rest = &rest[length..];
         } else {
-            result.push(first);
-            rest = &rest[first.len_utf8()..];
+            // A number is a time as a whole or not at all.
+            let length = digits.max(first.len_utf8());
+            result.push_str(&rest[..length]);
+            rest = &rest[length..];
         }
     }
     result
 }
 
 const UID_LENGTH: usize = 36;
+
+/// The lengths of timestamps, from `20260101T000000Z` to one with nanoseconds and an offset.
+const TIME_LENGTHS: RangeInclusive<usize> = 16..=35;
+
+/// The length of the time with which `text` begins. `digits` is the number of digits at its start.
+fn time_at(text: &str, digits: usize) -> Option<usize> {
+    let is_date = digits == 4 || digits == 8;
+    let mut lengths = TIME_LENGTHS.rev().filter(|_| is_date);
+    let timestamp = lengths.find(|length| {
+        let start = text.get(..*length);
+        start.is_some_and(|start| start.parse::<Timestamp>().is_ok())
+    });
+    let number = text[..digits].parse();
+    timestamp.or_else(|| number.is_ok_and(is_now).then_some(digits))
+}
+
+/// How programs write a time as a number.
+const NUMBERS: [&str; 6] = [
+    "%s",
+    "%s%3f",
+    "%s%6f",
+    "%s%9f",
+    "%Y%m%d%H%M",
+    "%Y%m%d%H%M%S",
+];
+
+/// Whether a number is a time within a day of now, such as the minutes in the names that a CronJob gives.
+fn is_now(number: u64) -> bool {
+    let (now, day) = (Timestamp::now(), SignedDuration::from_hours(24));
+    let is_near = |form: &str, number| {
+        let ends = [now - day, now + day].map(|time| time.strftime(form).to_string());
+        let [Ok(start), Ok(end)] = ends.map(|end| end.parse::<u64>()) else {
+            return false;
+        };
+        (start..=end).contains(&number)
+    };
+    let is_large = number > 10_000_000;
+    is_large
+        && (is_near("%s", number.saturating_mul(60))
+            || NUMBERS.iter().any(|form| is_near(form, number)))
+}
 
 fn is_uid(content: &str) -> bool {
     let lengths = content.split('-').map(str::len);
@@ -349,10 +416,9 @@ fn compare(
         (Some(Value::Object(here)), Some(Value::Object(without))) => {
             let names: BTreeSet<_> = here.keys().chain(without.keys()).collect();
             for name in names {
-                let step = name.replace('~', "~0").replace('/', "~1");
                 compare(
                     title,
-                    format!("{pointer}/{step}"),
+                    pointer.clone() + &self::pointer(slice::from_ref(name)),
                     here.get(name),
                     without.get(name),
                     differences,
@@ -499,6 +565,20 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_varies_may_change_in_the_same_object() {
+        let varying = Varying {
+            kind: "ConfigMap".to_owned(),
+            pointer: "/data/password".to_owned(),
+        };
+        let [one, two] = ["a", "b"].map(|password| snapshot(objects("here", SITE, password)));
+        assert!(varying.changes([&one, &two]));
+        assert!(!varying.changes([&one, &one]));
+        let mut other = two;
+        other.objects[1]["metadata"]["uid"] = "another".into();
+        assert!(!varying.changes([&one, &other]));
+    }
+
+    #[test]
     fn objects_with_a_generated_name_are_compared_by_their_content() {
         let job = |name: &str, image: &str| {
             json!({
@@ -557,6 +637,36 @@ mod tests {
     #[test]
     fn uids_are_replaced_in_a_text() {
         let content = format!("ä{SITE}, {SITE}0 and 6f1a7a0c-5c55");
-        assert_eq!(without_uids(&content), "ä<UID>, <UID>0 and 6f1a7a0c-5c55");
+        assert_eq!(comparable(&content), "ä<UID>, <UID>0 and 6f1a7a0c-5c55");
+    }
+
+    #[test]
+    fn times_are_replaced_in_a_text() {
+        let now = Timestamp::now();
+        let second = now.as_second();
+        for (content, expected) in [
+            (format!("synced at {now}."), "synced at <time>."),
+            ("2026-01-01T00:00:00Z".to_owned(), "<time>"),
+            ("at 2026-01-01T00:00:00.5+01:00!".to_owned(), "at <time>!"),
+            ("backup-20260101T000000Z".to_owned(), "backup-<time>"),
+            (format!("backup-{}", second / 60), "backup-<time>"),
+            (now.strftime("v%Y%m%d%H%M%S-a").to_string(), "v<time>-a"),
+            (format!("{second} {}", now.as_nanosecond()), "<time> <time>"),
+            (
+                "2026-01-01, 8080, 1.2.3".to_owned(),
+                "2026-01-01, 8080, 1.2.3",
+            ),
+        ] {
+            assert_eq!(comparable(&content), expected);
+        }
+        let longer = format!("1{second}");
+        assert_eq!(comparable(&longer), longer);
+        let site = |second: i64| {
+            let status = json!({"second": second, "count": 3});
+            let site = json!({"kind": "Site", "metadata": {"name": "web"}, "status": status});
+            snapshot(vec![site]).state("here")
+        };
+        assert_eq!(site(second), site(second + 60));
+        assert_ne!(site(second), site(2 * second));
     }
 }

@@ -3,13 +3,19 @@
 use std::{
     future::pending,
     pin::pin,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use clap::Parser;
+use futures::FutureExt;
 use http::{Method, Request};
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::{
     super::ControlPlane,
@@ -19,14 +25,17 @@ use super::{
     journal::Journal,
     network::Network,
     plan::First,
-    run::{LINES, LONGEST_PAUSE, Run, Setup},
+    run::{LINES, Run, Setup},
     scenario::{self, Change, Scenario},
-    state::{self, Varying},
+    state::{self, Snapshot, Varying},
 };
 use crate::runtime::{failure, manager::Manager, operator::Operator, options::Options, requests};
 
 /// The operator that runs the controllers. No other operator runs on the control plane.
 const OPERATOR: Operator = Operator::new("faults", "example.com");
+
+/// How much later the second of two runs at the same time begins, so that clocks with seconds differ in both.
+const STAGGER: Duration = Duration::from_secs(2);
 
 /// Adds controllers to a manager.
 type Register<W> = Box<dyn Fn(&mut Manager, &W)>;
@@ -91,6 +100,12 @@ impl<W: 'static> Test<'_, W> {
         scenarios
     }
 
+    /// The report of a run that failed, with the value of the variable `FAULTS` that repeats the run.
+    pub fn report(&self, failure: &str, name: &str) -> String {
+        let kind = &self.subject.crd.0;
+        format!("{failure}\nTo repeat this run: FAULTS='{kind}/{name}'")
+    }
+
     /// Whether the API server takes a change of the sample, and takes it back: rules can forbid it. No operator and no sample
     /// is in the run.
     async fn takes(&self, run: &Run, change: &Change) -> bool {
@@ -128,7 +143,7 @@ impl<W: 'static> Test<'_, W> {
             self.play(scenario, Vec::new(), None),
         );
         let (first, second) = if self.subject.is_namespaced {
-            futures::join!(runs.0, runs.1)
+            futures::join!(runs.0, sleep(STAGGER).then(|()| runs.1))
         } else {
             (runs.0.await, runs.1.await)
         };
@@ -150,8 +165,16 @@ impl<W: 'static> Test<'_, W> {
                 "the scenario `{name}` changes other things outside the cluster in two runs without faults"
             );
         }
+        let steps = first.reached.windows(2);
+        let steps: Vec<_> = steps
+            .map(|pair| [&pair[0].snapshot, &pair[1].snapshot])
+            .collect();
+        let may_change = |varying: &mut Varying| steps.iter().any(|step| varying.changes(*step));
+        first.changing = first.varying.extract_if(.., may_change).collect();
         for reached in &mut first.reached {
+            reached.snapshot = Snapshot::default();
             state::mask(&mut reached.state, &first.varying);
+            state::mask(&mut reached.state, &first.changing);
         }
         first
     }
@@ -172,6 +195,7 @@ impl<W: 'static> Test<'_, W> {
             reached: run.reached(),
             seen,
             varying: Vec::new(),
+            changing: Vec::new(),
         })
     }
 
@@ -189,7 +213,11 @@ impl<W: 'static> Test<'_, W> {
             journal: Journal::default(),
             sample,
             varying: first.map(|first| first.varying.clone()).unwrap_or_default(),
-            ignored: self.subject.ignored.clone(),
+            ignored: [
+                self.subject.ignored.as_slice(),
+                first.map_or(&[], |first| &first.changing),
+            ]
+            .concat(),
             known: first.map(First::known).unwrap_or_default(),
             expected: first.map(|first| first.reached.clone()),
         })
@@ -242,6 +270,7 @@ impl<W: 'static> Test<'_, W> {
         let Flags { options } = Flags::parse_from(flags);
         let was_stopped = AtomicBool::new(false);
         let network = &run.setup().network;
+        let paced = network.clone();
         let stopped = async || {
             // A second stop would make the operator hurry.
             if was_stopped.swap(true, Ordering::Relaxed) {
@@ -254,7 +283,7 @@ impl<W: 'static> Test<'_, W> {
                 stopped,
                 options,
                 |config| Ok(client(network, requests::connect(config)?)),
-                LONGEST_PAUSE,
+                Arc::new(move |delay| paced.schedule(delay)),
             )
             .await
     }
