@@ -213,6 +213,9 @@ impl Access {
             .as_object_mut()
             .and_then(|metadata| metadata.remove("managedFields"));
         let name = metadata["name"].as_str().unwrap_or_default().to_owned();
+        let namespace = metadata["namespace"].as_str().map(str::to_owned);
+        let version = metadata["resourceVersion"].as_str();
+        let version = version.and_then(|version| version.parse().ok());
         let manager = self.field_manager();
         let schema = schema.filter(|_| !self.in_object.has(&kind.resource));
         let part = schema.and_then(|schema| {
@@ -230,8 +233,7 @@ impl Access {
                     "status": part,
                 });
                 let params = PatchParams::apply(&manager).force();
-                let namespace = content["metadata"]["namespace"].as_str();
-                let api: Api<Raw> = kind.api(self.client.clone(), namespace);
+                let api: Api<Raw> = kind.api(self.client.clone(), namespace.as_deref());
                 api.patch_status(&name, &params, &Patch::Apply(patch)).await
             }
             None => self.replace_status(kind, content, status).await,
@@ -251,7 +253,11 @@ impl Access {
             {
                 Ok(None)
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                let version = version.unwrap_or_default();
+                self.written.doubt(kind.type_id, (namespace, name), version);
+                Err(error)
+            }
         }
     }
 

@@ -269,6 +269,12 @@ impl Handler for Own {
                 self.worker.access.written.shown(&key, Some(metadata));
             }
         }
+        for object in shown.objects() {
+            let metadata = object.metadata();
+            if self.worker.access.written.ends_doubt(metadata) {
+                self.queue.push(key(metadata), Priority::Normal);
+            }
+        }
         for references in &self.references {
             references.take(shown, self.namespace.as_ref());
         }
@@ -421,7 +427,9 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::HashMap, convert::Infallible, future::ready, time::Duration};
+    use std::{
+        any::TypeId, collections::HashMap, convert::Infallible, future::ready, time::Duration,
+    };
 
     use k8s_openapi::api::core::v1::{ConfigMap, Node};
     use kube::{ResourceExt, core::ObjectMeta, runtime::reflector::ObjectRef};
@@ -548,6 +556,36 @@ mod tests {
             },
             ..ConfigMap::default()
         })))
+    }
+
+    #[tokio::test]
+    async fn what_a_failed_write_may_have_stored_is_reconciled() {
+        fn status_of(version: u64) -> Guarded {
+            let mut object = ConfigMap::default();
+            object.metadata.name = Some("a".to_owned());
+            object.metadata.generation = Some(1);
+            object.metadata.resource_version = Some(version.to_string());
+            Guarded(Ok(Arc::new(object)))
+        }
+
+        let (part, mut handler, _) = part(1);
+        let closures = Closures::new("test", &Metrics::for_test());
+        handler.changes = Changes::new(part.store.clone(), Arc::new(Counts::Desired), closures);
+        let written = part.worker.access.written.clone();
+        let fails =
+            |version| written.doubt(TypeId::of::<ConfigMap>(), (None, "a".to_owned()), version);
+        let mut is_reconciled = |shown: Shown| {
+            handler.handle(&shown);
+            part.queue.begin().is_some()
+        };
+        assert!(is_reconciled(Shown::All(vec![status_of(1)])));
+        assert!(!is_reconciled(Shown::Put(status_of(2))));
+        fails(2);
+        assert!(!is_reconciled(Shown::Put(status_of(2))));
+        assert!(is_reconciled(Shown::Put(status_of(3))));
+        assert!(!is_reconciled(Shown::Put(status_of(4))));
+        fails(4);
+        assert!(is_reconciled(Shown::All(vec![status_of(5)])));
     }
 
     struct OfNodes {

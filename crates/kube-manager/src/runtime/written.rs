@@ -20,6 +20,8 @@ type Versions = HashMap<Key, (u64, AnyObject)>;
 pub struct Written {
     kind: TypeId,
     versions: Arc<Mutex<Versions>>,
+    /// The version that the last write was for, of each object whose last write has failed.
+    doubts: Arc<Mutex<HashMap<Key, u64>>>,
     /// An object outside of the watch would stay in `versions`, because the watch never delivers it.
     watched: Stores,
 }
@@ -30,6 +32,7 @@ impl Written {
         Self {
             kind,
             versions: Arc::default(),
+            doubts: Arc::default(),
             watched,
         }
     }
@@ -54,6 +57,27 @@ impl Written {
         }
     }
 
+    /// Remembers that a write for this version of an object has failed. The API server may have stored it.
+    pub fn doubt(&self, kind: TypeId, key: Key, version: u64) {
+        if self.is_about(kind) {
+            self.doubts.lock().insert(key, version);
+        }
+    }
+
+    /// Whether `shown`, which the watch has delivered, may come from a write that has failed. A reconcile that has begun
+    /// before may have been content with the version before.
+    pub fn ends_doubt(&self, shown: &ObjectMeta) -> bool {
+        let (key, shown_version) = (key(shown), version(shown));
+        let mut doubts = self.doubts.lock();
+        let is_newer = doubts
+            .get(&key)
+            .is_some_and(|before| shown_version > Some(*before));
+        if is_newer {
+            doubts.remove(&key);
+        }
+        is_newer
+    }
+
     /// The version of `shown` that the controller has written, if it is newer than `shown`, which the watch has
     /// delivered.
     pub fn newer<K: Object>(&self, shown: &K) -> Option<Arc<K>> {
@@ -69,6 +93,9 @@ impl Written {
     /// Removes an object once the watch has delivered this version, a newer one, or its deletion.
     pub fn shown(&self, key: &Key, shown: Option<&ObjectMeta>) {
         let shown_version = shown.and_then(version).unwrap_or(u64::MAX);
+        if shown.is_none() {
+            self.doubts.lock().remove(key);
+        }
         let mut versions = self.versions.lock();
         if versions
             .get(key)
