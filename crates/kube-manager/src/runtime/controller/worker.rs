@@ -570,6 +570,7 @@ mod tests {
             assert_eq!(worker.backoff.failures(&key), failures);
         }
     }
+
     #[derive(Debug, thiserror::Error)]
     enum Failure {
         #[error("cannot do it")]
