@@ -284,7 +284,7 @@ impl Go {
 
     /// The values of the field or variable `name` in a file, each with the index of the name.
     pub(super) fn set(&self, file: &File, name: &str) -> Vec<(usize, Value)> {
-        let all = self.values.get(name).map_or(&[][..], Vec::as_slice);
+        let all = self.of_name(name);
         let in_file = all
             .iter()
             .filter(|definition| definition.place.path == file.path);
@@ -295,9 +295,14 @@ impl Go {
             .collect()
     }
 
+    /// The definitions of `name` in files without tests, in the order of the files and tokens.
+    fn of_name(&self, name: &str) -> &[Definition] {
+        self.values.get(name).map_or(&[], Vec::as_slice)
+    }
+
     /// The definitions of `name` in files without tests whose value may be known.
     pub(super) fn definitions(&self, name: &str) -> impl Iterator<Item = &Definition> {
-        let all = self.values.get(name).into_iter().flatten();
+        let all = self.of_name(name).iter();
         all.filter(|definition| definition.is_simple)
     }
 
@@ -427,8 +432,7 @@ impl Go {
 
     /// The definitions of a name in a function.
     fn in_function(&self, file: &File, function: &Function, name: &str) -> &[Definition] {
-        let all = self.values.get(name).map_or(&[][..], Vec::as_slice);
-        // They are in the order of the files and tokens.
+        let all = self.of_name(name);
         let [start, end] = [function.tokens.start, function.tokens.end]
             .map(|at| all.partition_point(|own| (&own.place.path, own.at) < (&file.path, at)));
         &all[start..end]
@@ -453,7 +457,7 @@ impl Go {
                 .collect();
         }
         let module = self.module.as_deref().unwrap_or("");
-        let mut found: Vec<_> = self.values.get(name).into_iter().flatten().collect();
+        let mut found: Vec<_> = self.of_name(name).iter().collect();
         found.retain(|definition| {
             let path = &definition.place.path;
             if *scope == Scope::Field || definition.is_field {

@@ -14,6 +14,8 @@ use std::{
     time::Duration,
 };
 
+use cluster::GARBAGE;
+
 use crate::{
     golden_projects::{self, RUNTIME},
     scaffold::{by_hand, plain_make, root, rscaffold, run},
@@ -128,7 +130,7 @@ fn environment(folder: &Path, build_folder: &Path) -> [(&'static str, String); 7
         // Incremental builds do not help, because nothing changes between two builds of one state.
         ("CARGO_INCREMENTAL", "0".to_owned()),
         // For the API servers that the tests of a project start.
-        ("GOGC", "300".to_owned()),
+        ("GOGC", GARBAGE.to_owned()),
     ]
 }
 

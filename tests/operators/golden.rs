@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use cluster::wait_until;
+use cluster::{GARBAGE, wait_until};
 use rscaffold::render::CONVENTIONS;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -214,7 +214,7 @@ fn pass_on_a_real_api_server(projects: &[&str]) {
             .arg("--ignored")
             .current_dir(&folder)
             .env("KUBEBUILDER_ASSETS", &assets)
-            .env("GOGC", "300")
+            .env("GOGC", GARBAGE)
             .stdout(Stdio::piped())
             .spawn();
         running.push((folder, tests.expect("tests that start")));

@@ -53,7 +53,7 @@ impl Drop for Group {
 
 /// The garbage in the heap of a component, in percent of what is in use, before Go collects it. With Go's default of 100,
 /// the start of an API server takes a quarter more processor time, and 80 MB less memory.
-const GARBAGE: &str = "300";
+pub const GARBAGE: &str = "300";
 
 /// A running program of a cluster, which is killed on drop.
 pub(crate) struct Component {

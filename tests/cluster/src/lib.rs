@@ -38,7 +38,7 @@ use crate::{
 pub use crate::{
     audit::{Request, requests_in},
     binaries::{are_built, assets},
-    component::last_lines,
+    component::{GARBAGE, last_lines},
     wait::{PATIENCE, kubectl_limit, wait_until},
 };
 
