@@ -15,11 +15,11 @@ fn project() -> Project {
         "cleanup",
         &[
             "init --domain example.com",
-            "create api --group shop --version v1 --kind Database --finalizer \
+            "create api --group records --version v1 --kind Ledger --finalizer \
              --owns v1/Secret,v1/ConfigMap,batch/v1/Job",
         ],
     );
-    let controller = "src/controller/shop/database.rs";
+    let controller = "src/controller/records/ledger.rs";
     for kept in ["secrets", "jobs"] {
         let (owned, kept) = (
             format!("{kept}: builder.owns(),"),
@@ -62,11 +62,11 @@ fn project() -> Project {
 
 /// Adds Secrets that the cleanup does not need.
 fn owns_other_secrets(project: &Project) {
-    let controller = "src/controller/shop/database.rs";
+    let controller = "src/controller/records/ledger.rs";
     for (known, new) in [
         (
-            "    secrets: Children<Secret, Database>,\n",
-            "    others: Children<Secret, Database>,\n",
+            "    secrets: Children<Secret, Ledger>,\n",
+            "    others: Children<Secret, Ledger>,\n",
         ),
         (
             "            secrets: builder.owns_until_cleanup(),\n",
@@ -88,7 +88,7 @@ fn query(kind: &str, name: &str) -> String {
     format!("{kind} {name} --ignore-not-found -o name")
 }
 
-/// Creates a Database, and waits for its children.
+/// Creates a Ledger, and waits for its children.
 fn create(project: &Project, name: &str) {
     apply(project, name);
     for kind in ["secret", "configmap"] {
@@ -98,12 +98,12 @@ fn create(project: &Project, name: &str) {
 
 fn apply(project: &Project, name: &str) {
     let manifest = project.manifest(&format!(
-        "apiVersion: shop.example.com/v1\nkind: Database\nmetadata: {{name: {name}}}\nspec: {{title: a}}\n"
+        "apiVersion: records.example.com/v1\nkind: Ledger\nmetadata: {{name: {name}}}\nspec: {{title: a}}\n"
     ));
     run(kubectl("apply -f").arg(manifest));
 }
 
-/// Waits for the Pod of the Job of a Database, and returns its name.
+/// Waits for the Pod of the Job of a Ledger, and returns its name.
 fn pod(name: &str) -> String {
     let pods = format!("pods --selector=batch.kubernetes.io/job-name={name} -o name");
     let pod = get_until(&pods, |pods| pods.lines().count() == 1);
@@ -126,27 +126,46 @@ fn what_a_cleanup_needs_stays_until_it_has_ended() {
     for cascade in ["foreground", "background"] {
         create(&project, cascade);
         let names = |kind: &str| query(kind, cascade);
-        let delete = format!("delete database {cascade} --cascade={cascade} --wait=false");
+        keep_in_deletion(&project, cascade);
+        let delete = format!("delete ledger {cascade} --cascade={cascade} --wait=false");
         run(&mut kubectl(&delete));
 
         let pod = pod(cascade);
         if cascade == "foreground" {
-            // The garbage collector has begun.
             get_until(&names("configmap"), str::is_empty);
         }
-        for kind in ["secret", "job", "database"] {
+        for kind in ["secret", "job", "ledger"] {
             let name = run(kubectl("get").args(names(kind).split(' ')));
             assert!(!name.is_empty(), "the {kind} stays");
         }
 
         complete(&pod);
-        for kind in ["database", "secret", "job", "configmap"] {
+        for kind in ["secret", "job"] {
+            get_until(&names(kind), str::is_empty);
+        }
+        let patch = format!("patch configmap {cascade}-blocking --type=merge -p");
+        run(kubectl(&patch).arg(r#"{"metadata":{"finalizers":null}}"#));
+        for kind in ["ledger", "configmap"] {
             get_until(&names(kind), str::is_empty);
         }
     }
     a_namespace_is_deleted_although_no_job_can_run(&project);
     a_conflict_with_a_child_keeps_the_finalizer(&project, &proxy);
     a_cleanup_that_has_ended_is_not_repeated_after_a_kill(&project, operator);
+}
+
+/// Creates a `ConfigMap` that blocks the end of a foreground deletion of a Ledger. Until then, the garbage collector
+/// deletes each object whose owner reference names the Ledger.
+fn keep_in_deletion(project: &Project, ledger: &str) {
+    let uid = run(&mut kubectl(&format!(
+        "get ledger {ledger} -o jsonpath={{.metadata.uid}}"
+    )));
+    let manifest = project.manifest(&format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {ledger}-blocking\n  \
+         finalizers: [example.com/stays]\n  ownerReferences:\n  - {{apiVersion: records.example.com/v1, kind: Ledger, \
+         name: {ledger}, uid: {uid}, blockOwnerDeletion: true}}\n"
+    ));
+    run(kubectl("apply -f").arg(manifest));
 }
 
 /// The role allows no other names. A child with another name is refused, and the condition says why.
@@ -156,7 +175,7 @@ fn a_controller_owns_the_names_of_its_role(project: &Project) {
     get_until(&query("configmap", "background"), |name| !name.is_empty());
     apply(project, "other");
     get_until(
-        "database other -o jsonpath={.status.conditions[?(@.type==\"Ready\")]}",
+        "ledger other -o jsonpath={.status.conditions[?(@.type==\"Ready\")]}",
         |ready| ready.contains("OtherName") && ready.contains("ConfigMap other"),
     );
 }
@@ -174,10 +193,10 @@ fn children_of_one_kind_may_refer_to_their_owner_in_both_ways() {
     let before = uids();
     for title in ["b", "c"] {
         let patch = format!(
-            "patch database background --type=merge -p {{\"spec\":{{\"title\":\"{title}\"}}}}"
+            "patch ledger background --type=merge -p {{\"spec\":{{\"title\":\"{title}\"}}}}"
         );
         let generation = run(kubectl(&patch).args(["-o", "jsonpath={.metadata.generation}"]));
-        let observed = "database background -o jsonpath={.status.observedGeneration}";
+        let observed = "ledger background -o jsonpath={.status.observedGeneration}";
         get_until(observed, |observed| observed == generation);
         assert_eq!(uids(), before);
     }
@@ -186,7 +205,7 @@ fn children_of_one_kind_may_refer_to_their_owner_in_both_ways() {
 fn a_namespace_is_deleted_although_no_job_can_run(project: &Project) {
     run(&mut kubectl("create namespace left"));
     let manifest = project.manifest(
-        "apiVersion: shop.example.com/v1\nkind: Database\n\
+        "apiVersion: records.example.com/v1\nkind: Ledger\n\
          metadata: {name: background, namespace: left}\nspec: {title: a}\n",
     );
     run(kubectl("apply -f").arg(manifest));
@@ -205,9 +224,9 @@ fn a_conflict_with_a_child_keeps_the_finalizer(project: &Project, proxy: &Proxy)
         *method == Method::DELETE && path.contains("/secrets/conflict")
     };
     let _refusal = proxy.answer(deletes_secret, 409, 1);
-    run(&mut kubectl("delete database conflict --wait=false"));
+    run(&mut kubectl("delete ledger conflict --wait=false"));
     complete(&pod("conflict"));
-    get_until(&query("database", "conflict"), str::is_empty);
+    get_until(&query("ledger", "conflict"), str::is_empty);
 
     let deletions = proxy.exchanges().into_iter();
     let deletions = deletions.filter(|exchange| deletes_secret(&exchange.method, &exchange.path));
@@ -220,7 +239,7 @@ fn a_cleanup_that_has_ended_is_not_repeated_after_a_kill(project: &Project, oper
     let policy = project.manifest(
         "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\n\
          metadata: {name: finalizers-stay}\nspec:\n  matchConstraints:\n    resourceRules:\n    \
-         - {apiGroups: [shop.example.com], apiVersions: [v1], operations: [UPDATE], resources: [databases]}\n  \
+         - {apiGroups: [records.example.com], apiVersions: [v1], operations: [UPDATE], resources: [ledgers]}\n  \
          validations:\n  - {expression: \"object.metadata.name != 'killed' || has(object.metadata.finalizers)\"}\n\
          ---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\n\
          metadata: {name: finalizers-stay}\nspec: {policyName: finalizers-stay, validationActions: [Deny]}\n",
@@ -228,13 +247,13 @@ fn a_cleanup_that_has_ended_is_not_repeated_after_a_kill(project: &Project, oper
     run(kubectl("create -f").arg(&policy));
     create(project, "killed");
     let denied = wait_until("the policy", PATIENCE, || {
-        let change = "patch database killed --dry-run=server --type=merge -p";
+        let change = "patch ledger killed --dry-run=server --type=merge -p";
         let patch = r#"{"metadata":{"finalizers":null}}"#;
         let output = kubectl(change).arg(patch).output()?;
         Ok((!output.status.success()).then_some(()))
     });
     denied.expect("a policy that holds");
-    run(&mut kubectl("delete database killed --wait=false"));
+    run(&mut kubectl("delete ledger killed --wait=false"));
     complete(&pod("killed"));
     operator.says(&[
         "\"level\":\"ERROR\"",
@@ -250,7 +269,7 @@ fn a_cleanup_that_has_ended_is_not_repeated_after_a_kill(project: &Project, oper
 
     // A second cleanup would create the Job again, and wait for it.
     let _operator = project.start();
-    get_until(&query("database", "killed"), str::is_empty);
+    get_until(&query("ledger", "killed"), str::is_empty);
     let job = run(kubectl("get").args(query("job", "killed").split(' ')));
     assert_eq!(job, "");
 }
