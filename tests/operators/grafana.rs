@@ -147,7 +147,8 @@ fn a_dashboard_query_for_a_missing_series_is_detected() {
 
 #[test]
 fn the_sidecar_of_grafana_finds_the_dashboard() {
-    let project = Project::new(&["init --domain com --repo guestbook --enable grafana"]);
+    let names = "--repo pages --project-name guestbook";
+    let project = Project::new(&[&format!("init --domain com {names} --enable grafana")]);
     let manifests = kustomize(&project.folder().join("config/grafana"));
     let [manifest] = manifests.as_slice() else {
         panic!("{manifests:?}");
@@ -157,4 +158,18 @@ fn the_sidecar_of_grafana_finds_the_dashboard() {
     assert_eq!(manifest["metadata"]["labels"]["grafana_dashboard"], "1");
     let dashboard = project.read("config/grafana/dashboard.json");
     assert_eq!(manifest["data"]["guestbook.json"], dashboard);
+    // The operator has its name, not that of its crate, in `build_info`.
+    assert!(
+        project
+            .read("src/main.rs")
+            .contains(r#"NAME: &str = "guestbook""#)
+    );
+    let builds = Vec::from_iter(between(&dashboard, "build_info{name=", ","));
+    assert!(!builds.is_empty());
+    assert!(
+        builds
+            .iter()
+            .all(|name| name.starts_with(r#"\"guestbook\""#)),
+        "{builds:?}"
+    );
 }

@@ -695,6 +695,10 @@ fn namespaced_rights_are_those_of_an_operator_of_one_namespace() {
     clusters.rscaffold("create api --group on --version v1 --kind Yes --resource=false");
     let error = refused(&mut template(&clusters, "--set rbac.namespaced=true"));
     assert!(error.contains("yes.on.com are cluster-scoped"), "{error}");
+    let nodes = guestbook("");
+    nodes.rscaffold("create api --group on --version v1 --kind No --watches v1/Node");
+    let error = refused(&mut template(&nodes, "--set rbac.namespaced=true"));
+    assert!(error.contains("nodes are cluster-scoped"), "{error}");
 }
 
 #[test]

@@ -210,6 +210,7 @@ const WEBHOOK: &[File] = &[
     runtime!("webhook/conversion/change.rs"),
     runtime!("webhook/conversion/check.rs"),
     runtime!("webhook/conversion/conversions.rs"),
+    runtime!("webhook/conversion/harmless.rs"),
     runtime!("webhook/conversion/header.rs"),
     runtime!("webhook/conversion/hop.rs"),
     runtime!("webhook/conversion/hub.rs"),

@@ -11,7 +11,7 @@ use prometheus::Registry;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
-    time::{Instant, sleep, timeout, timeout_at},
+    time::{sleep, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -455,7 +455,7 @@ impl Manager {
                 pod_health.waits("lease", "lost, this process ends");
             }
         } else {
-            let close = Instant::now() + CLOSE;
+            let close = stop_limit.deadline();
             if !has_ended {
                 let (controllers, tasks_left) = (tasks.len(), background.len());
                 tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");

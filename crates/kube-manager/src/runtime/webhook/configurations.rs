@@ -33,6 +33,8 @@ const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10
 /// The configurations of the operator's webhooks.
 pub(super) struct Configurations {
     pub client: Client,
+    /// The Service of the operator's webhooks, in the operator's namespace.
+    pub service: String,
     pub mutating: Configuration,
     pub validating: Configuration,
     /// The CRDs whose versions the operator converts.
@@ -84,9 +86,10 @@ enum Effect {
     Distrusted,
     /// It is unknown whether the API server trusts the certificate.
     Unknown,
-    /// No call fails for this: the API server does not call this operator, still trusts its certificate, or succeeds
-    /// without an answer.
+    /// No call fails for this: the API server still trusts the certificate, or succeeds without an answer.
     Harmless,
+    /// The API server does not call this operator.
+    Elsewhere,
 }
 
 /// The result of a publication.
@@ -94,9 +97,10 @@ enum Effect {
 pub(super) struct Published(Vec<Problem>);
 
 impl Published {
-    /// Whether all targets have all authorities.
+    /// Whether all targets by which the API server calls this operator have all authorities.
     pub fn is_complete(&self) -> bool {
-        self.0.is_empty()
+        let mut problems = self.0.iter();
+        problems.all(|problem| problem.effect == Effect::Elsewhere)
     }
 
     /// The problems of all targets, if there are any.
@@ -112,7 +116,7 @@ impl Published {
         problems.all(|problem| match problem.effect {
             Effect::Distrusted => false,
             Effect::Unknown => otherwise,
-            Effect::Harmless => true,
+            Effect::Harmless | Effect::Elsewhere => true,
         })
     }
 }
@@ -182,7 +186,7 @@ impl Configurations {
                 Ok(Some(there)) => there,
                 Ok(None) => {
                     let says = format!("there is no {what}: `make install` installs it");
-                    return Some(harmless(says));
+                    return Some(elsewhere(says));
                 }
                 Err(error) => return Some(target.unreadable(&error)),
             };
@@ -191,15 +195,23 @@ impl Configurations {
                 .conversion
                 .and_then(|conversion| conversion.webhook);
             let Some(client) = webhook.and_then(|webhook| webhook.client_config) else {
-                return Some(harmless(format!(
+                return Some(elsewhere(format!(
                     "the {what} has no conversion by a webhook: `make install` brings it up to date"
                 )));
             };
+            // Another server has other authorities than this operator.
             if let Some(url) = client.url {
-                // The CRD names another server, which has other authorities than this operator.
-                return Some(harmless(format!(
+                return Some(elsewhere(format!(
                     "the {what} has the API server call {url}: the end of `make run` there, or `make install`, puts \
                      the Service back"
+                )));
+            }
+            let service = client.service.unwrap_or_default();
+            let own = (self.service.as_str(), self.client.default_namespace());
+            if (service.name.as_str(), service.namespace.as_str()) != own {
+                return Some(elsewhere(format!(
+                    "the {what} has the API server call the Service {}/{}, not {}/{}",
+                    service.namespace, service.name, own.1, own.0
                 )));
             }
             let trusted = client.ca_bundle.unwrap_or_default().0;
@@ -249,7 +261,7 @@ impl Configurations {
                 Ok(Some(there)) => there,
                 Ok(None) => {
                     let says = format!("there is no {what}");
-                    return target.is_required.then(|| harmless(says));
+                    return target.is_required.then(|| elsewhere(says));
                 }
                 Err(error) => return Some(target.unreadable(&error)),
             };
@@ -259,7 +271,7 @@ impl Configurations {
                 .iter()
                 .filter(|name| there.iter().all(|(webhook, _)| webhook != *name));
             problems.extend(missing.map(|missing| {
-                harmless(format!(
+                elsewhere(format!(
                     "the {what} has no `{missing}`: `make manifests` writes it"
                 ))
             }));
@@ -302,19 +314,22 @@ struct Target {
     is_required: bool,
 }
 
-fn harmless(says: String) -> Problem {
+fn elsewhere(says: String) -> Problem {
     Problem {
-        effect: Effect::Harmless,
+        effect: Effect::Elsewhere,
         says,
     }
 }
 
 impl Target {
     fn problem(&self, effect: Effect, says: String) -> Problem {
-        if self.is_required {
-            Problem { effect, says }
-        } else {
-            harmless(says)
+        Problem {
+            effect: if self.is_required {
+                effect
+            } else {
+                Effect::Harmless
+            },
+            says,
         }
     }
 
@@ -393,9 +408,11 @@ mod tests {
         Conflict,
         /// No answer comes.
         Never,
+        /// The CRD has the API server call the Service of another operator.
+        Foreign,
     }
 
-    use Answers::{Conflict, Denied, Hidden, Missing, Never, Well};
+    use Answers::{Conflict, Denied, Foreign, Hidden, Missing, Never, Well};
 
     /// An authority in PEM.
     fn authority() -> String {
@@ -412,14 +429,16 @@ mod tests {
         json!({"metadata": {"resourceVersion": "1"}, "webhooks": webhooks.collect::<Vec<_>>()})
     }
 
-    fn crd(name: &str, bundle: &str) -> Value {
+    fn crd(name: &str, service: &str, bundle: &str) -> Value {
+        let service = json!({"name": service, "namespace": "default"});
         let bundle = ByteString(bundle.as_bytes().to_vec());
         json!({
             "metadata": {"name": name, "resourceVersion": "1"},
             "spec": {"group": "example.com", "names": {"kind": "A", "plural": "a"},
                 "scope": "Namespaced", "versions": [],
                 "conversion": {"strategy": "Webhook", "webhook": {
-                    "conversionReviewVersions": ["v1"], "clientConfig": {"caBundle": bundle}}}},
+                    "conversionReviewVersions": ["v1"],
+                    "clientConfig": {"caBundle": bundle, "service": service}}}},
         })
     }
 
@@ -466,7 +485,8 @@ mod tests {
                 let object = match target {
                     0 => webhooks(&["a", "b"], trusted),
                     1 => webhooks(&["c"], trusted),
-                    index => crd(CRDS[index - 2], trusted),
+                    index if answers == Foreign => crd(CRDS[index - 2], "other", trusted),
+                    index => crd(CRDS[index - 2], "own", trusted),
                 };
                 let is_get = request.method() == Method::GET;
                 anyhow::Ok(match answers {
@@ -486,6 +506,7 @@ mod tests {
         });
         let configurations = Configurations {
             client: Client::new(server, "default"),
+            service: "own".to_owned(),
             mutating: configuration("mutates", &["a", "b"]),
             validating: configuration("validates", &["c"]),
             crds: CRDS.map(str::to_owned).into(),
@@ -501,6 +522,7 @@ mod tests {
             1 => any::<bool>().prop_map(|trusts| Denied { trusts }),
             1 => Just(Conflict),
             1 => Just(Never),
+            1 => Just(Foreign),
         ]
     }
 
@@ -524,13 +546,19 @@ mod tests {
             let bundle = Bundle { all: &all, signers: &own };
             let published = runtime.block_on(configurations.publish(bundle));
 
-            let good = answers.iter().filter(|answer| **answer == Well).count();
-            prop_assert_eq!(written.lock().len(), good);
-            prop_assert_eq!(published.is_complete(), good == answers.len());
+            // Only a CRD has a Service that several operators may write.
+            let is_good = |(target, answers): (usize, &Answers)| {
+                *answers == Well || target < 2 && *answers == Foreign
+            };
+            let good = answers.iter().enumerate().filter(|answers| is_good(*answers));
+            prop_assert_eq!(written.lock().len(), good.count());
+            let mut concerned = answers.iter().filter(|answers| !matches!(answers, Missing | Foreign));
+            prop_assert_eq!(published.is_complete(), concerned.all(|answers| *answers == Well));
             let names = ["`mutates`", "`validates`", "`books.example.com`", "`pens.example.com`"];
             let says = published.says().unwrap_or_default();
-            for (answers, name) in answers.into_iter().zip(names) {
-                prop_assert_eq!(says.contains(name), answers != Well, "{}: {}", name, says);
+            for (target, name) in names.into_iter().enumerate() {
+                let is_named = !is_good((target, &answers[target]));
+                prop_assert_eq!(says.contains(name), is_named, "{}: {}", name, says);
             }
             prop_assert_eq!(says.contains("a policy says no"), answers.iter().any(|answer| matches!(answer, Denied { .. })));
             prop_assert_eq!(says.contains("you may not read this"), answers.contains(&Hidden));
@@ -560,7 +588,7 @@ mod tests {
             "the MutatingWebhookConfiguration `mutates` has no `new`: `make manifests` writes it"
         );
         // The API server does not call it.
-        assert!(published.is_trusted(false) && !published.is_complete());
+        assert!(published.is_trusted(false) && published.is_complete());
     }
 
     #[tokio::test]

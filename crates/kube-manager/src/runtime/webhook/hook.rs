@@ -303,8 +303,6 @@ pub(super) struct Webhook {
     path: String,
     rule: RuleWithOperations,
     hook: Hook,
-    /// Whether the webhook must be in the configuration.
-    is_required: bool,
 }
 
 /// How many seconds the API server waits for the webhook that limits the size of objects: a write should not wait long
@@ -353,7 +351,6 @@ impl Webhook {
                 scope: None,
             },
             hook,
-            is_required: true,
         }
     }
 
@@ -369,7 +366,6 @@ impl Webhook {
                 .failure_policy(FailurePolicy::Ignore)
                 .match_policy(MatchPolicy::Exact)
                 .timeout_seconds(BOUND_SECONDS),
-            is_required: false,
         }
     }
 
@@ -383,10 +379,6 @@ impl Webhook {
 
     pub fn purpose(&self) -> Purpose {
         self.purpose
-    }
-
-    pub fn is_required(&self) -> bool {
-        self.is_required
     }
 
     pub fn failure_policy(&self) -> FailurePolicy {

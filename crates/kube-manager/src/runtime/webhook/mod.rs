@@ -79,7 +79,8 @@
 //! fails during a change.
 //!
 //! **A Secret.** The operator reads `tls.crt` and `tls.key`, and uses each new pair at once. It needs permission to
-//! `list` and `watch` the Secret. If the certificate is renewed by the same authority, no request fails.
+//! `list` and `watch` the Secret. If the certificate is renewed by the same authority, no request fails. The operator
+//! does not check when such a certificate, or one in a folder, expires.
 //!
 //! **A folder.** The operator reads `tls.crt` and `tls.key` every 10 s. If `ca.crt` is there too, the operator writes
 //! it into the webhook configurations, which needs the same permissions for them as above. Add a new authority to

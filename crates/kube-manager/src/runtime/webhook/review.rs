@@ -1,6 +1,6 @@
 //! Converts the bytes of an AdmissionReview to the bytes of its answer.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::{ByteString, api::authentication::v1::UserInfo};
@@ -9,7 +9,7 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{DeserializeOwned, Error as _},
 };
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Value, value::RawValue};
 
 use super::{
     admission::{Defaulter, Validator},
@@ -238,7 +238,15 @@ impl<'a> Review<'a> {
             None => None,
         };
         let kind = incoming.request_kind.unwrap_or(incoming.kind);
-        let name = incoming.name.filter(|name| !name.is_empty());
+        // A request that deletes all objects of a namespace names none of them.
+        let name = incoming
+            .name
+            .filter(|name| !name.is_empty())
+            .or_else(|| match objects {
+                Objects::Create(object)
+                | Objects::Update { new: object, .. }
+                | Objects::Delete(object) => name_of(object),
+            });
         Ok(Self {
             uid: incoming.uid,
             asked: Asked {
@@ -286,19 +294,38 @@ fn read_options(options: &RawValue) -> Result<Option<Value>, String> {
         .map_err(|error| format!("the request has bad options: {error}"))
 }
 
-/// The fields of `object` except its metadata; `None` for a value that is not an object.
-fn but_metadata(object: &RawValue) -> Option<Map<String, Value>> {
-    let mut fields: Map<String, Value> = serde_json::from_str(object.get()).ok()?;
-    fields.remove("metadata");
-    Some(fields)
+/// The texts of the fields of `object` except its metadata.
+fn but_metadata(object: &RawValue) -> serde_json::Result<BTreeMap<String, &str>> {
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(object.get())?;
+    let others = fields.into_iter().filter(|(name, _)| name != "metadata");
+    Ok(others.map(|(name, value)| (name, value.get())).collect())
+}
+
+/// The name in the metadata of `object`.
+fn name_of(object: &RawValue) -> Option<String> {
+    let object: Named = serde_json::from_str(object.get()).ok()?;
+    object.metadata.name
+}
+
+#[derive(Deserialize)]
+struct Named {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: Option<String>,
 }
 
 /// The verdict on an update in which the old or new object does not fit its type. The object must still be able to lose
 /// its finalizers. So the update is allowed with a warning if the old object did not fit either, and only metadata
 /// changes.
 fn misfit<K: DeserializeOwned>(old: &RawValue, new: &RawValue, error: FieldError) -> Verdict {
-    let as_before = typed::<K>(old).is_err() && but_metadata(old) == but_metadata(new);
-    if as_before {
+    let are_equal = match (but_metadata(old), but_metadata(new)) {
+        (Ok(old), Ok(new)) => old == new,
+        _ => false,
+    };
+    if are_equal && typed::<K>(old).is_err() {
         let mut verdict = Verdict::allowed();
         verdict.warn(format!("the object does not fit its type: {error}"));
         verdict
@@ -314,7 +341,7 @@ impl<D: Defaulter> Handler for Defaults<D> {
     fn handle<'a>(
         &'a self,
         review: &'a Review<'a>,
-        _: &'a Arc<Place>,
+        place: &'a Arc<Place>,
     ) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let (old, new) = match &review.objects {
@@ -323,6 +350,8 @@ impl<D: Defaulter> Handler for Defaults<D> {
                 // A deleted object needs no defaults.
                 Objects::Delete(_) => return Ok(Verdict::allowed().into()),
             };
+            // The typed object, and what it is before and after.
+            let _memory = place.objects(&[new.get()], 3).await;
             let mut object: D::Object = match (typed(new), old) {
                 (Ok(object), _) => object,
                 (Err(error), Some(old)) => {
@@ -347,10 +376,16 @@ impl<V: Validator> Handler for Validates<V> {
     fn handle<'a>(
         &'a self,
         review: &'a Review<'a>,
-        _: &'a Arc<Place>,
+        place: &'a Arc<Place>,
     ) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let request = &review.request;
+            let _memory = match &review.objects {
+                Objects::Update { old, new } => place.objects(&[old.get(), new.get()], 1).await,
+                Objects::Create(object) | Objects::Delete(object) => {
+                    place.objects(&[object.get()], 1).await
+                }
+            };
             let verdict = match &review.objects {
                 Objects::Create(new) => match typed(new) {
                     Ok(new) => self.0.validate(Change::Create(&new), request).await?,
@@ -381,8 +416,6 @@ impl<V: Validator> Handler for Validates<V> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use k8s_openapi::api::core::v1::ConfigMap;
     use proptest::prelude::*;
     use serde_json::json;
@@ -577,6 +610,12 @@ mod tests {
         });
         assert_eq!(answer["status"], status);
         assert_eq!(answer["warnings"], json!(["creates 0"]));
+        let mut unnamed = review("CREATE", Value::Null, map(json!({})));
+        unnamed["request"]["name"] = "".into();
+        let answer = asked(&Validates(Filled), &unnamed)
+            .await
+            .expect("an answer");
+        assert_eq!(answer["status"], status);
     }
 
     #[tokio::test]
@@ -590,6 +629,13 @@ mod tests {
             let (good, bad) = (map(json!({"a": "1"})), map(json!({"a": 1})));
             refuses(handler, "UPDATE", good.clone(), bad.clone()).await;
             refuses(handler, "UPDATE", map(json!({"a": 2})), bad.clone()).await;
+            let [one, other] = [1, 2].map(|inner| {
+                let mut deep = bad.clone();
+                deep["deep"] = (0..200).fold(json!(inner), |value, _| json!([value]));
+                deep
+            });
+            refuses(handler, "UPDATE", one.clone(), other).await;
+            allows(handler, "UPDATE", one.clone(), one).await;
             // A client can repair the object.
             allows(handler, "UPDATE", bad, good).await;
         }

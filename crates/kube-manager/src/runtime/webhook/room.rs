@@ -5,16 +5,21 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// The most bytes of all reviews that are processed at one time: more than the largest review, and far more than the
 /// API server sends at once.
 pub(super) const MOST_OF_ALL: usize = 64 << 20;
 
+/// The most memory that the objects of all admission reviews may take at one time, in bytes. A larger object is handled
+/// when no other one is.
+const MOST_OF_OBJECTS: usize = 128 << 20;
+
 /// What all calls share.
 pub(super) struct Room {
     calls: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
+    objects: Semaphore,
 }
 
 impl Room {
@@ -23,6 +28,7 @@ impl Room {
         Self {
             calls: Arc::new(Semaphore::new(calls.into())),
             bytes: Arc::new(Semaphore::new(MOST_OF_ALL)),
+            objects: Semaphore::new(MOST_OF_OBJECTS),
         }
     }
 }
@@ -66,6 +72,15 @@ impl Place {
             None => self.bytes = Some(more),
         }
         true
+    }
+
+    /// Waits until there is memory for `copies` of each of these objects, which are JSON texts. It is free again when
+    /// the result is dropped.
+    pub async fn objects(&self, texts: &[&str], copies: usize) -> Option<SemaphorePermit<'_>> {
+        let bytes: usize = texts.iter().map(|text| memory(text)).sum();
+        let bytes = bytes.saturating_mul(copies).min(MOST_OF_OBJECTS);
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.room.objects.acquire_many(bytes).await.ok()
     }
 }
 
@@ -124,10 +139,28 @@ fn structure(json: &str) -> impl Iterator<Item = u8> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
     use proptest::prelude::*;
     use serde_json::Value;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_large_object_waits_until_another_is_done() {
+        let room = Arc::new(Room::new(3));
+        let [one, two, three] =
+            [(); 3].map(|()| Place::take(&room).expect("a place of a new room"));
+        let most = MOST_OF_OBJECTS / memory("{}");
+        // It is larger than all that there is, and nevertheless gets its turn.
+        let largest = one.objects(&["{}"], 2 * most).now_or_never();
+        assert!(largest.is_some());
+        assert!(two.objects(&["{}"], 1).now_or_never().is_none());
+        drop(largest);
+        let half = two.objects(&["{}", "{}"], most / 4).now_or_never();
+        assert!(half.is_some());
+        assert!(three.objects(&["{}"], most).now_or_never().is_none());
+        assert!(three.objects(&["{}"], most / 2).now_or_never().is_some());
+    }
 
     /// The memory of `value`: its own allocations, in the sizes that the standard library asks for.
     fn allocated(value: &Value) -> usize {

@@ -23,7 +23,7 @@ use super::{
     },
     endpoint::Endpoint,
     files::Files,
-    hook::{self, Namespaces, OWN_NAMESPACE, Purpose, Webhook},
+    hook::{self, FailurePolicy, Namespaces, OWN_NAMESPACE, Purpose, Webhook},
     issued::Issued,
     options::Options,
     review::{Defaults, Handler, Validates},
@@ -278,10 +278,9 @@ fn configuration(name: String, webhooks: &[Webhook], purpose: Purpose) -> Config
         .iter()
         .filter(|webhook| webhook.purpose() == purpose)
     {
-        let names = if webhook.is_required() {
-            &mut required
-        } else {
-            &mut optional
+        let names = match webhook.failure_policy() {
+            FailurePolicy::Fail => &mut required,
+            FailurePolicy::Ignore => &mut optional,
         };
         names.push(webhook.name().to_owned());
     }
@@ -306,6 +305,7 @@ fn certificate(
     let operator = host.operator.name;
     let configurations = Configurations {
         client: client.clone(),
+        service: options.service(operator),
         mutating: configuration(
             options.mutating_configuration(operator),
             webhooks,
@@ -338,7 +338,7 @@ fn certificate(
         return Ok(Certificate::Sent(receiver));
     }
     let lifetimes = options.lifetimes()?;
-    let (service, namespace) = (options.service(operator), client.default_namespace());
+    let (service, namespace) = (&configurations.service, client.default_namespace());
     let service = format!("{service}.{namespace}");
     let mut hosts = vec![format!("{service}.svc"), service];
     hosts.extend(options.webhook_hosts.iter().cloned());

@@ -98,26 +98,25 @@ impl Conversion {
 
     /// Returns the errors if an object is too large to be converted, if its annotations would be too large after a
     /// conversion, or if they have values that another version refuses. What was wrong before, in `old`, may be written
-    /// unless it becomes larger, and an object that is being deleted may always be written.
+    /// unless it becomes larger. It may also become larger while the object is deleted, which needs writes.
     pub(super) fn excess(
         &self,
         old: Option<&str>,
         new: &str,
     ) -> serde_json::Result<Vec<FieldError>> {
         let header: Header = serde_json::from_str(new)?;
-        if header.metadata.deletion_timestamp.is_some() {
-            return Ok(Vec::new());
-        }
-        let excesses = [too_many_values(new), too_many_levels(levels(new))];
-        if excesses.iter().any(Option::is_some) {
-            let measures: [fn(&str) -> usize; 2] = [memory, levels];
-            let errors = excesses
-                .into_iter()
-                .zip(measures)
-                .filter_map(|(excess, measure)| {
-                    let has_grown = old.is_none_or(|old| measure(old) < measure(new));
-                    Some(FieldError::exceeds("", excess.filter(|_| has_grown)?))
-                });
+        let is_deleted = header.metadata.deletion_timestamp.is_some();
+        let excesses: [fn(&str) -> Option<(usize, String)>; 2] = [
+            |object| Some((memory(object), too_many_values(object)?)),
+            |object| Some((levels(object), too_many_levels(levels(object))?)),
+        ];
+        let found = excesses.map(|excess| (excess(new), old.and_then(excess)));
+        if found.iter().any(|(now, _)| now.is_some()) {
+            let errors = found.into_iter().filter_map(|(now, before)| {
+                let (size, why) = now?;
+                let is_no_worse = before.is_some_and(|(before, _)| is_deleted || size <= before);
+                (!is_no_worse).then(|| FieldError::exceeds("", why))
+            });
             return Ok(errors.collect());
         }
         let old_header = old.map(serde_json::from_str).transpose()?;
@@ -128,7 +127,7 @@ impl Conversion {
             // An old object that is nested too deeply could not be converted at all.
             let before = self.lost(&serde_json::from_str(old).unwrap_or_default());
             lost.retain(|to, lost| match before.get(to) {
-                Some(before) => before.excess.size < lost.excess.size,
+                Some(before) => !is_deleted && before.excess.size < lost.excess.size,
                 None => true,
             });
         }

@@ -1,6 +1,6 @@
 //! The differences between an object and the result of its conversion back, as changes that can be applied again later.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -154,8 +154,8 @@ fn is_same(a: &Value, b: &Value) -> bool {
 
 /// Two lists whose items have keys.
 struct Lists<'a> {
-    back: Vec<(Keys, &'a Value)>,
-    was: Vec<(Keys, &'a Value)>,
+    back: Keyed<'a>,
+    was: Keyed<'a>,
 }
 
 impl<'a> Lists<'a> {
@@ -163,29 +163,26 @@ impl<'a> Lists<'a> {
     /// different orders.
     fn new(schema: &Value, back: &'a [Value], was: &'a [Value]) -> Option<Self> {
         let names = key_names(schema)?;
-        let lists = Self {
-            back: keyed(back, &names)?,
-            was: keyed(was, &names)?,
-        };
-        let is_ordered =
-            common_keys(&lists.back, &lists.was) == common_keys(&lists.was, &lists.back);
-        is_ordered.then_some(lists)
+        let (back, was) = (Keyed::new(back, &names)?, Keyed::new(was, &names)?);
+        let common = back.items.iter().filter_map(|(keys, _)| was.place(keys));
+        let is_ordered = common.is_sorted();
+        is_ordered.then_some(Self { back, was })
     }
 
     fn compare(&self, schema: &Value, path: &mut Vec<Step>, changes: &mut Vec<Change>) {
-        for (keys, back) in &self.back {
+        for (keys, back) in &self.back.items {
             path.push(Step::Item(keys.clone()));
-            match find(&self.was, keys) {
-                Some(was) => compare(schema, back, was, path, changes),
+            match self.was.place(keys) {
+                Some(place) => compare(schema, back, self.was.items[place].1, path, changes),
                 None => changes.push(Change::new(path, Some(back), None)),
             }
             path.pop();
         }
-        for (at, (keys, was)) in self.was.iter().enumerate() {
-            if find(&self.back, keys).is_some() {
+        for (at, (keys, was)) in self.was.items.iter().enumerate() {
+            if self.back.place(keys).is_some() {
                 continue;
             }
-            let before = at.checked_sub(1).and_then(|before| self.was.get(before));
+            let before = at.checked_sub(1).map(|before| &self.was.items[before]);
             let after = before.map(|(keys, _)| keys.clone());
             path.push(Step::Item(keys.clone()));
             changes.push(Change {
@@ -195,6 +192,38 @@ impl<'a> Lists<'a> {
             path.pop();
         }
     }
+}
+
+/// The items of a list with their keys.
+struct Keyed<'a> {
+    items: Vec<(Keys, &'a Value)>,
+    /// The indexes of the items, by the text of their keys.
+    places: HashMap<String, usize>,
+}
+
+impl<'a> Keyed<'a> {
+    /// `None` if an item has no key, or two items have the same key.
+    fn new(list: &'a [Value], names: &[&str]) -> Option<Self> {
+        let (mut items, mut places) = (Vec::new(), HashMap::new());
+        for (place, item) in list.iter().enumerate() {
+            let keys = keys(names, item)?;
+            if places.insert(text(&keys), place).is_some() {
+                return None;
+            }
+            items.push((keys, item));
+        }
+        Some(Self { items, places })
+    }
+
+    /// The index of the item with these keys.
+    fn place(&self, keys: &Keys) -> Option<usize> {
+        self.places.get(&text(keys)).copied()
+    }
+}
+
+fn text(keys: &Keys) -> String {
+    // This cannot fail: all keys of the JSON are texts.
+    serde_json::to_string(keys).unwrap_or_default()
 }
 
 /// The names of the key fields of a list.
@@ -213,33 +242,6 @@ fn keys(names: &[&str], item: &Value) -> Option<Keys> {
         .iter()
         .map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone())));
     keys.collect()
-}
-
-/// The items of `list` with their keys; `None` if an item has no key, or two items have the same key.
-fn keyed<'a>(list: &'a [Value], names: &[&str]) -> Option<Vec<(Keys, &'a Value)>> {
-    let mut items = Vec::new();
-    let mut seen = HashSet::new();
-    for item in list {
-        let keys = keys(names, item)?;
-        if !seen.insert(Value::Object(keys.clone()).to_string()) {
-            return None;
-        }
-        items.push((keys, item));
-    }
-    Some(items)
-}
-
-/// The keys in `list` that `other` has too, in the order of `list`.
-fn common_keys<'a>(list: &'a [(Keys, &Value)], other: &[(Keys, &Value)]) -> Vec<&'a Keys> {
-    let keys = list.iter().map(|(keys, _)| keys);
-    keys.filter(|keys| find(other, keys).is_some()).collect()
-}
-
-/// The item of `list` that has these keys.
-fn find<'a>(list: &[(Keys, &'a Value)], keys: &Keys) -> Option<&'a Value> {
-    let mut items = list.iter();
-    let (_, item) = items.find(|(found, _)| found == keys)?;
-    Some(item)
 }
 
 impl Change {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     annotations::{Annotations, ForVersion, TooLarge},
     change::{Change, between},
+    harmless::harmless,
     header::name,
     hub::{Directions, Spoke},
     incomplete::{self, common, complete},
@@ -15,6 +16,10 @@ use super::{
 
 /// The maximal number of conversions to find out which changes still fit.
 const TRIES: usize = 1000;
+
+/// How much JSON these conversions may read together, in bytes: a large object gets fewer of them, so that the API
+/// server still waits for the answer.
+const WORK: usize = 32 << 20;
 
 /// One step between a spoke and the hub.
 pub struct Hop<'a> {
@@ -111,37 +116,32 @@ impl Hop<'_> {
 
     /// Returns the `changes` that can still be applied. A client has changed `body`, which was converted to
     /// `converted`: the values that the client wrote must not change.
-    fn fitting(&self, mut changes: Vec<Change>, body: &Value, converted: &Value) -> Vec<Change> {
+    fn fitting(&self, changes: Vec<Change>, body: &Value, converted: &Value) -> Vec<Change> {
         let Some(before) = self.misread(&[], body, converted) else {
             return Vec::new();
         };
-        let harm = |changes: &[Change]| match self.misread(changes, body, converted) {
-            Some(after) => {
-                let new = after.iter().filter(|change| !before.contains(change));
-                new.count()
+        let most = (WORK / body.to_string().len()).min(TRIES);
+        let mut tries = most;
+        let count = changes.len();
+        let fitting = harmless(changes, &mut tries, |changes| {
+            match self.misread(changes, body, converted) {
+                Some(after) => {
+                    let new = after.iter().filter(|change| !before.contains(change));
+                    new.count()
+                }
+                None => usize::MAX,
             }
-            None => usize::MAX,
-        };
-        let mut tries = TRIES;
-        let mut now = harm(&changes);
-        while now > 0 {
-            let Some(left) = usize::checked_sub(tries, changes.len()) else {
-                return Vec::new();
-            };
-            tries = left;
-            // Leaving out this one gives the best result.
-            let results = (0..changes.len()).map(|index| {
-                let mut rest = changes.clone();
-                rest.remove(index);
-                (harm(&rest), index)
-            });
-            let Some((least, index)) = results.min() else {
-                return changes;
-            };
-            now = least;
-            changes.remove(index);
+        });
+        if tries == 0 && count > 0 {
+            let (version, left_out) = (&self.to.name, count - fitting.len());
+            tracing::warn!(
+                version,
+                left_out,
+                tries = most,
+                "restores not all values that fit"
+            );
         }
-        changes
+        fitting
     }
 }
 

@@ -8,6 +8,7 @@ mod change;
 #[cfg(any(test, feature = "testing"))]
 mod check;
 pub(super) mod conversions;
+mod harmless;
 mod header;
 mod hop;
 pub(super) mod hub;

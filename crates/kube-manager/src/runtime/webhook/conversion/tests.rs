@@ -6,6 +6,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use axum::{
@@ -21,6 +22,7 @@ use tower::ServiceExt;
 use super::{
     annotations::{self, MOST},
     bound::Bound,
+    change::between,
     conversions::{Conversions, PATH, SMALL},
     hub::Hub,
     kind::Conversion,
@@ -520,6 +522,42 @@ fn saving() -> Value {
     convert(&hub, "v1beta1")
 }
 
+#[test]
+fn saved_values_that_contradict_a_write_cost_no_other_value() {
+    let chapters = (0..60)
+        .map(|number| json!({"name": number.to_string(), "pages": 7, "note": "in the margin"}));
+    let hub = book(json!({
+        "name": "Dune", "first": "Frank", "last": "Herbert", "colour": "Blue",
+        "chapters": Vec::from_iter(chapters), "format": {"width": 3},
+    }));
+    let mut old = convert(&hub, "v1beta1");
+    let annotations = old["metadata"]["annotations"].as_object_mut();
+    let annotations = annotations.expect("annotations");
+    for number in 0..20 {
+        let path = json!(["spec", "chapters", {"name": number.to_string()}, "pages"]);
+        let saved = json!({"format": 1, "of": "", "path": path, "from": 7, "to": 8}).to_string();
+        annotations.insert(format!("v1.example.com/pages.{number}"), saved.into());
+    }
+    assert_eq!(convert(&old, "v1")["spec"], hub["spec"]);
+}
+
+#[test]
+fn long_lists_are_compared_in_a_short_time() {
+    let schema = json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]});
+    let items = |note: bool| -> Value {
+        let items = (0..30_000).map(|number| match note {
+            true => json!({"name": number.to_string(), "note": "in the margin"}),
+            false => json!({"name": number.to_string()}),
+        });
+        items.collect()
+    };
+    let start = Instant::now();
+    let changes = between(&schema, &items(false), &items(true));
+    assert_eq!(changes.len(), 30_000);
+    // With a search through the list for each item, this takes minutes.
+    assert!(start.elapsed() < Duration::from_secs(30));
+}
+
 /// `object`, in which a client has replaced a part of an annotation.
 fn forged(object: &Value, name: &str, part: &str, by: &str) -> Value {
     let mut object = object.clone();
@@ -805,7 +843,10 @@ fn an_object_with_too_many_values_is_refused_by_name() {
     let book = book_with("large", &junk);
     assert!(excess(None, &book).contains("too many values"));
     assert_eq!(excess(Some(&book), &book), "");
-    assert_eq!(excess(None, &deleted(&book)), "");
+    let [going, more] = ["large", "larger"].map(|title| deleted(&book_with(title, &junk)));
+    assert_eq!(excess(Some(&going), &more), "");
+    let small = deleted(&book_with("large", "0"));
+    assert!(excess(Some(&small), &going).contains("too many values"));
 }
 
 #[test]
@@ -829,8 +870,10 @@ fn an_object_that_is_nested_too_deeply_is_refused() {
         assert!(errors.contains("levels"), "{errors}");
         // It may be there already.
         assert_eq!(excess(Some(object), object), "");
-        assert_eq!(excess(None, &deleted(object)), "");
+        let (less, more) = (deleted(&deepest), deleted(object));
+        assert!(excess(Some(&less), &more).contains("levels"));
     }
+    assert_eq!(excess(Some(&deleted(&deep)), &deleted(&deeper)), "");
     assert!(excess(Some(&deep), &deeper).contains("levels"));
     assert_eq!(excess(Some(&deeper), &deep), "");
 }
@@ -1048,9 +1091,12 @@ async fn an_object_that_is_already_too_large_can_shrink_and_be_deleted() {
     let mut unheld = large.clone();
     unheld["metadata"]["labels"] = json!({"and": "so on"});
     assert!(allows(&large, &unheld).await);
-    let mut going = larger.clone();
-    going["metadata"]["deletionTimestamp"] = json!("2024-02-03T04:05:06Z");
-    assert!(allows(&large, &going).await);
+    let [small, large, larger] = [small, large, larger].map(|mut going| {
+        going["metadata"]["deletionTimestamp"] = json!("2024-02-03T04:05:06Z");
+        going
+    });
+    assert!(allows(&large, &larger).await);
+    assert!(!allows(&small, &large).await);
 }
 
 #[tokio::test]
