@@ -7,7 +7,9 @@ use cluster::{Request, wait_until};
 use serde_json::{Value, json};
 
 use crate::{
-    operator::{Operator, PATIENCE, Project, cluster, get_until, kubectl, kubectl_waits},
+    operator::{
+        Operator, PATIENCE, Project, apply_new_kind, cluster, get_until, kubectl, kubectl_waits,
+    },
     scaffold::run,
 };
 
@@ -700,7 +702,7 @@ fn apply_peers<S: AsRef<str>>(project: &Project, names: impl IntoIterator<Item =
         )
     });
     let manifest = project.manifest(&peers.collect::<Vec<_>>().join("---\n"));
-    run(kubectl("apply -f").arg(manifest));
+    apply_new_kind(kubectl("apply -f").arg(manifest));
 }
 
 /// Returns the field managers of a Peer's status, each with its operation.

@@ -15,8 +15,8 @@ use hyper::Method;
 use crate::{
     http,
     operator::{
-        Launch, Operator, PATIENCE, Project, cluster, get_until, kubectl, kubectl_on,
-        kubectl_waits_on, kubectl_waits_within, new_cluster,
+        Launch, Operator, PATIENCE, Project, apply_new_kind, cluster, get_until, kubectl,
+        kubectl_on, kubectl_waits_on, kubectl_waits_within, new_cluster,
     },
     proxy::Proxy,
     scaffold::run,
@@ -240,7 +240,7 @@ fn the_operator_reconnects_to_a_restarted_api_server() {
     let mut operator = project.operator().on(&cluster).start();
     let ready = "--for=condition=Ready probe --all";
     let before = project.manifest(&probe("default", "before", "fine"));
-    run(kubectl_on(&cluster, "apply -f").arg(before));
+    apply_new_kind(kubectl_on(&cluster, "apply -f").arg(before));
     kubectl_waits_on(&cluster, ready);
 
     cluster.stop_api_server();
@@ -463,12 +463,7 @@ fn a_crd_can_be_created_late_and_be_away_for_a_while() {
             kubectl_waits_on(&cluster, &format!("--for=condition={condition}"));
         };
         wait(&format!("Established crd/{CRD}"));
-        // An established kind is served at once, but kubectl finds it only when the discovery lists it.
-        let applied = wait_until("an object of the new kind", PATIENCE, || {
-            let status = kubectl_on(&cluster, "apply -f").arg(&object).status()?;
-            Ok(status.success().then_some(()))
-        });
-        applied.unwrap_or_else(|error| panic!("{error:#}"));
+        apply_new_kind(kubectl_on(&cluster, "apply -f").arg(&object));
         wait("Ready probe/late");
     };
     come();

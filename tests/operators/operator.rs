@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use anyhow::ensure;
 pub use cluster::PATIENCE;
 use cluster::{Cluster, Request, assets, kubectl_limit, last_lines, requests_in, wait_until};
 use tempfile::TempDir;
@@ -79,6 +80,26 @@ pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
 pub fn kubectl_waits(arguments: &str) {
     kubectl_waits_on(cluster(), arguments);
 }
+/// Runs `apply`, a kubectl command, until kubectl finds the kinds of all objects: the API server lists a new kind a moment
+/// after the CRD is created.
+#[track_caller]
+pub fn apply_new_kind(apply: &mut Command) {
+    let applied = wait_until("kubectl to find the kind", PATIENCE, || {
+        let output = apply.output()?;
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_unknown = [
+            "no matches for kind",
+            "could not find the requested resource",
+        ];
+        let waits = is_unknown.iter().any(|message| error.contains(message));
+        ensure!(output.status.success() || !waits, error);
+        Ok(Some(output))
+    });
+    let output = applied.unwrap_or_else(|error| panic!("{error:#}"));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{apply:?}: {error}");
+}
+
 
 /// Waits with `kubectl wait` on `cluster`. Shows the objects if the condition does not become true.
 #[track_caller]
