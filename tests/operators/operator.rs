@@ -62,7 +62,7 @@ pub fn kubectl_on(cluster: &Cluster, arguments: &str) -> Command {
     kubectl
 }
 
-/// Waits until `good` accepts the output of `kubectl get` with `arguments`, and returns the output.
+/// Waits until `kubectl get` with `arguments` succeeds and `good` accepts its output, and returns the output.
 #[track_caller]
 pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
     let mut last = String::new();
@@ -70,16 +70,16 @@ pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
         let output = kubectl(&format!("get {arguments}")).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         last.clone_from(&text);
+        // The output of a failed kubectl is empty, which could be the awaited output.
+        ensure!(
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned()
+        );
         Ok(good(&text).then_some(text))
     });
     found.unwrap_or_else(|error| panic!("{error:#}\n{}", excerpt(&last, SHOWN_OF_OBJECT)))
 }
 
-/// Waits with `kubectl wait`. `arguments` name the objects and the condition.
-#[track_caller]
-pub fn kubectl_waits(arguments: &str) {
-    kubectl_waits_on(cluster(), arguments);
-}
 /// Runs `apply`, a kubectl command, until kubectl finds the kinds of all objects: the API server lists a new kind a moment
 /// after the CRD is created.
 #[track_caller]
@@ -100,6 +100,11 @@ pub fn apply_new_kind(apply: &mut Command) {
     assert!(output.status.success(), "{apply:?}: {error}");
 }
 
+/// Waits with `kubectl wait`. `arguments` name the objects and the condition.
+#[track_caller]
+pub fn kubectl_waits(arguments: &str) {
+    kubectl_waits_on(cluster(), arguments);
+}
 
 /// Waits with `kubectl wait` on `cluster`. Shows the objects if the condition does not become true.
 #[track_caller]
@@ -294,7 +299,12 @@ impl Project {
         let writes = !matches!(arguments, "undeploy" | "uninstall");
         let _making = writes.then(|| self.making());
         let mut make = make(&self.path, arguments);
-        make.arg(format!("KUBECTL={}", cluster.kubectl_path().display()));
+        // Without a limit, `kubectl delete` waits for ever for an object that stays.
+        make.arg(format!(
+            "KUBECTL=timeout {} {}",
+            PATIENCE.as_secs(),
+            cluster.kubectl_path().display()
+        ));
         run(make.env("KUBECONFIG", cluster.kubeconfig()))
     }
 
@@ -530,6 +540,7 @@ impl Operator {
     }
 
     /// Waits until the log has a line with all of `parts`.
+    #[track_caller]
     pub fn says(&self, parts: &[&str]) {
         self.repeats(parts, 1);
     }
@@ -557,6 +568,7 @@ impl Operator {
     }
 
     /// Waits until the operator ends, and returns its exit status.
+    #[track_caller]
     pub fn ends_within(&mut self, timeout: Duration) -> ExitStatus {
         let ended = wait_until("the operator to end", timeout, || {
             Ok(self.child.try_wait()?)
