@@ -96,7 +96,10 @@ impl MakeRun {
             let line = lines.find(|line| parts.iter().all(|part| line.contains(part)));
             Ok(line.map(str::to_owned))
         });
-        said.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+        match said {
+            Ok(line) => line,
+            Err(error) => panic!("{error:#}\n{}", self.log()),
+        }
     }
 
     /// Waits until the operator says whether the API server calls it, and checks that it does.
@@ -115,7 +118,10 @@ impl MakeRun {
         let ended = wait_until("`make run` to end", PATIENCE, || {
             Ok(self.child.try_wait()?)
         });
-        ended.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+        match ended {
+            Ok(status) => status,
+            Err(error) => panic!("{error:#}\n{}", self.log()),
+        }
     }
 }
 

@@ -77,7 +77,10 @@ pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
         );
         Ok(good(&text).then_some(text))
     });
-    found.unwrap_or_else(|error| panic!("{error:#}\n{}", excerpt(&last, SHOWN_OF_OBJECT)))
+    match found {
+        Ok(text) => text,
+        Err(error) => panic!("{error:#}\n{}", excerpt(&last, SHOWN_OF_OBJECT)),
+    }
 }
 
 /// Runs `apply`, a kubectl command, until kubectl finds the kinds of all objects: the API server lists a new kind a moment
@@ -95,9 +98,13 @@ pub fn apply_new_kind(apply: &mut Command) {
         ensure!(output.status.success() || !waits, error);
         Ok(Some(output))
     });
-    let output = applied.unwrap_or_else(|error| panic!("{error:#}"));
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{apply:?}: {error}");
+    match applied {
+        Ok(output) => {
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{apply:?}: {error}");
+        }
+        Err(error) => panic!("{error:#}"),
+    }
 }
 
 /// Waits with `kubectl wait`. `arguments` name the objects and the condition.
@@ -551,7 +558,10 @@ impl Operator {
         let said = wait_until(&what, PATIENCE, || {
             Ok(Some(self.lines(parts)).filter(|lines| lines.len() >= times))
         });
-        said.unwrap_or_else(|error| panic!("{error:#}"))
+        match said {
+            Ok(lines) => lines,
+            Err(error) => panic!("{error:#}"),
+        }
     }
 
     /// Waits until the operator serves `what`, and returns the address: a host and a port.
@@ -573,7 +583,10 @@ impl Operator {
         let ended = wait_until("the operator to end", timeout, || {
             Ok(self.child.try_wait()?)
         });
-        ended.unwrap_or_else(|error| panic!("{error:#}"))
+        match ended {
+            Ok(status) => status,
+            Err(error) => panic!("{error:#}"),
+        }
     }
 
     /// Checks whether the operator still runs.
