@@ -9,6 +9,7 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
 };
 
+use anyhow::ensure;
 use base64::prelude::*;
 use cluster::{Cluster, wait_until};
 use serde_json::{Value, json};
@@ -17,7 +18,9 @@ use tempfile::TempDir;
 use crate::{
     admission::{allows, certify, project, refuses, send, wait_for_defaults},
     compile::{BUILD_PATIENCE, make},
-    operator::{PATIENCE, Project, kubectl_on, new_cluster, new_cluster_with_controllers},
+    operator::{
+        PATIENCE, Project, kubectl_on, kubectl_waits_on, new_cluster, new_cluster_with_controllers,
+    },
     scaffold::run,
     serving::probe,
     versions,
@@ -27,6 +30,10 @@ const KINDS: [&str; 2] = ["mutating", "validating"];
 
 /// The number of times that `make run` makes cargo run the operator: once to write its manifests, once to reconcile.
 const RUNS: usize = 2;
+
+/// What the log has if the API server calls the webhooks, and what it has in any case.
+const ON: &str = "webhooks are on";
+const ON_OR_OFF: &str = "webhooks are o";
 
 /// `make run` with all processes that it starts, as a process group. The group is killed if a test fails.
 struct MakeRun {
@@ -70,32 +77,51 @@ impl MakeRun {
             let has_ended = self.child.try_wait()?.is_some();
             Ok((is_built || has_ended).then_some(is_built))
         });
-        assert!(runs.is_ok_and(|is_built| is_built), "{}", self.log());
+        match runs {
+            Ok(is_built) => assert!(is_built, "`make run` ended:\n{}", self.log()),
+            Err(error) => panic!("{error:#}\n{}", self.log()),
+        }
     }
 
     fn log(&self) -> String {
         fs::read_to_string(&self.log).expect("a log file")
     }
 
-    /// Waits until the log has all of `parts` in one line.
-    fn says(&self, parts: &[&str]) {
+    /// Waits until the log has all of `parts` in one line, and returns the line.
+    #[track_caller]
+    fn says(&self, parts: &[&str]) -> String {
         let said = wait_until(&format!("{parts:?}"), PATIENCE, || {
             let log = self.log();
             let mut lines = log.lines();
-            let has = lines.any(|line| parts.iter().all(|part| line.contains(part)));
-            Ok(has.then_some(()))
+            let line = lines.find(|line| parts.iter().all(|part| line.contains(part)));
+            Ok(line.map(str::to_owned))
         });
-        said.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()));
+        match said {
+            Ok(line) => line,
+            Err(error) => panic!("{error:#}\n{}", self.log()),
+        }
+    }
+
+    /// Waits until the operator says whether the API server calls it, and checks that it does.
+    #[track_caller]
+    fn is_called(&self) -> String {
+        let line = self.says(&[ON_OR_OFF]);
+        assert!(line.contains(ON), "{line}");
+        line
     }
 
     /// Sends a signal to all processes, as a terminal does for Ctrl-C, and waits until make ends.
+    #[track_caller]
     fn end_by(&mut self, signal: &str) -> ExitStatus {
         let group = format!("-{}", self.child.id());
         run(Command::new("kill").args(["-s", signal, "--", &group]));
         let ended = wait_until("`make run` to end", PATIENCE, || {
             Ok(self.child.try_wait()?)
         });
-        ended.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+        match ended {
+            Ok(status) => status,
+            Err(error) => panic!("{error:#}\n{}", self.log()),
+        }
     }
 }
 
@@ -138,7 +164,9 @@ fn by_url(cluster: &Cluster) -> usize {
 
 fn wait_for_urls(cluster: &Cluster, count: usize) {
     wait_until("webhook configurations by URL", PATIENCE, || {
-        Ok((by_url(cluster) == count).then_some(()))
+        let there = by_url(cluster);
+        ensure!(there == count, "there are {there}");
+        Ok(Some(()))
     })
     .expect("the configurations follow");
 }
@@ -152,7 +180,8 @@ fn make_run_serves_webhooks_by_url_and_is_not_needed_afterwards() {
     let send = |name: &str, fields: &str| send(cluster, DRY_RUN, name, fields);
 
     let mut operator = MakeRun::start(cluster, "");
-    operator.says(&["webhooks are on", "url=\"https://127.0.0.1:"]);
+    let line = operator.is_called();
+    assert!(line.contains("url=\"https://127.0.0.1:"), "{line}");
     wait_for_defaults(cluster);
     refuses(send("bad", "title: bad"), &["spec.title: Invalid value"]);
     for kind in KINDS {
@@ -187,7 +216,7 @@ fn make_run_serves_webhooks_by_url_and_is_not_needed_afterwards() {
     assert_eq!(by_url(cluster), 2);
     allows(send("bad", "title: bad"));
     let mut operator = MakeRun::start(cluster, "");
-    operator.says(&["webhooks are on"]);
+    operator.is_called();
     wait_for_defaults(cluster);
     operator.end_by("KILL");
 
@@ -237,9 +266,11 @@ fn an_unreachable_machine_delays_no_request() {
     project.make_on(cluster, "undeploy");
     project.make_on(cluster, "install");
     let mut first = launch().args("--webhook-url=auto").start();
-    first.says(&["webhooks are on"]);
+    let first_says = &first.repeats(&[ON_OR_OFF], 1)[0];
+    assert!(first_says.contains(ON), "{first_says}");
     let mut second = launch().args("--webhook-url=auto").start();
-    second.says(&["webhooks are on"]);
+    let second_says = &second.repeats(&[ON_OR_OFF], 1)[0];
+    assert!(second_says.contains(ON), "{second_says}");
     first.says(&["webhooks are off", "another process"]);
     first.signal("TERM");
     assert!(first.ends_within(PATIENCE).success());
@@ -281,7 +312,7 @@ impl Site {
             Run if self.operator.is_some() => {}
             Run => {
                 let operator = MakeRun::start(&self.cluster, "");
-                operator.says(&["webhooks are on"]);
+                operator.is_called();
                 if self.is_deployed {
                     operator.says(&["calls the operator in the cluster too"]);
                 }
@@ -365,7 +396,9 @@ impl Site {
             refuses(send(cluster, DRY_RUN, "bad", "title: bad"), &["spec.title"]);
         } else {
             let wait = wait_until("requests without webhooks", PATIENCE, || {
-                Ok(send(cluster, DRY_RUN, "bad", "title: bad").0.then_some(()))
+                let (is_stored, text) = send(cluster, DRY_RUN, "bad", "title: bad");
+                ensure!(is_stored, text);
+                Ok(Some(()))
             });
             wait.expect("nobody is asked");
         }
@@ -634,6 +667,9 @@ fn install_and_deploy_restore_the_conversion_after_a_killed_run() {
         .find(|it| it.contains("kind: CustomResourceDefinition"));
     let manifest = versions::project().manifest(crd.expect("a CRD"));
     run(kubectl_on(&site.cluster, "apply -f").arg(&manifest));
+    // Until then, the API server writes conditions, and becomes one of the CRD's field managers.
+    let established = "--for=condition=Established crd/books.shop.example.com";
+    kubectl_waits_on(&site.cluster, established);
     site.inject();
     let applied = site.crd();
     site.run_and_convert().end_by("INT");

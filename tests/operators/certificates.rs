@@ -9,6 +9,7 @@ use std::{
     thread,
 };
 
+use anyhow::ensure;
 use base64::prelude::*;
 use cluster::{Cluster, wait_until};
 use rcgen::{
@@ -245,7 +246,8 @@ impl<'a> Deployed<'a> {
     fn wait_for_bundles(&self, good: impl Fn(&str) -> bool) -> Vec<String> {
         wait_until("the API server to trust the certificates", PATIENCE, || {
             let bundles = self.bundles();
-            Ok(bundles.iter().all(|it| good(it)).then_some(bundles))
+            ensure!(bundles.iter().all(|it| good(it)), "{bundles:?}");
+            Ok(Some(bundles))
         })
         .expect("it does")
     }
@@ -262,7 +264,9 @@ impl<'a> Deployed<'a> {
     /// Waits until the defaulter is called.
     fn wait_for_defaults(&self) {
         wait_until("the defaulter to be called", PATIENCE, || {
-            Ok(self.defaults().1.contains("\"size\": 3").then_some(()))
+            let (_, text) = self.defaults();
+            ensure!(text.contains("\"size\": 3"), text);
+            Ok(Some(()))
         })
         .expect("the webhooks are called");
     }

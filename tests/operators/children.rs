@@ -7,7 +7,9 @@ use cluster::{Request, wait_until};
 use serde_json::{Value, json};
 
 use crate::{
-    operator::{Operator, PATIENCE, Project, cluster, get_until, kubectl, kubectl_waits},
+    operator::{
+        Operator, PATIENCE, Project, apply_new_kind, cluster, get_until, kubectl, kubectl_waits,
+    },
     scaffold::run,
 };
 
@@ -295,7 +297,9 @@ fn owned_objects_reach_their_desired_state() {
     in_step("one");
     let before = writes(&operator);
     let looked_at = operator.lines(&["reconciled", "\"one\""]).len();
-    run(&mut kubectl("annotate site one looked=at"));
+    run(&mut kubectl(
+        "annotate site.owning.example.com one looked=at",
+    ));
     operator.repeats(&["reconciled", "\"one\""], looked_at + 1);
     assert_eq!(writes(&operator), before);
 
@@ -322,6 +326,7 @@ fn owned_objects_reach_their_desired_state() {
     let more = "configmap one -o jsonpath={.data.more}";
     apply(&project, "one", "more");
     get_until(more, |more| more == "yes");
+    in_step("one");
     // A new value needs only one request.
     let of_config_maps = || {
         let mut writes = writes(&operator);
@@ -356,7 +361,7 @@ fn owned_objects_reach_their_desired_state() {
     assert_eq!(writes(&operator), before);
 
     // The owned objects are deleted with their owner.
-    run(&mut kubectl("delete site one"));
+    run(&mut kubectl("delete site.owning.example.com one"));
     for kind in ["configmap", "deployment"] {
         get_until(
             &format!("{kind} one --ignore-not-found -o name"),
@@ -565,7 +570,8 @@ fn a_child_is_created_again_if_it_is_declared_so(project: &Project) {
     }
 }
 
-/// A policy that keeps the garbage collector from deleting the `ConfigMap` `left`.
+/// A policy that keeps the garbage collector from deleting the `ConfigMap` `left`. Other tests may have a `ConfigMap` of
+/// this name in other namespaces.
 const POLICY: &str = r#"
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -575,7 +581,9 @@ spec:
     resourceRules:
     - {apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [DELETE]}
   validations:
-  - expression: request.name != "left" || !request.userInfo.username.endsWith(":generic-garbage-collector")
+  - expression: >-
+      request.namespace != "default" || request.name != "left"
+      || !request.userInfo.username.endsWith(":generic-garbage-collector")
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -599,20 +607,21 @@ fn what_an_earlier_owner_left(project: &Project, operator: Operator) -> Operator
         Ok((!kubectl(&delete).output()?.status.success()).then_some(()))
     })
     .expect("a refusal");
-    run(&mut kubectl("delete site left"));
+    run(&mut kubectl("delete site.owning.example.com left"));
     apply(project, "left", "after");
     get_until(title, |title| title == "before");
 
     let operator = project.start();
     get_until(title, |title| title == "after");
     operator.says(&["ConfigMap left", "deleted, because its owner is deleted"]);
-    let owner = get_until("site left -o jsonpath={.metadata.uid}", |uid| {
-        !uid.is_empty()
-    });
+    let owner = get_until(
+        "site.owning.example.com left -o jsonpath={.metadata.uid}",
+        |uid| !uid.is_empty(),
+    );
     let by = "configmap left -o jsonpath={.metadata.ownerReferences[*].uid}";
     assert_eq!(get_until(by, |by| !by.is_empty()), owner);
     in_step("left");
-    run(&mut kubectl("delete site left"));
+    run(&mut kubectl("delete site.owning.example.com left"));
     run(kubectl("delete -f").arg(policy));
     operator
 }
@@ -623,7 +632,7 @@ fn what_is_there_already(project: &Project) {
         "create configmap taken --from-literal=title=mine",
     ));
     apply(project, "taken", "theirs");
-    let condition = "site taken -o jsonpath={.status.conditions[*].reason}";
+    let condition = "site.owning.example.com taken -o jsonpath={.status.conditions[*].reason}";
     assert_eq!(
         get_until(condition, |reason| !reason.is_empty()),
         "NotOwned"
@@ -638,7 +647,7 @@ fn what_is_there_already(project: &Project) {
     run(&mut kubectl("delete configmap taken"));
     get_until(condition, |reason| reason == "Progressing");
     assert_eq!(get_until(title, |title| !title.is_empty()), "theirs");
-    run(&mut kubectl("delete site taken"));
+    run(&mut kubectl("delete site.owning.example.com taken"));
 }
 
 /// Checks that an owner is ready once its owned objects are: the Pod of its Deployment is ready, and the Pod of its Job
@@ -663,7 +672,9 @@ fn becomes_ready_with_its_pods(name: &str) {
     waits_for(name, &format!("Job {name} is not complete"));
     let pod = pod_of("batch.kubernetes.io/job-name");
     patch_status(&pod, r#"{"phase":"Succeeded"}"#);
-    kubectl_waits(&format!("--for=condition=Ready site/{name}"));
+    kubectl_waits(&format!(
+        "--for=condition=Ready site.owning.example.com/{name}"
+    ));
 }
 
 /// Waits until the Site reports that it is not ready, with this message.
@@ -672,14 +683,17 @@ fn waits_for(name: &str, message: &str) {
     let parts = parts.map(|part| format!("{{.status.conditions[0].{part}}}"));
     let expected = format!("False/Progressing/{message}");
     get_until(
-        &format!("site {name} -o jsonpath={}", parts.join("/")),
+        &format!(
+            "site.owning.example.com {name} -o jsonpath={}",
+            parts.join("/")
+        ),
         |seen| seen == expected,
     );
 }
 
 /// Waits until the status is for the current generation. The operator writes the status last.
 fn in_step(name: &str) {
-    in_step_as("site", name);
+    in_step_as("site.owning.example.com", name);
 }
 
 fn in_step_as(kind: &str, name: &str) {
@@ -700,7 +714,7 @@ fn apply_peers<S: AsRef<str>>(project: &Project, names: impl IntoIterator<Item =
         )
     });
     let manifest = project.manifest(&peers.collect::<Vec<_>>().join("---\n"));
-    run(kubectl("apply -f").arg(manifest));
+    apply_new_kind(kubectl("apply -f").arg(manifest));
 }
 
 /// Returns the field managers of a Peer's status, each with its operation.

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use crate::{
-    operator::{Project, get_until, kubectl, kubectl_waits},
+    operator::{Project, apply_new_kind, get_until, kubectl, kubectl_waits},
     scaffold::{refused, rscaffold, run},
 };
 
@@ -86,7 +86,7 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
         ]);
     }
     project.make("install");
-    run(kubectl("apply -k").arg(project.path().join("config/samples")));
+    apply_new_kind(kubectl("apply -k").arg(project.path().join("config/samples")));
     kubectl_waits("--for=condition=Ready ship/ship-sample");
     kubectl_waits("--for=condition=Ready captain/captain-sample");
     let finalizers = run(&mut kubectl(

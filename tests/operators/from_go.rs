@@ -274,8 +274,9 @@ fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
             "{row:?} is not what the CRD says:\n{crd:#?}{spec:#?}"
         );
     }
-    // The API server accepts all markers together.
-    run(kubectl("apply --server-side --dry-run=server -f").arg(&path));
+    // The API server accepts all markers together. Another test may have installed a CRD of this name.
+    let apply = "apply --server-side --force-conflicts --dry-run=server -f";
+    run(kubectl(apply).arg(&path));
 
     commands_and_flags(&page, &flags(&operator).into_keys().collect());
     variables(&operator);

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use anyhow::ensure;
 pub use cluster::PATIENCE;
 use cluster::{Cluster, Request, assets, kubectl_limit, last_lines, requests_in, wait_until};
 use tempfile::TempDir;
@@ -61,7 +62,7 @@ pub fn kubectl_on(cluster: &Cluster, arguments: &str) -> Command {
     kubectl
 }
 
-/// Waits until `good` accepts the output of `kubectl get` with `arguments`, and returns the output.
+/// Waits until `kubectl get` with `arguments` succeeds and `good` accepts its output, and returns the output.
 #[track_caller]
 pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
     let mut last = String::new();
@@ -69,9 +70,41 @@ pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
         let output = kubectl(&format!("get {arguments}")).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         last.clone_from(&text);
+        // The output of a failed kubectl is empty, which could be the awaited output.
+        ensure!(
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned()
+        );
         Ok(good(&text).then_some(text))
     });
-    found.unwrap_or_else(|error| panic!("{error:#}\n{}", excerpt(&last, SHOWN_OF_OBJECT)))
+    match found {
+        Ok(text) => text,
+        Err(error) => panic!("{error:#}\n{}", excerpt(&last, SHOWN_OF_OBJECT)),
+    }
+}
+
+/// Runs `apply`, a kubectl command, until kubectl finds the kinds of all objects: the API server lists a new kind a moment
+/// after the CRD is created.
+#[track_caller]
+pub fn apply_new_kind(apply: &mut Command) {
+    let applied = wait_until("kubectl to find the kind", PATIENCE, || {
+        let output = apply.output()?;
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_unknown = [
+            "no matches for kind",
+            "could not find the requested resource",
+        ];
+        let waits = is_unknown.iter().any(|message| error.contains(message));
+        ensure!(output.status.success() || !waits, error);
+        Ok(Some(output))
+    });
+    match applied {
+        Ok(output) => {
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{apply:?}: {error}");
+        }
+        Err(error) => panic!("{error:#}"),
+    }
 }
 
 /// Waits with `kubectl wait`. `arguments` name the objects and the condition.
@@ -273,7 +306,12 @@ impl Project {
         let writes = !matches!(arguments, "undeploy" | "uninstall");
         let _making = writes.then(|| self.making());
         let mut make = make(&self.path, arguments);
-        make.arg(format!("KUBECTL={}", cluster.kubectl_path().display()));
+        // Without a limit, `kubectl delete` waits for ever for an object that stays.
+        make.arg(format!(
+            "KUBECTL=timeout {} {}",
+            PATIENCE.as_secs(),
+            cluster.kubectl_path().display()
+        ));
         run(make.env("KUBECONFIG", cluster.kubeconfig()))
     }
 
@@ -509,6 +547,7 @@ impl Operator {
     }
 
     /// Waits until the log has a line with all of `parts`.
+    #[track_caller]
     pub fn says(&self, parts: &[&str]) {
         self.repeats(parts, 1);
     }
@@ -519,7 +558,10 @@ impl Operator {
         let said = wait_until(&what, PATIENCE, || {
             Ok(Some(self.lines(parts)).filter(|lines| lines.len() >= times))
         });
-        said.unwrap_or_else(|error| panic!("{error:#}"))
+        match said {
+            Ok(lines) => lines,
+            Err(error) => panic!("{error:#}"),
+        }
     }
 
     /// Waits until the operator serves `what`, and returns the address: a host and a port.
@@ -536,11 +578,15 @@ impl Operator {
     }
 
     /// Waits until the operator ends, and returns its exit status.
+    #[track_caller]
     pub fn ends_within(&mut self, timeout: Duration) -> ExitStatus {
         let ended = wait_until("the operator to end", timeout, || {
             Ok(self.child.try_wait()?)
         });
-        ended.unwrap_or_else(|error| panic!("{error:#}"))
+        match ended {
+            Ok(status) => status,
+            Err(error) => panic!("{error:#}"),
+        }
     }
 
     /// Checks whether the operator still runs.

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use anyhow::ensure;
+use cluster::{PATIENCE, wait_until};
 use serde_json::{Value, json};
 
 use crate::{http, random::Random};
@@ -82,9 +84,18 @@ impl Load {
         };
         let names: Vec<_> = user.done.objects.keys().cloned().collect();
         for name in names {
-            user.create(&name);
+            let created = wait_until("an object to be created", PATIENCE, || {
+                let (code, text) = user.create(&name);
+                let is_created = [201, 409].contains(&code);
+                // Nothing is wrong yet, but a slow API server may have no time for a request, or wait too long for a
+                // webhook.
+                let is_slow = [429, 504].contains(&code) || text.contains("deadline exceeded");
+                assert!(is_created || is_slow, "{code} {text}");
+                ensure!(is_created, "{code} {text}");
+                Ok(Some(()))
+            });
+            created.unwrap_or_else(|error| panic!("{error:#}"));
         }
-        assert_eq!(user.done.failed, 0, "nothing is wrong yet");
         user.done
     }
 
@@ -171,7 +182,8 @@ impl User<'_> {
     /// Changes an object in one of the versions, or creates the object if it is missing.
     fn update(&mut self, name: &str) {
         if self.known(name).may_be == [None] {
-            return self.create(name);
+            let _ = self.create(name);
+            return;
         }
         let content = self.content();
         let is_old = self.random.below(2) == 0;
@@ -205,7 +217,7 @@ impl User<'_> {
             }
             (404, text) if is_gone(&text) => {
                 self.is(name, None);
-                self.create(name);
+                let _ = self.create(name);
             }
             // Nothing was written.
             (404 | 409, _) => {}
@@ -213,7 +225,8 @@ impl User<'_> {
         }
     }
 
-    fn create(&mut self, name: &str) {
+    /// Creates an object. Returns the status code and the text of the answer.
+    fn create(&mut self, name: &str) -> (u16, String) {
         let mut content = self.content();
         let (path, version, spec) = match self.random.below(3) {
             0 => (OLD_NOTES, "v1beta1", json!({"name": content.title})),
@@ -229,14 +242,16 @@ impl User<'_> {
             content.copies = 1;
         }
         let object = note(version, name, &spec);
-        let answer = self.load.client.post(&self.url(path), &object.to_string());
-        match self.answer(answer) {
-            (201, _) => self.is(name, Some(content)),
+        let response = self.load.client.post(&self.url(path), &object.to_string());
+        let answer = self.answer(response);
+        match answer.0 {
+            201 => self.is(name, Some(content)),
             // The CRD is missing, or the object is still being deleted, or an earlier write without an answer
             // succeeded.
-            (404 | 409, _) => {}
+            404 | 409 => {}
             _ => self.may_be(name, Some(content)),
         }
+        answer
     }
 
     fn delete(&mut self, name: &str) {

@@ -6,7 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cluster::{Cluster, last_lines};
+use anyhow::ensure;
+use cluster::{Cluster, last_lines, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -15,7 +16,9 @@ use crate::{
     admission::Balancer,
     http,
     manifests::{kustomize, text},
-    operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster_with_controllers},
+    operator::{
+        Operator, PATIENCE, Project, kubectl_on, kubectl_waits_on, new_cluster_with_controllers,
+    },
     proxy::Proxy,
     scaffold::run,
     serving::value,
@@ -135,8 +138,8 @@ pub fn install(
     let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
     let manifest = project.manifest(&list.to_string());
     run(kubectl_on(cluster, "apply --server-side -f").arg(manifest));
-    let established = "wait --for=condition=Established crd/notes.soak.example.com";
-    run(&mut kubectl_on(cluster, established));
+    let established = "--for=condition=Established crd/notes.soak.example.com";
+    kubectl_waits_on(cluster, established);
     crd
 }
 
@@ -251,10 +254,25 @@ impl Site {
         format!("{}{path}", self.cluster.server())
     }
 
+    /// Repeats a request until the answer has one of `codes`: the API server may have no time for the request.
+    fn repeat(
+        &self,
+        path: &str,
+        codes: [u16; 2],
+        send: impl Fn(&str) -> Result<http::Answer, ureq::Error>,
+    ) -> http::Answer {
+        let url = self.url(path);
+        let answer = wait_until(path, PATIENCE, || {
+            let answer = send(&url)?;
+            ensure!(codes.contains(&answer.code), "{}", answer.text);
+            Ok(Some(answer))
+        });
+        answer.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
     /// Returns an object; `None` if it is missing.
     pub fn get(&self, path: &str) -> Option<Value> {
-        let answer = self.admin.get(&self.url(path)).expect("an answer");
-        assert!([200, 404].contains(&answer.code), "{path}: {}", answer.text);
+        let answer = self.repeat(path, [200, 404], |url| self.admin.get(url));
         let is_there = answer.code == 200;
         is_there.then(|| serde_json::from_str(&answer.text).expect("JSON"))
     }
@@ -280,24 +298,22 @@ impl Site {
 
     /// Changes an object. Returns false if the object is missing.
     pub fn patch(&self, path: &str, change: &Value) -> bool {
-        let answer = self.admin.patch(&self.url(path), &change.to_string());
-        let answer = answer.expect("an answer");
-        assert!([200, 404].contains(&answer.code), "{path}: {}", answer.text);
+        let body = change.to_string();
+        let answer = self.repeat(path, [200, 404], |url| self.admin.patch(url, &body));
         answer.code == 200
     }
 
     pub fn delete(&self, path: &str) -> bool {
-        let answer = self.admin.delete(&self.url(path)).expect("an answer");
-        assert!([200, 404].contains(&answer.code), "{path}: {}", answer.text);
+        let answer = self.repeat(path, [200, 404], |url| self.admin.delete(url));
         answer.code == 200
     }
 
     /// Installs the CRD again.
     pub fn install_crd(&self) {
         let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let answer = self.admin.post(&self.url(crds), &self.crd.to_string());
-        let answer = answer.expect("an answer");
-        assert_eq!(answer.code, 201, "{}", answer.text);
+        let body = self.crd.to_string();
+        // After a request without an answer, the CRD may exist.
+        self.repeat(crds, [201, 409], |url| self.admin.post(url, &body));
     }
 
     /// Returns whether all objects are stored in one version.
