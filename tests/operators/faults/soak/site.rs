@@ -15,7 +15,9 @@ use crate::{
     admission::Balancer,
     http,
     manifests::{kustomize, text},
-    operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster_with_controllers},
+    operator::{
+        Operator, PATIENCE, Project, kubectl_on, kubectl_waits_on, new_cluster_with_controllers,
+    },
     proxy::Proxy,
     scaffold::run,
     serving::value,
@@ -135,8 +137,8 @@ pub fn install(
     let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
     let manifest = project.manifest(&list.to_string());
     run(kubectl_on(cluster, "apply --server-side -f").arg(manifest));
-    let established = "wait --for=condition=Established crd/notes.soak.example.com";
-    run(&mut kubectl_on(cluster, established));
+    let established = "--for=condition=Established crd/notes.soak.example.com";
+    kubectl_waits_on(cluster, established);
     crd
 }
 
