@@ -205,13 +205,19 @@ fn a_field_that_the_status_no_longer_has_goes() {
     project.make("install");
     let operator = project.start();
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
-    kubectl_waits("--for=condition=Ready note/note-sample");
+    kubectl_waits("--for=condition=Ready notes.clearing.example.com/note-sample");
 
     let patch = r#"{"status":{"progress":"half"}}"#;
-    run(kubectl("patch note note-sample --subresource=status --type=merge -p").arg(patch));
-    let progress = "note note-sample -o jsonpath={.status.progress}";
+    run(kubectl(
+        "patch notes.clearing.example.com note-sample --subresource=status --type=merge -p",
+    )
+    .arg(patch));
+    let progress = "notes.clearing.example.com note-sample -o jsonpath={.status.progress}";
     assert_eq!(get_until(progress, |text| !text.is_empty()), "half");
-    run(kubectl("patch note note-sample --type=merge -p").arg(r#"{"spec":{"title":"Done"}}"#));
+    run(
+        kubectl("patch notes.clearing.example.com note-sample --type=merge -p")
+            .arg(r#"{"spec":{"title":"Done"}}"#),
+    );
     get_until(progress, str::is_empty);
     operator.stop();
     project.make("uninstall");

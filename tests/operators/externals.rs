@@ -14,7 +14,7 @@ use crate::{
 
 const CERT_MANAGER: &str = "cert-manager.io";
 
-/// The code for the spec of a site's Certificate.
+/// The code for the spec of a host's Certificate.
 const SPEC: &str = "spec: CertificateSpec {
             dns_names: vec![format!(\"{}.example.com\", object.name_any())],
             issuer_ref: CertificateIssuerRef {
@@ -48,9 +48,9 @@ fn project() -> (Project, String) {
     }
     rscaffold(
         project.path(),
-        "create api --group sites --version v1 --kind Site --owns cert-manager.io/v1/Certificate",
+        "create api --group sites --version v1 --kind Host --owns cert-manager.io/v1/Certificate",
     );
-    let controller = "src/controller/sites/site.rs";
+    let controller = "src/controller/sites/host.rs";
     project.edit(
         controller,
         "        // What its `spec` asks for goes here: the API server may refuse an empty one.\n",
@@ -106,10 +106,10 @@ fn types_of_other_projects_work_on_a_real_api_server() {
     let operator = project.start();
 
     // One controller creates a Certificate, and the other one sees it.
-    let site = project.manifest(
-        "apiVersion: sites.example.com/v1\nkind: Site\nmetadata: {name: shop}\nspec: {title: shop}\n",
+    let host = project.manifest(
+        "apiVersion: sites.example.com/v1\nkind: Host\nmetadata: {name: shop}\nspec: {title: shop}\n",
     );
-    run(kubectl("apply -f").arg(site));
+    run(kubectl("apply -f").arg(host));
     let names = get_until(
         &format!("{certificates} shop -o jsonpath={{.spec.dnsNames}}"),
         |names| !names.is_empty(),

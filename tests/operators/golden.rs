@@ -164,13 +164,15 @@ fn the_tests_of_the_other_golden_projects_pass_on_a_real_api_server() {
     pass_on_a_real_api_server(&OTHER_PROJECTS);
 }
 
-/// Returns the folders that the control planes of these tests have written to.
-fn folders() -> BTreeSet<OsString> {
+/// Returns the folders of the control planes that the process `id` has started. Processes of other tests have their
+/// folders in the same place.
+fn folders(id: u32) -> Vec<OsString> {
     let folder = fs::read_dir(build_folder(golden_projects::folder()).join("tmp"));
     let entries = folder.into_iter().flatten();
+    let start = format!("api_server-{id}-");
     entries
         .map(|entry| entry.expect("a readable folder").file_name())
-        .filter(|name| name.to_string_lossy().starts_with("api_server-"))
+        .filter(|name| name.to_string_lossy().starts_with(&start))
         .collect()
 }
 
@@ -205,7 +207,6 @@ fn programs() -> BTreeMap<PathBuf, PathBuf> {
 
 fn pass_on_a_real_api_server(projects: &[&str]) {
     let assets = cluster().assets().expect("programs");
-    let before = folders();
     let programs = programs();
     let mut running = Vec::new();
     for project in projects {
@@ -220,7 +221,9 @@ fn pass_on_a_real_api_server(projects: &[&str]) {
         running.push((folder, tests.expect("tests that start")));
     }
     let mut ended = Vec::new();
+    let mut ids = Vec::new();
     for (folder, tests) in running {
+        ids.push(tests.id());
         let output = tests.wait_with_output().expect("tests that end");
         ended.push((folder, output));
     }
@@ -242,7 +245,7 @@ fn pass_on_a_real_api_server(projects: &[&str]) {
     }
     // The API servers that the tests started end with the tests. Then their folders are deleted.
     wait_until("their API servers to end", PATIENCE, || {
-        let left: BTreeSet<_> = folders().difference(&before).cloned().collect();
+        let left: Vec<_> = ids.iter().flat_map(|id| folders(*id)).collect();
         anyhow::ensure!(left.is_empty(), "{left:?}");
         Ok(Some(()))
     })

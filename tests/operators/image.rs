@@ -10,12 +10,14 @@ use crate::{
 };
 
 /// Waits until `kubectl get` with `arguments` prints `expected`.
+#[track_caller]
 fn becomes(cluster: &Cluster, arguments: &str, expected: &str) {
-    wait_until(&format!("{expected} of {arguments}"), PATIENCE, || {
+    let waited = wait_until(&format!("{expected} of {arguments}"), PATIENCE, || {
         let output = kubectl_on(cluster, &format!("get {arguments}")).output()?;
-        Ok((output.stdout == expected.as_bytes()).then_some(()))
-    })
-    .expect("the cluster gets there");
+        anyhow::ensure!(output.stdout == expected.as_bytes(), "{output:?}");
+        Ok(Some(()))
+    });
+    waited.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 #[test]
@@ -69,12 +71,13 @@ fn a_pod_runs_the_image_of_its_object_and_the_environment() {
     becomes(&cluster, ready, "3/3/11212");
 
     // The namespace admits the Pods of all kinds: three of the Deployment, one of each other kind.
-    wait_until("the Pods of all kinds", PATIENCE, || {
+    let waited = wait_until("the Pods of all kinds", PATIENCE, || {
         let running = "get pods --field-selector=status.phase=Running -o name";
         let pods = run(&mut kubectl_on(&cluster, running));
-        Ok((pods.lines().count() == 7).then_some(()))
-    })
-    .expect("they run");
+        anyhow::ensure!(pods.lines().count() == 7, "only these run:\n{pods}");
+        Ok(Some(()))
+    });
+    waited.unwrap_or_else(|error| panic!("{error:#}"));
 
     // An environment variable names another image.
     operator.signal("TERM");

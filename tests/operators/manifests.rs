@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use cluster::wait_until;
 use rscaffold::project::Feature;
 use serde_json::Value;
 
 use crate::{
-    operator::{kubectl, kubectl_waits},
+    operator::{PATIENCE, kubectl, kubectl_succeeds, kubectl_waits},
     project::Project,
     scaffold::{plain_make, run},
 };
@@ -344,6 +345,7 @@ fn versions_with_equal_schemas_are_served_beside_each_other() {
     let install = || {
         run(kubectl("apply --server-side -k").arg(project.folder().join("config/crd")));
         kubectl_waits("--for=condition=Established crd/books.shop.versions.example.com");
+        kubectl_succeeds("get books.shop.versions.example.com");
     };
     let book = |version: &str| {
         let arguments = format!("get books.{version}.shop.versions.example.com tale -o json");
@@ -372,8 +374,13 @@ fn versions_with_equal_schemas_are_served_beside_each_other() {
         "create api --group shop --version v1alpha1 --kind Book --deprecated=v1-is-\"stable\"",
     ]);
     install();
+    // The CRD was established before, and the API server follows its change a moment later.
+    kubectl_succeeds("get books.v1.shop.versions.example.com tale");
     assert_eq!(book("v1"), (stored.clone(), String::new()));
-    let (old, warning) = book("v1alpha1");
+    let warned = wait_until("a warning", PATIENCE, || {
+        Ok(Some(book("v1alpha1")).filter(|(_, warning)| !warning.is_empty()))
+    });
+    let (old, warning) = warned.unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!(old, stored);
     assert_eq!(warning, "Warning: v1-is-\"stable\"\n");
 }

@@ -72,8 +72,9 @@ impl Shop {
 
     /// Starts a replica of `release` that can become the leader.
     fn start_of(&self, release: &Project, how: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Operator {
-        let election = "--leader-elect --leader-elect-lease-duration=10s \
-                        --leader-elect-renew-deadline=8s --leader-elect-retry-period=200ms \
+        // A replica ends if it loses the lease, so the lease outlasts seconds in which the machine does other work.
+        let election = "--leader-elect --leader-elect-lease-duration=20s \
+                        --leader-elect-renew-deadline=15s --leader-elect-retry-period=200ms \
                         --storage-migration-delay=1s";
         start(release, &self.cluster, &self.folder, |launch| {
             how(launch.args(election))
@@ -104,8 +105,8 @@ impl Shop {
         let manifest = project().manifest(&crd.to_string());
         let apply = "apply --server-side --force-conflicts -f";
         run(kubectl_on(&self.cluster, apply).arg(manifest));
-        let wait = format!("wait --for=condition=Established crd/{CRD}");
-        run(&mut kubectl_on(&self.cluster, &wait));
+        let established = format!("--for=condition=Established crd/{CRD}");
+        kubectl_waits_on(&self.cluster, &established);
     }
 
     /// Returns the URL of the books in a version.

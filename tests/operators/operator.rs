@@ -13,10 +13,12 @@ use std::{
 use anyhow::ensure;
 pub use cluster::PATIENCE;
 use cluster::{Cluster, Request, assets, kubectl_limit, last_lines, requests_in, wait_until};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
     compile::{make, pin, scaffolded, target_folder},
+    manifests::{self, text},
     project::{Tree, tree},
     proxy::Proxy,
     scaffold::{rscaffold, run},
@@ -140,6 +142,59 @@ pub fn kubectl_waits_within(cluster: &Cluster, arguments: &str, patience: Durati
         String::from_utf8_lossy(&waited.stderr),
         excerpt(&String::from_utf8_lossy(&objects.stdout), SHOWN_OF_OBJECT)
     );
+}
+
+/// Waits until kubectl succeeds on the shared control plane. kubectl finds a new kind only when the discovery lists the
+/// kind, and the API server follows a new role a moment after it has stored the role.
+#[track_caller]
+pub fn kubectl_succeeds(arguments: &str) {
+    kubectl_succeeds_on(cluster(), arguments);
+}
+
+/// Waits until kubectl succeeds on `cluster`.
+#[track_caller]
+pub fn kubectl_succeeds_on(cluster: &Cluster, arguments: &str) {
+    let waited = wait_until(&format!("kubectl {arguments}"), PATIENCE, || {
+        let output = kubectl_on(cluster, arguments).output()?;
+        ensure!(output.status.success(), "{output:?}");
+        Ok(Some(()))
+    });
+    waited.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// Returns questions to the API server: for each role in `manifests` that is bound to a `ServiceAccount`, whether the
+/// `ServiceAccount` has what the first rule of the role grants.
+fn access_reviews(manifests: &[Value]) -> Vec<Value> {
+    let mut reviews = Vec::new();
+    for binding in manifests {
+        let (kind, name) = (&binding["roleRef"]["kind"], &binding["roleRef"]["name"]);
+        let mut roles = manifests.iter();
+        let role = roles.find(|it| it["kind"] == *kind && it["metadata"]["name"] == *name);
+        let Some(granted) = role.and_then(|role| role["rules"].get(0)) else {
+            continue;
+        };
+        let path = granted["resources"][0].as_str().unwrap_or_default();
+        let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
+        let subjects = binding["subjects"].as_array().into_iter().flatten();
+        for subject in subjects.filter(|subject| subject["kind"] == "ServiceAccount") {
+            let [namespace, account] = ["namespace", "name"].map(|field| text(&subject[field]));
+            let mut spec = json!({"user": format!("system:serviceaccount:{namespace}:{account}")});
+            if resource.is_empty() {
+                spec["nonResourceAttributes"] =
+                    json!({"path": granted["nonResourceURLs"][0], "verb": granted["verbs"][0]});
+            } else {
+                spec["resourceAttributes"] = json!({
+                    "namespace": binding["metadata"]["namespace"], "verb": granted["verbs"][0],
+                    "group": granted["apiGroups"][0], "resource": resource,
+                    "subresource": subresource, "name": granted["resourceNames"][0],
+                });
+            }
+            reviews.push(json!({
+                "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec,
+            }));
+        }
+    }
+    reviews
 }
 
 /// The lines that a failed test shows: of an object, of an operator's log, and of its requests. Together with the message
@@ -346,9 +401,30 @@ impl Project {
                 !others.iter().any(|kind| document.contains(kind))
             })
             .collect();
-        let manifest = self.manifest(&documents.join("\n---\n"));
+        let applied = documents.join("\n---\n");
+        let manifest = self.manifest(&applied);
         run(kubectl_on(cluster, "apply --server-side --force-conflicts -f").arg(manifest));
+        self.wait_for_roles(cluster, &manifests::documents(&applied));
         self.granted().insert(cluster.server().to_owned(), config);
+    }
+
+    /// Waits until the API server of `cluster` allows what the roles in `manifests` grant to each `ServiceAccount`. It
+    /// refuses an operator that starts earlier.
+    pub fn wait_for_roles(&self, cluster: &Cluster, manifests: &[Value]) {
+        let reviews = access_reviews(manifests);
+        if reviews.is_empty() {
+            return;
+        }
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": reviews});
+        let file = self.manifest(&list.to_string());
+        let ask = "create -o jsonpath={.status.allowed}{\"\\n\"} -f";
+        let expected = "true\n".repeat(reviews.len());
+        let allowed = wait_until("the API server to follow the roles", PATIENCE, || {
+            let answers = cluster::run(kubectl_on(cluster, ask).arg(&file))?;
+            ensure!(answers == expected, "{reviews:?} are {answers:?}");
+            Ok(Some(()))
+        });
+        allowed.unwrap_or_else(|error| panic!("{error:#}"));
     }
 
     fn granted(&self) -> MutexGuard<'_, HashMap<String, Tree>> {
@@ -553,6 +629,7 @@ impl Operator {
     }
 
     /// Waits until the log has at least `times` lines with all of `parts`, and returns the lines.
+    #[track_caller]
     pub fn repeats(&self, parts: &[&str], times: usize) -> Vec<String> {
         let what = format!("{times} times {parts:?} in the operator's log");
         let said = wait_until(&what, PATIENCE, || {
@@ -565,9 +642,10 @@ impl Operator {
     }
 
     /// Waits until the operator serves `what`, and returns the address: a host and a port.
+    #[track_caller]
     pub fn address(&self, what: &str) -> String {
         let line = &self.repeats(&[&format!(r#""serves {what}""#)], 1)[0];
-        let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+        let line: Value = serde_json::from_str(line).expect("a line of JSON");
         line["address"].as_str().expect("an address").to_owned()
     }
 

@@ -19,7 +19,7 @@ use crate::{
     crds::module,
     kustomize,
     leader::waits,
-    operator::{PATIENCE, Project, cluster, get_until, kubectl},
+    operator::{PATIENCE, Project, cluster, get_until, kubectl, kubectl_succeeds, kubectl_waits},
     scaffold::{root, rscaffold, run},
 };
 
@@ -126,8 +126,12 @@ fn an_operator_in_go_becomes_one_that_compiles_and_may_do_the_same() {
 /// Checks that the API server accepts the new CRDs instead of the Go project's CRDs, that the samples of the Go project
 /// do not change, and that the new operator reconciles them.
 fn samples_go_on(project: &Project, go: &Path) {
-    run(kubectl("apply --server-side -f").arg(go.join("config/crd/bases")));
-    run(kubectl("wait --for=condition=Established -f").arg(go.join("config/crd/bases")));
+    let bases = go.join("config/crd/bases");
+    run(kubectl("apply --server-side -f").arg(&bases));
+    let names: Vec<_> = crds(&bases).into_keys().collect();
+    let established = format!("--for=condition=Established crd {}", names.join(" "));
+    kubectl_waits(&established);
+    kubectl_succeeds(&format!("get {}", names.join(",")));
     let namespace = format!("{}-samples", project.name());
     run(&mut kubectl(&format!("create namespace {namespace}")));
     let samples = fs::read_dir(go.join("config/samples")).expect("samples");
@@ -299,9 +303,8 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
     let crds = root().join("tests/go/config/crd/bases");
     run(kubectl("apply -f").arg(crds));
     let both = "crd/books.shelf.example.com crd/rooms.shelf.example.com";
-    run(&mut kubectl(&format!(
-        "wait --for=condition=Established {both}"
-    )));
+    kubectl_waits(&format!("--for=condition=Established {both}"));
+    kubectl_succeeds("get books.shelf.example.com,rooms.shelf.example.com");
     apply(
         "--server-side",
         &json!({

@@ -5,6 +5,7 @@ use std::{
     fs,
     future::pending,
     net::SocketAddr,
+    panic::Location,
     path::Path,
     pin::{Pin, pin},
     sync::{
@@ -90,6 +91,8 @@ type Matches = Box<dyn Fn(&Method, &str) -> bool + Send + Sync>;
 pub struct Rule(Arc<State>);
 
 struct State {
+    /// Where the test has made the rule.
+    place: &'static Location<'static>,
     matches: Matches,
     effect: Effect,
     met: AtomicUsize,
@@ -191,6 +194,7 @@ impl Proxy {
     /// # Panics
     ///
     /// When `code` is not an HTTP status code.
+    #[track_caller]
     pub fn answer<M>(&self, matches: M, code: u16, times: usize) -> Rule
     where
         M: Fn(&Method, &str) -> bool + Send + Sync + 'static,
@@ -200,6 +204,7 @@ impl Proxy {
     }
 
     /// Holds matching requests back, and forwards them to the API server when the rule is dropped.
+    #[track_caller]
     pub fn hold<M>(&self, matches: M) -> Rule
     where
         M: Fn(&Method, &str) -> bool + Send + Sync + 'static,
@@ -208,6 +213,7 @@ impl Proxy {
     }
 
     /// Delays the answers to matching requests by `late`.
+    #[track_caller]
     pub fn delay<M>(&self, matches: M, late: Duration) -> Rule
     where
         M: Fn(&Method, &str) -> bool + Send + Sync + 'static,
@@ -215,8 +221,10 @@ impl Proxy {
         self.rule(Box::new(matches), Effect::Delay(late))
     }
 
+    #[track_caller]
     fn rule(&self, matches: Matches, effect: Effect) -> Rule {
         let state = Arc::new(State {
+            place: Location::caller(),
             matches,
             effect,
             met: AtomicUsize::new(0),
@@ -261,16 +269,24 @@ impl Rule {
     /// # Panics
     ///
     /// When there are fewer requests within [`PATIENCE`].
+    #[track_caller]
     pub fn wait(&self, requests: usize) {
         self.wait_within(requests, PATIENCE);
     }
 
     /// Waits as [`wait`](Self::wait) does, but for at most `patience`.
+    #[track_caller]
     pub fn wait_within(&self, requests: usize, patience: Duration) {
-        let met = wait_until("requests that a rule is for", patience, || {
-            Ok((self.met() >= requests).then_some(()))
+        let what = format!(
+            "{requests} requests that the rule of {} is for",
+            self.0.place
+        );
+        let met = wait_until(&what, patience, || {
+            let met = self.met();
+            anyhow::ensure!(met >= requests, "there are {met}");
+            Ok(Some(()))
         });
-        met.unwrap_or_else(|error| panic!("{error:#}: {} of {requests}", self.met()));
+        met.unwrap_or_else(|error| panic!("{error:#}"));
     }
 }
 
@@ -565,15 +581,18 @@ mod tests {
         rest(&mut send(proxy, "GET", path))
     }
 
-    /// Reads until `part` has arrived.
+    /// Reads until an event with `part` has arrived, with its end: an event is a line, and a line ends a chunk.
     fn read_until(stream: &mut TcpStream, part: &str) {
-        let mut seen = Vec::new();
-        while !String::from_utf8_lossy(&seen).contains(part) {
-            let mut chunk = [0; 4096];
-            let read = stream.read(&mut chunk).unwrap();
-            let text = String::from_utf8_lossy(&seen);
-            assert_ne!(read, 0, "the end before {part:?}: {text}");
-            seen.extend_from_slice(&chunk[..read]);
+        let mut seen = String::new();
+        loop {
+            let after = seen.split_once(part).map_or("", |(_, after)| after);
+            if after.contains("\n\r\n") {
+                return;
+            }
+            let mut bytes = [0; 4096];
+            let read = stream.read(&mut bytes).unwrap();
+            assert_ne!(read, 0, "the end before {part:?}: {seen}");
+            seen.push_str(&String::from_utf8_lossy(&bytes[..read]));
         }
     }
 

@@ -23,7 +23,7 @@ use crate::{
     compile::{cargo, clippy, pin, scaffolded, target_folder},
     losses::{LOSSES, is_printed},
     manifests::documents,
-    operator::{kubectl, kubectl_waits},
+    operator::{kubectl, kubectl_succeeds, kubectl_waits},
     random::Random,
     scaffold::{rscaffold, run},
 };
@@ -350,11 +350,19 @@ fn the_api_server_gives_the_same_answers(pairs: &[(Given, Value)], random: &mut 
         String::from_utf8_lossy(&created.stderr)
     );
     let mut names = String::new();
+    let mut served = Vec::new();
     for crd in &installed {
         names.push(' ');
         names.push_str(crd["metadata"]["name"].as_str().expect("a name"));
+        let (plural, group) = (&crd["spec"]["names"]["plural"], &crd["spec"]["group"]);
+        for version in versions(crd).iter().filter(|it| it["served"] == true) {
+            let (plural, group) = (plural.as_str(), group.as_str());
+            let (plural, group) = (plural.expect("a plural"), group.expect("a group"));
+            served.push(format!("{plural}.{}.{group}", name_of(version)));
+        }
     }
     kubectl_waits(&format!("--for=condition=Established crd{names}"));
+    kubectl_succeeds(&format!("get {}", served.join(",")));
     let [one, other] = ["given", "taken"].map(|group| {
         let objects: Vec<_> = objects
             .iter()

@@ -114,9 +114,10 @@ fn start(name: &str, rules: &[Value], arguments: &str) -> Operator {
     ]});
     let manifest = project().manifest(&objects.to_string());
     run(kubectl("apply --server-side -f").arg(manifest));
+    project().wait_for_roles(cluster(), items(&objects["items"]));
     let launch = project().operator().account(name).args(&format!(
         "--namespace={name} --leader-elect --leader-elect-resource-namespace={name} \
-         --storage-migration-delay=1s --webhook-cert-lifetime=30s --webhook-ca-delay=4s \
+         --storage-migration-delay=1s --webhook-cert-lifetime=5m --webhook-ca-delay=4s \
          --metrics-bind-address=127.0.0.1:0 --webhook-bind-address=127.0.0.1:0"
     ));
     launch.args(arguments).start()
@@ -196,8 +197,21 @@ fn without(rules: &[Value], right: &Right) -> Vec<Value> {
     rules
 }
 
+/// A guard that makes the API server convert nothing on drop. Nothing serves the conversion webhook after the test, and
+/// the controllers of the shared cluster read all kinds.
+struct Conversion;
+
+impl Drop for Conversion {
+    fn drop(&mut self) {
+        let patch = r#"{"spec":{"conversion":{"strategy":"None","webhook":null}}}"#;
+        let mut kubectl = kubectl("patch crd notes.soak.example.com --type=merge -p");
+        let _ = kubectl.arg(patch).output();
+    }
+}
+
 #[test]
 fn the_roles_have_every_verb_in_use_and_no_other() {
+    let _conversion = Conversion;
     let balancer = Balancer::start(&[]);
     site::install(cluster(), project(), &balancer.address, |_| ());
     let rules = rules();

@@ -9,7 +9,6 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     sync::LazyLock,
-    time::Duration,
 };
 
 use cluster::wait_until;
@@ -23,8 +22,8 @@ use crate::{
     grafana, http,
     manifests::{items, kustomize, text},
     operator::{
-        Launch, Operator, PATIENCE, Project, cluster, kubectl, kubectl_on, kubectl_waits,
-        new_cluster,
+        Launch, Operator, PATIENCE, Project, cluster, kubectl, kubectl_on, kubectl_succeeds,
+        kubectl_waits, new_cluster,
     },
     proxy::Proxy,
     scaffold::run,
@@ -58,11 +57,17 @@ fn project() -> &'static Project {
         project.compile();
         project.make("install");
         project.grant();
-        for role in ["manager", "metrics-auth"] {
+        for (role, granted) in [
+            ("manager", "watch items.serving.example.com"),
+            ("metrics-auth", "create tokenreviews.authentication.k8s.io"),
+        ] {
             run(&mut kubectl(&format!(
                 "create clusterrolebinding all-{role} --clusterrole=serving-{role}-role \
                  --group=system:serviceaccounts:serving-system"
             )));
+            kubectl_succeeds(&format!(
+                "auth can-i {granted} --as=system:serviceaccount:serving-system:any"
+            ));
         }
         project
     });
@@ -121,10 +126,12 @@ fn probes_answer_before_the_api_server_can_be_reached() {
 fn who_takes_part_in_an_election_is_not_ready_before_it_could_look() {
     let mut proxy = Proxy::start(cluster());
     proxy.refuse();
+    // The operator leads. In another namespace, it would reconcile the objects of other tests.
+    run(&mut kubectl("create namespace candidate"));
     let operator = project()
         .operator()
         .through(&proxy)
-        .args("--leader-elect")
+        .args("--leader-elect --namespace candidate")
         .start();
     probe(&operator, "/healthz", 200, &[]);
     probe(&operator, "/readyz", 503, &["[-] lease: not read yet\n"]);
@@ -290,10 +297,8 @@ fn a_certificate_is_served_as_soon_as_it_is_replaced() {
     let serves = |certificate: &str| http::get_trusting(&url, certificate).is_ok();
     assert!(serves(&first));
 
-    // This limit is asserted: the operator reads the files every 10 s.
-    let soon = Duration::from_secs(15);
     let is_served = |certificate: &str| {
-        wait_until("the new certificate", soon, || {
+        wait_until("the new certificate", PATIENCE, || {
             Ok(serves(certificate).then_some(()))
         })
         .unwrap_or_else(|error| panic!("{error:#}"));
@@ -440,6 +445,10 @@ fn metrics_have_the_names_and_types_that_dashboards_expect() {
         "create rolebinding lease --namespace measured --role=leader-election-role \
          --serviceaccount=serving-system:serving-controller-manager",
     ));
+    kubectl_succeeds(
+        "auth can-i create leases.coordination.k8s.io --namespace measured \
+         --as=system:serviceaccount:serving-system:serving-controller-manager",
+    );
     let operator = operator.start();
     unlisted.wait(1);
     for title in ["fine", "fail", "contested"] {
@@ -451,13 +460,18 @@ fn metrics_have_the_names_and_types_that_dashboards_expect() {
     operator.says(&["cannot reconcile", "item-fail"]);
 
     let url = format!("http://{}/metrics", operator.address("metrics"));
-    let puts = "rest_client_requests_total{code=\"200\",method=\"PUT\"}";
-    // The operator may repeat a reconcile before it writes the status.
-    wait_until("both statuses to be written", PATIENCE, || {
-        let text = http::get(&url)?.text;
-        Ok((value(&text, puts) >= 2.0).then_some(()))
-    })
-    .expect("they are");
+    // The operator may repeat a reconcile before it writes the status. Renewals of the lease are PUT requests, too.
+    for title in ["fine", "contested"] {
+        let status = format!("/items/item-{title}/status");
+        let what = format!("a PUT of {status} to succeed");
+        let written = wait_until(&what, PATIENCE, || {
+            let mut sent = proxy.exchanges();
+            sent.retain(|it| it.method == Method::PUT && it.path.contains(&status));
+            anyhow::ensure!(sent.iter().any(|it| it.code == 200), "{sent:?}");
+            Ok(Some(()))
+        });
+        written.unwrap_or_else(|error| panic!("{error:#}"));
+    }
     let answer = http::get(&url).expect("metrics");
     assert_eq!(answer.content_type, "text/plain; version=0.0.4");
     let text = answer.text;
@@ -581,6 +595,7 @@ fn an_operator_of_namespaces_has_no_permission_outside_of_them() {
     let namespaces = ["rooms-a", "rooms-b"];
     for namespace in namespaces {
         run(&mut kubectl(&format!("create namespace {namespace}")));
+        let mut roles = Vec::new();
         for name in ["rooms-manager-role", "rooms-manager-rolebinding"] {
             let mut found = manifests
                 .iter()
@@ -588,7 +603,9 @@ fn an_operator_of_namespaces_has_no_permission_outside_of_them() {
             let mut manifest = found.next().expect("a role").clone();
             manifest["metadata"]["namespace"] = namespace.into();
             run(kubectl("apply -f").arg(project.manifest(&manifest.to_string())));
+            roles.push(manifest);
         }
+        project.wait_for_roles(cluster(), &roles);
     }
     let proxy = Proxy::start(cluster());
     let operator = project
@@ -629,8 +646,8 @@ fn an_operator_of_namespaces_has_no_permission_outside_of_them() {
     assert_eq!(written.count(), 0, "{exchanges:?}");
     drop(hold);
     for object in [
-        "room/room-first --namespace rooms-a",
-        "room/room-second --namespace rooms-b",
+        "rooms.rooms.example.com/room-first --namespace rooms-a",
+        "rooms.rooms.example.com/room-second --namespace rooms-b",
     ] {
         kubectl_waits(&format!("--for=condition=Ready {object}"));
     }

@@ -14,7 +14,7 @@ use cluster::{Cluster, wait_until};
 use hyper::Method;
 
 use crate::{
-    operator::{Operator, PATIENCE, kubectl_on, new_cluster},
+    operator::{Operator, PATIENCE, kubectl_on, kubectl_succeeds_on, new_cluster},
     proxy::Proxy,
     scaffold::run,
     sharing,
@@ -88,15 +88,6 @@ fn carry(mut from: impl Read, mut to: impl Write, is_open: &(Mutex<bool>, Condva
     }
 }
 
-/// Waits until kubectl succeeds on `cluster`.
-fn succeeds(cluster: &Cluster, arguments: &str) {
-    let done = wait_until(&format!("kubectl {arguments}"), PATIENCE, || {
-        let output = kubectl_on(cluster, arguments).output()?;
-        Ok(output.status.success().then_some(()))
-    });
-    done.unwrap_or_else(|error| panic!("{error:#}"));
-}
-
 fn create(cluster: &Cluster, name: &str) {
     let text = sharing::object(name, "Left", "default", "one");
     let manifest = sharing::project().manifest(&text);
@@ -123,7 +114,7 @@ fn an_operator_does_not_act_on_what_a_lagging_api_server_knows() {
         .start_beside(&gate.url(), &flags)
         .expect("an API server");
     run(kubectl_on(&first, "apply -k").arg(project.path().join("config/crd")));
-    succeeds(&first, "get lefts,rights,odds");
+    kubectl_succeeds_on(&first, "get lefts,rights,odds");
 
     // The second API server knows an object that nobody has reconciled, and the permissions of the operator.
     create(&first, "old");
@@ -137,13 +128,13 @@ fn an_operator_does_not_act_on_what_a_lagging_api_server_knows() {
     drop(operator);
     run(&mut kubectl_on(&first, "delete configmap old"));
     let account = "system:serviceaccount:sharing-system:sharing-controller-manager";
-    succeeds(
+    kubectl_succeeds_on(
         &second,
         &format!("auth can-i watch lefts.sharing.example.com --as={account}"),
     );
     let cached =
         "get --raw=/apis/sharing.example.com/v1/namespaces/default/lefts/old?resourceVersion=0";
-    succeeds(&second, cached);
+    kubectl_succeeds_on(&second, cached);
     wait_until(
         "the second API server to know of the deletion",
         PATIENCE,
@@ -157,7 +148,7 @@ fn an_operator_does_not_act_on_what_a_lagging_api_server_knows() {
 
     gate.set_open(false);
     let operator = start(&proxy);
-    succeeds(&first, "get configmap old");
+    kubectl_succeeds_on(&first, "get configmap old");
     run(&mut kubectl_on(&first, "delete left old"));
     operator.says(&["is gone", "\"old\""]);
     run(&mut kubectl_on(&first, "delete configmap old"));
@@ -186,7 +177,7 @@ fn an_operator_does_not_act_on_what_a_lagging_api_server_knows() {
 
     gate.set_open(true);
     create(&first, "new");
-    succeeds(&first, "get configmap new");
+    kubectl_succeeds_on(&first, "get configmap new");
     assert_eq!(created(&operator, &second), 1);
     let old = kubectl_on(&first, "get configmap old").output();
     assert!(!old.expect("kubectl runs").status.success());

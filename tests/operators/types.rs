@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     compile::{cargo, make},
-    operator::{Project, kubectl, kubectl_waits},
+    operator::{Project, kubectl, kubectl_succeeds, kubectl_waits},
     project::tree,
     random::Random,
     scaffold::{refused, run},
@@ -71,6 +71,7 @@ fn an_api_server_stores_what_serde_reads_and_refuses_the_rest() {
     project.compile();
     run(kubectl("apply --server-side -f").arg(project.path().join("config/crd/bases")));
     kubectl_waits(&format!("--for=condition=Established crd/{CRD}"));
+    kubectl_succeeds(&format!("get {CRD}"));
 
     let object = format!(
         "apiVersion: types.example.com/v1\nkind: Shape\nmetadata:\n  name: documented\nspec:\n  title: a\n  \

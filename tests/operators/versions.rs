@@ -4,7 +4,8 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     process::Stdio,
-    sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
+    sync::{Arc, LazyLock, Mutex, PoisonError, Weak, mpsc},
+    thread,
 };
 
 use base64::prelude::*;
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::{
     admission::{certify, serve},
-    operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster},
+    operator::{Operator, PATIENCE, Project, kubectl_on, kubectl_waits_on, new_cluster},
     scaffold::{root, run},
 };
 
@@ -240,8 +241,8 @@ impl Shop {
                 client["caBundle"] = BASE64_STANDARD.encode(bundle).into();
             }
             self.kubectl_with("apply --server-side --force-conflicts -f", &crd);
-            let wait = format!("wait --for=condition=Established crd/{name}.shop.example.com");
-            run(&mut kubectl_on(&self.cluster, &wait));
+            let established = format!("--for=condition=Established crd/{name}.shop.example.com");
+            kubectl_waits_on(&self.cluster, &established);
         }
     }
 
@@ -645,12 +646,18 @@ fn without_the_operator_the_stored_version_is_served() {
         "get books.v1alpha1.shop.example.com --watch -o jsonpath={.spec.name}{\"\\n\"}",
     );
     let mut watch = watch.stdout(Stdio::piped()).spawn().expect("kubectl");
-    let mut lines = BufReader::new(watch.stdout.take().expect("its output")).lines();
-    let mut line = || lines.next().expect("a line").expect("text");
-    assert_eq!(line(), "Dune");
+    let output = BufReader::new(watch.stdout.take().expect("its output"));
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in output.lines() {
+            // The test may have ended.
+            let _ = sender.send(line.expect("text"));
+        }
+    });
+    assert_eq!(lines.recv_timeout(PATIENCE).as_deref(), Ok("Dune"));
     let patch = "patch books.v1.shop.example.com dune --type=merge -p {\"spec\":{\"title\":\"2\"}}";
     run(&mut kubectl_on(&cluster, patch));
-    assert_eq!(line(), "2");
+    assert_eq!(lines.recv_timeout(PATIENCE).as_deref(), Ok("2"));
     watch.kill().expect("a signal");
     watch.wait().expect("an end");
 

@@ -2,8 +2,10 @@
 //! memory or connections.
 
 use std::{
+    fmt::Debug,
     io::{self, Read, Write},
     net::{Shutdown, TcpStream},
+    ops::RangeBounds,
     sync::Arc,
     thread,
 };
@@ -50,23 +52,13 @@ fn any_input_to_the_port_is_answered_and_leaves_nothing_behind() {
     // Connections that send nothing, or only a part of a request, do not block other clients.
     answers_well();
     let files = operator.files();
-    let half = (0..100).map(|number| {
-        let mut connection = target.connect();
-        let head = post(VALIDATES, good.as_bytes());
-        let length = number * head.len() / 100;
-        connection
-            .stream
-            .write_all(&head[..length])
-            .expect("half a request");
-        connection
-    });
-    let half: Vec<_> = half.collect();
+    let half = send_halves(&target, good.as_bytes());
     // The operator closes connections without a TLS handshake after 10 s, so these connections are opened last.
     let silent: Vec<_> = (0..100).map(|_| target.open()).collect();
-    assert!(files_are(&operator, |now| now >= files + 150));
+    files_become(&operator, files + 150..);
     answers_well();
     drop((silent, half));
-    assert!(files_are(&operator, |now| now <= files + 5));
+    files_become(&operator, ..=files + 5);
 
     // After the first inputs, the operator uses as much memory as it ever needs.
     let count = inputs();
@@ -76,7 +68,7 @@ fn any_input_to_the_port_is_answered_and_leaves_nothing_behind() {
     send_all(&target, 0, count);
     send_large(&target);
     answers_well();
-    assert!(files_are(&operator, |now| now <= files + 5));
+    files_become(&operator, ..=files + 5);
     let after = operator.memory();
     eprintln!("{count} inputs: from {before} to {after} KiB");
     assert!(after <= before + MORE, "from {before} to {after} KiB");
@@ -87,6 +79,35 @@ fn any_input_to_the_port_is_answered_and_leaves_nothing_behind() {
     );
     operator.signal("TERM");
     assert!(operator.ends_within(PATIENCE).success());
+}
+
+/// Opens connections that each send a part of a request, from nothing to nearly the whole request.
+fn send_halves(target: &Target, body: &[u8]) -> Vec<Connection> {
+    const CONNECTIONS: usize = 100;
+    // A call starts once the head of its request has arrived. Each call waits for its body, and logs an error when its
+    // time is over: so it gets the longest time.
+    let request = post(&format!("{VALIDATES}?timeout=30s"), body);
+    let send_some = |client: usize| {
+        let mut connections = Vec::new();
+        for number in (client..CONNECTIONS).step_by(CLIENTS) {
+            let mut connection = target.connect();
+            let length = number * request.len() / CONNECTIONS;
+            let written = connection.stream.write_all(&request[..length]);
+            written.expect("half a request");
+            connections.push(connection);
+        }
+        connections
+    };
+    thread::scope(|scope| {
+        let mut clients = Vec::new();
+        for client in 0..CLIENTS {
+            clients.push(scope.spawn(move || send_some(client)));
+        }
+        let connections = clients
+            .into_iter()
+            .map(|client| client.join().expect("no panic"));
+        connections.flatten().collect()
+    })
 }
 
 /// Sends the inputs with these numbers.
@@ -413,10 +434,14 @@ impl Random {
     }
 }
 
-/// Waits until `good` accepts the number of open files, and returns whether that happened in time.
-fn files_are(operator: &Operator, good: impl Fn(usize) -> bool) -> bool {
-    let soon = cluster::wait_until("files", PATIENCE, || {
-        Ok(good(operator.files()).then_some(()))
+/// Waits until the operator has this number of open files and connections.
+#[track_caller]
+fn files_become(operator: &Operator, expected: impl RangeBounds<usize> + Debug) {
+    let what = format!("{expected:?} open files and connections");
+    let waited = cluster::wait_until(&what, PATIENCE, || {
+        let files = operator.files();
+        anyhow::ensure!(expected.contains(&files), "there are {files}");
+        Ok(Some(()))
     });
-    soon.is_ok()
+    waited.unwrap_or_else(|error| panic!("{error:#}"));
 }

@@ -24,10 +24,17 @@ pub(crate) struct Group {
     id: i32,
 }
 
+/// The script of the leader. A component may create a file while the folder is removed: then `rm` fails.
+const SCRIPT: &str = r#"
+    read -r _
+    for try in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- "$1" && break; sleep 1; done
+    kill -KILL 0
+"#;
+
 impl Group {
     pub fn start(folder: &Path) -> Result<Group> {
         let mut leader = Command::new("sh")
-            .args(["-c", r#"read -r _; rm -rf -- "$1"; kill -KILL 0"#, "sh"])
+            .args(["-c", SCRIPT, "sh"])
             .arg(folder)
             .current_dir("/")
             .stdin(Stdio::piped())

@@ -80,6 +80,10 @@ metrics_for() {
     --insecure-skip-tls-verify --token "$token"
 }
 
+can_read_metrics() {
+  metrics_for "$1" | grep -q ^rest_client_requests_total
+}
+
 # Succeeds if a Pod other than $1 holds the Lease, and sets $leader to its name. The Lease still names a Pod that was
 # killed.
 has_leader_besides() {
@@ -150,7 +154,8 @@ port=$(sed -n 's/.* 127\.0\.0\.1:\([0-9]*\) .*/\1/p' "$folder/forward")
 in_namespace create serviceaccount reader
 kubectl create clusterrolebinding "$cluster" --clusterrole fleet-metrics-reader \
   --serviceaccount "$namespace:reader"
-metrics_for reader | grep -q ^rest_client_requests_total
+# The API server follows a new binding only a moment later.
+eventually can_read_metrics reader
 metrics_for default 2>&1 | grep -q Forbidden
 kubectl delete clusterrolebinding "$cluster"
 kill "$forwarder"

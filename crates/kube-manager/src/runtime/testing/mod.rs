@@ -19,7 +19,7 @@ use std::{
     fmt::Debug,
     fs::{self, File},
     io::Read,
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
     pin::pin,
     process::{self, Child, Command, Stdio},
@@ -71,6 +71,8 @@ pub struct ControlPlane {
     /// The default namespace of clients.
     default_namespace: String,
     log: PathBuf,
+    /// Keeps the port of the API server, which shares it.
+    _port: tokio::net::TcpSocket,
     /// These processes end when this program ends, even if it is killed.
     children: Vec<Child>,
 }
@@ -90,7 +92,8 @@ impl ControlPlane {
             .as_ref()
             .join(format!("api_server-{}-{number}", process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        let port = free_port();
+        let socket = free_port();
+        let port = socket.local_addr().expect("an address").port();
         let mut control_plane = Self {
             log: folder.join("operator.log"),
             folder,
@@ -98,6 +101,7 @@ impl ControlPlane {
             server: format!("https://127.0.0.1:{port}"),
             namespace: "default".to_owned(),
             default_namespace: "default".to_owned(),
+            _port: socket,
             children: Vec::new(),
         };
         let token = random();
@@ -176,9 +180,14 @@ impl ControlPlane {
     ) where
         K: Resource + Clone + Debug + Serialize + DeserializeOwned + Send + 'static,
     {
-        let holds = await_condition(objects.clone(), name, condition);
-        if let Ok(watched) = timeout(PATIENCE, holds).await {
-            watched.expect("a watch");
+        let holds = async {
+            let is_met = |object: Option<&K>| condition.matches_object(object);
+            // An error ends the watch.
+            while let Err(_error) = await_condition(objects.clone(), name, is_met).await {
+                sleep(PAUSE).await;
+            }
+        };
+        if timeout(PATIENCE, holds).await.is_ok() {
             return;
         }
         let mut object = objects.get_opt(name).await.expect("an answer");
@@ -213,24 +222,25 @@ impl ControlPlane {
     }
 
     fn start_api_server(&mut self, port: u16) {
-        let etcd = format!("http://127.0.0.1:{}", free_port());
         self.spawn(
             &self.programs.join("etcd"),
             &[
                 "--data-dir=etcd",
                 "--unsafe-no-fsync",
-                &format!("--listen-client-urls={etcd}"),
-                &format!("--advertise-client-urls={etcd}"),
-                "--listen-peer-urls=http://127.0.0.1:0",
+                "--listen-client-urls=unix://etcd.sock",
+                "--listen-peer-urls=unix://peer.sock",
+                // etcd requires this URL, and nobody uses it.
+                "--advertise-client-urls=http://localhost:2379",
             ],
             "etcd",
         );
         self.spawn(
             &self.programs.join("kube-apiserver"),
             &[
-                &format!("--etcd-servers={etcd}"),
+                "--etcd-servers=unix://etcd.sock",
                 "--bind-address=127.0.0.1",
                 &format!("--secure-port={port}"),
+                "--permit-port-sharing=true",
                 "--cert-dir=certs",
                 "--authorization-mode=RBAC",
                 "--token-auth-file=tokens.csv",
@@ -349,21 +359,23 @@ pub async fn complete_jobs(client: Client) {
         let jobs: Api<Job> = Api::namespaced(client.clone(), &namespace);
         let unchanged = json!({"resourceVersion": job.resource_version()});
         let patch = Patch::Merge(json!({"metadata": unchanged, "status": status}));
-        match jobs
-            .patch_status(&name, &PatchParams::default(), &patch)
-            .await
-        {
-            // It was deleted or changed meanwhile. Another test may complete it, too.
-            Err(kube::Error::Api(answer)) if answer.is_not_found() || answer.is_conflict() => {}
-            completed => drop(completed.expect("a Job that can be completed")),
+        let params = PatchParams::default();
+        while let Err(error) = jobs.patch_status(&name, &params, &patch).await {
+            match error {
+                // It was deleted or changed meanwhile. Another test may complete it, too.
+                kube::Error::Api(answer) if answer.is_not_found() || answer.is_conflict() => break,
+                _ => sleep(PAUSE).await,
+            }
         }
     }
 }
 
-/// A free port.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").port()
+/// A free port, which no other process can take: it can be shared, and nobody listens on it yet.
+fn free_port() -> tokio::net::TcpSocket {
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.set_reuseport(true).expect("a port to share");
+    socket.bind(([127, 0, 0, 1], 0).into()).expect("a port");
+    socket
 }
 
 /// A secret that other users of this machine cannot guess.

@@ -484,7 +484,6 @@ impl Run {
             known,
             own,
             namespace,
-            client,
             ..
         } = self.setup();
         let mut collections = network.collections();
@@ -494,10 +493,7 @@ impl Run {
         let mut snapshot = Snapshot::default();
         for collection in &collections {
             let path = collection.path(namespace);
-            let request = Request::get(path.as_str()).body(Vec::new());
-            let Ok(request) = request else { continue };
-            // A kind that does not exist has no objects.
-            let Ok(mut list) = client.request::<Value>(request).await else {
+            let Some(mut list) = self.list(&path).await else {
                 continue;
             };
             let kind = list["kind"].as_str().unwrap_or_default();
@@ -522,6 +518,21 @@ impl Run {
             }
         }
         snapshot
+    }
+
+    /// Lists the objects at `path`. Returns `None` if the kind does not exist, or cannot be listed.
+    async fn list(&self, path: &str) -> Option<Value> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.send(Method::GET, path, &Value::Null).await {
+                Ok(list) => return Some(list),
+                Err(kube::Error::Api(answer)) if matches!(answer.code, 404 | 405) => return None,
+                Err(error) if Instant::now() > deadline => {
+                    self.fail(format!("cannot list {path}: {error}")).await;
+                }
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
     }
 
     /// Does what the garbage collector of a cluster does. Returns whether there was something to do.
@@ -564,19 +575,15 @@ impl Run {
     /// Deletes the object at `path`, unless it is gone, or has changed.
     async fn remove_with(&self, path: &str, options: &Value) {
         self.note(format!("step: delete {path}"));
-        let mut deleted = self.send(Method::DELETE, path, options).await;
-        // The API server may close an idle connection just when a request is sent.
-        if matches!(&deleted, Err(error) if !matches!(error, kube::Error::Api(_))) {
-            deleted = self.send(Method::DELETE, path, options).await;
-        }
-        match deleted {
+        match self.send(Method::DELETE, path, options).await {
             Ok(_) => {}
             Err(kube::Error::Api(answer)) if answer.is_not_found() || answer.is_conflict() => {}
             Err(error) => self.fail(format!("cannot delete {path}: {error}")).await,
         }
     }
 
-    /// Sends a request without faults.
+    /// Sends a request without faults. The API server may close an idle connection just when a request is sent. So a
+    /// request without an answer is sent again, unless it creates an object.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -589,12 +596,17 @@ impl Run {
             "application/json"
         };
         let request = Request::builder()
-            .method(method)
+            .method(method.clone())
             .uri(path)
             .header(CONTENT_TYPE, media_type)
             .body(content.to_string().into_bytes())
             .map_err(kube::Error::HttpError)?;
-        self.setup().client.request(request).await
+        let client = &self.setup().client;
+        let answer = client.request(request.clone()).await;
+        if method == Method::POST || matches!(answer, Ok(_) | Err(kube::Error::Api(_))) {
+            return answer;
+        }
+        client.request(request).await
     }
 
     /// Ends the run. Never returns, because the scenario must not go on.
