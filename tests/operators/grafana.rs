@@ -164,7 +164,7 @@ fn the_sidecar_of_grafana_finds_the_dashboard() {
             .read("src/main.rs")
             .contains(r#"NAME: &str = "guestbook""#)
     );
-    let builds = Vec::from_iter(between(&dashboard, "build_info{name=", ","));
+    let builds: Vec<_> = between(&dashboard, "build_info{name=", ",").collect();
     assert!(!builds.is_empty());
     assert!(
         builds

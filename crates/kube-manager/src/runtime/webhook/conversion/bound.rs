@@ -31,6 +31,9 @@ use crate::{
     schema::fits,
 };
 
+/// Measures an object, which is JSON text, if it is too large: its size, and why it is too large.
+type Measure = fn(&str) -> Option<(usize, String)>;
+
 /// The webhook for each version of a kind.
 pub struct Bound {
     pub conversion: Arc<Conversion>,
@@ -106,7 +109,7 @@ impl Conversion {
     ) -> serde_json::Result<Vec<FieldError>> {
         let header: Header = serde_json::from_str(new)?;
         let is_deleted = header.metadata.deletion_timestamp.is_some();
-        let excesses: [fn(&str) -> Option<(usize, String)>; 2] = [
+        let excesses: [Measure; 2] = [
             |object| Some((memory(object), too_many_values(object)?)),
             |object| Some((levels(object), too_many_levels(levels(object))?)),
         ];

@@ -41,7 +41,8 @@ fn most_harmful<T: Clone>(
     now: usize,
     mut harm: impl FnMut(&[T]) -> Option<usize>,
 ) -> Option<(usize, usize)> {
-    let mut ranges: VecDeque<Range<usize>> = VecDeque::from([0..items.len()]);
+    let mut ranges: VecDeque<Range<usize>> = VecDeque::new();
+    ranges.push_back(0..items.len());
     while let Some(range) = ranges.pop_front() {
         let rest = [&items[..range.start], &items[range.end..]].concat();
         let less = harm(&rest)?;
