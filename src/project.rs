@@ -57,5 +57,5 @@ pub use self::{
     settings::WebhookCertificates,
     validate::is_line,
     webhook::{Admission, Webhook, Webhooks},
-    webhooks::WebhookNames,
+    webhooks::{WebhookNames, bound_path},
 };

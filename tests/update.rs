@@ -318,6 +318,9 @@ fn a_project_file_of_an_older_version_is_enough() {
     let text = expected.read("PROJECT");
     project.write("PROJECT", &text.replace(&version, "cliVersion: 0.3.0"));
     let error = project.refused("apply --rebuild-base");
-    assert!(error.contains("no file of this project exists"), "{error}");
+    assert!(
+        error.contains("no source file of this project exists"),
+        "{error}"
+    );
     assert_same(project.rscaffold("update"), &expected, "update");
 }

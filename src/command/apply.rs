@@ -8,7 +8,6 @@ use clap::Args;
 
 use super::{
     Mode,
-    edit::renamed,
     load::{ensure_current, load, or_edit, text},
     on_conflict::Choices,
     turn::{Turn, carry_out, ensure_known, is_unwritten},
@@ -31,8 +30,8 @@ pub struct Apply {
     #[arg(long)]
     rebuild_base: bool,
 
-    /// Deleted file to write again; repeat the flag or separate files by commas
-    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    /// Deleted file or folder to write again; repeat the flag or separate paths by commas
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
     #[arg(conflicts_with = "rebuild_base")]
     restore: Vec<String>,
 
@@ -115,7 +114,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
         let mut turn = or_edit(turn)?;
         if is_unwritten(&tree, &turn.rendered)? {
             return Err(anyhow!(
-                "no file of this project exists, so all of them would count as deleted by you"
+                "no source file of this project exists, so each would count as deleted by you"
             ))
             .or_hint("to write all files, leave out `--rebuild-base`");
         }
@@ -133,26 +132,29 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
         let story = Story {
             unchanged: "all files match `PROJECT`".to_owned(),
             kept: &[Kept::Removed],
-            notes: renamed_by_hand(&turn),
             ..Story::default()
         };
         (turn, story)
     };
-    for path in &args.restore {
-        let path = path.strip_prefix("./").unwrap_or(path);
+    for named in &args.restore {
+        let named = plain_path(named);
+        let mut paths: Vec<_> = turn.rendered.texts.keys().cloned().collect();
+        paths.retain(|path| *path == named || path.starts_with(&format!("{named}/")));
         ensure!(
-            turn.rendered.texts.contains_key(path),
-            "`{path}` is not a file that rscaffold writes in this project"
+            !paths.is_empty(),
+            "`{named}` is neither a file nor a folder that rscaffold writes in this project"
         );
-        if tree.ours([path])?.contains_key(path) {
-            return Err(anyhow!("`{path}` exists, so it cannot be restored")).or_hint(
+        let existing = tree.ours(paths.iter().map(String::as_str))?;
+        paths.retain(|path| !existing.contains_key(path));
+        if paths.is_empty() {
+            return Err(anyhow!("`{named}` exists, so it cannot be restored")).or_hint(
                 "to replace it with the text that rscaffold writes, delete it first; git keeps the \
                  old text",
             );
         }
-        turn.restored.push(path.to_owned());
+        turn.restored.extend(paths);
     }
-    carry_out(turn, &args.mode, &story)
+    carry_out(turn, &args.mode, story)
 }
 
 /// The turn that reconciles the files with `PROJECT`. A git merge may have changed both `PROJECT` and the record.
@@ -161,17 +163,6 @@ fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
     let turn = or_edit(turn)?;
     ensure_known(&turn.record, tree, &turn.rendered)?;
     Ok(turn)
-}
-
-/// Notes about the names that an edit of `PROJECT` has changed since the last turn.
-fn renamed_by_hand(turn: &Turn) -> Vec<String> {
-    if let [written] = turn.record.projects.as_slice()
-        && let Ok(written) = Project::parse(written)
-    {
-        renamed(&written, &turn.after)
-    } else {
-        Vec::new()
-    }
 }
 
 /// The warnings of `--rebuild-base`, which makes a new render the base of all later merges.
@@ -216,7 +207,7 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
         excluded: args.exclude.iter().map(|path| plain_path(path)).collect(),
         ..Turn::between(&tree, &before, before.clone())?
     };
-    carry_out(turn, &args.mode, &story)
+    carry_out(turn, &args.mode, story)
 }
 
 /// The note about a project whose runtime is not where a new project of rscaffold `version` has it.
@@ -240,7 +231,7 @@ pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root, &CONVENTIONS)?;
     let policy = args.on_conflict.policy()?;
     let turn = recorded(&tree, &policy)?;
-    let notes = renamed_by_hand(&turn);
+    let notes = turn.left_behind();
     let files = turn.files(&policy)?;
     let plan = files.plan(&policy)?;
     let mut outcome = Outcome::data(report::diff(&plan, files.sides()));

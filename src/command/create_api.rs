@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use self::story::{moved_storage, story};
+use self::story::story;
 pub use self::{
     arguments::{CreateApi, CreateController},
     resource::existing,
@@ -58,11 +58,10 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
 
     let controller = settings.of_controller.controller_of(&id);
     let mut story = story(&id, &wanted, &controller, &after, &tree)?;
-    story.notes.extend(moved_storage(&before, &wanted));
     story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(settings.same_plural(&wanted, &before));
     story.notes.extend(args.of_other_tools.note());
-    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, story)
 }
 
 /// Notes in the new controllers of `resource` whether the user has replaced the example types.

@@ -11,12 +11,11 @@ use super::{
     load::open,
     turn::{Turn, carry_out},
     way_out::or_way_out,
-    webhook::left_behind,
 };
 use crate::{
     command::report::{Outcome, Story},
     names::ControllerName,
-    project::{Controller, Project, Resource},
+    project::Resource,
 };
 
 /// `delete api`
@@ -71,7 +70,6 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let resource = or_way_out(after.remove(&args.id.complete(None, None)?))?;
 
     let mut notes = Vec::new();
-    let (plural, group) = (&resource.plural, before.full_group(&resource));
     let successor = after
         .versions(&resource)
         .find(|other| resource.is_stored() && other.is_stored());
@@ -83,38 +81,11 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
             successor.version, resource.kind, resource.version
         ));
     }
-    if after.versions(&resource).next().is_some() {
-        notes.push(format!(
-            "a cluster refuses the new CRD while the old one lists `{}` in \
-             `status.storedVersions`: check with `kubectl get crd {plural}.{group} -o \
-             jsonpath='{{.status.storedVersions}}'`{}",
-            resource.version,
-            if before.namespaced {
-                ", and migrate the objects first"
-            } else if successor.is_some() {
-                ", and first release an operator that stores another version and migrates the \
-                 objects"
-            } else {
-                ", and let the operator migrate the objects first"
-            }
-        ));
-    } else if resource.has_api() {
-        notes.push(format!(
-            "clusters keep the CRD: delete it there, with all of its objects, by `kubectl delete \
-             crd {plural}.{group}`"
-        ));
-    }
-    notes.extend(left_behind(&before, &after));
-    if successor.is_none() {
-        let controllers = resource.controllers.iter();
-        notes
-            .extend(controllers.filter_map(|controller| held_back(&before, &resource, controller)));
-    }
-    carry_out(
-        Turn::between(&tree, &before, after)?,
-        &args.mode,
-        &story(notes),
-    )
+    let story = Story {
+        notes,
+        ..Story::default()
+    };
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, story)
 }
 
 /// Removes a controller from the project.
@@ -123,29 +94,7 @@ pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     let mut after = before.clone();
     let id = args.id.complete(None, None)?;
     let name = (args.controller_name).unwrap_or_else(|| id.kind().controller());
-    let resource = after.remove_controller(&id, &name)?;
-
-    let controller = resource.controller(&name);
-    let note = controller.and_then(|controller| held_back(&before, &resource, controller));
-    let story = story(Vec::from_iter(note));
-    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
-}
-
-/// A note about objects that cannot be deleted without this controller, because they have its
-/// finalizer.
-fn held_back(project: &Project, resource: &Resource, controller: &Controller) -> Option<String> {
-    let name = project.finalizer_name(resource, controller);
-    controller.finalizer.then(|| {
-        format!(
-            "objects that have the finalizer `{name}` cannot be deleted without the \
-             controller: remove the finalizer from them, or delete them first"
-        )
-    })
-}
-
-fn story(notes: Vec<String>) -> Story {
-    Story {
-        notes,
-        ..Story::default()
-    }
+    after.remove_controller(&id, &name)?;
+    let turn = Turn::between(&tree, &before, after)?;
+    carry_out(turn, &args.mode, Story::default())
 }

@@ -10,11 +10,11 @@ use super::{
     load::open,
     other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
-    turn::{Turn, carry_out, origins::renamed_groups},
+    turn::{Turn, carry_out},
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
-    project::{Feature, Project},
+    project::Feature,
 };
 
 /// `edit`
@@ -66,7 +66,6 @@ pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
     if args.force {
         notes.push("a flag of kubebuilder that has no effect here: `--force`".to_owned());
     }
-    notes.extend(renamed(&before, &after));
     let mut next = Vec::new();
     // A new chart has the rendered CRDs and role. `make manifests` replaces them by the CRDs and
     // the role of the user's code.
@@ -80,49 +79,5 @@ pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
         next,
         ..Story::default()
     };
-    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
-}
-
-/// Notes about clusters and files that still have the old names of the project.
-pub(super) fn renamed(before: &Project, after: &Project) -> Vec<String> {
-    let mut notes = Vec::new();
-    let mut old_names = Vec::new();
-    let (old_name, new_name) = (&before.project_name, &after.project_name);
-    if old_name != new_name {
-        notes.push(format!(
-            "`{old_name}` is now `{new_name}`: clusters keep the old operator; before you deploy the \
-             new one, delete the Deployment and the webhook configurations whose names begin with \
-             `{old_name}-`"
-        ));
-        old_names.push(old_name.to_string());
-    }
-    let renamed_groups = renamed_groups(before, after);
-    let mut groups = Vec::new();
-    for resource in before.apis() {
-        let group = resource.group.as_str();
-        let renamed = renamed_groups.iter().find(|(_, old)| old == group);
-        let new_name = renamed.map_or(group, |(new, _)| new);
-        let Some(new) = after.apis().find(|new| new.group.as_str() == new_name) else {
-            continue;
-        };
-        let (old_group, new_group) = (before.full_group(resource), after.full_group(new));
-        if old_group != new_group && !old_names.contains(&old_group) {
-            groups.push(format!("`{old_group}` is now `{new_group}`"));
-            old_names.push(old_group);
-        }
-    }
-    if !groups.is_empty() {
-        notes.push(format!(
-            "{}: clusters keep the old CRDs and their objects; `make uninstall` in the old version of \
-             the project deletes both",
-            groups.join(", ")
-        ));
-    }
-    if !old_names.is_empty() {
-        notes.push(format!(
-            "lines of yours that still have an old name: `git grep -F -e {}`",
-            old_names.join(" -e ")
-        ));
-    }
-    notes
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, story)
 }

@@ -33,9 +33,11 @@ impl ExternalType {
     /// The entry in `PROJECT` of the kind `id`; an existing entry gives the defaults.
     pub fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         let (group, domain) = match &self.domain {
-            // The domain alone is the full group.
-            Some(domain) if id.group().is_empty() => (domain.as_str().parse()?, None),
-            Some(domain) => (id.group().without(domain), Some(domain.clone())),
+            Some(domain) => match id.group().without(domain) {
+                // The domain alone is the full group.
+                short if short.is_empty() => (domain.as_str().parse()?, None),
+                short => (short, Some(domain.clone())),
+            },
             None => (id.group().clone(), None),
         };
         ensure!(

@@ -198,7 +198,7 @@ pub fn run(mut args: Init, root: &Path) -> Result<Outcome> {
         start,
         ..Turn::new(&tree, record, project, rendered)
     };
-    carry_out(turn, &args.mode, &story)
+    carry_out(turn, &args.mode, story)
 }
 
 /// The files that have exactly the text of `cargo init`: rscaffold may replace them without loss.

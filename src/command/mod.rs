@@ -13,6 +13,7 @@ pub mod edit;
 mod external;
 mod id;
 pub mod init;
+mod left_behind;
 mod load;
 mod on_conflict;
 pub mod other_tools;

@@ -2,7 +2,8 @@
 
 mod branches;
 mod conversions;
-pub mod origins;
+mod not_moved;
+mod origins;
 #[cfg(test)]
 mod tests;
 
@@ -10,15 +11,17 @@ use std::{mem, str::FromStr, time::Instant};
 
 use anyhow::{Error, Result, anyhow, ensure};
 
+use self::not_moved::{not_copied, not_moved};
 use super::{
     Mode,
     ask::{self, Offer},
+    left_behind::left_behind,
     report::{self, Outcome, Size, Story},
 };
 use crate::{
     engine::{
         Texts,
-        files::{Edits, Files},
+        files::{Edits, Files, Sources},
         reconcile::{OnConflict, Plan, Policy, Reason},
         worktree::{LAST_APPLIED, RESTORE, Record, Unmerged, WorkTree},
     },
@@ -27,13 +30,15 @@ use crate::{
     render::{Rendered, render},
 };
 
-/// Whether no file of `rendered` exists.
+/// Whether no source file of `rendered` exists. Other files, such as a README, may be older than the project.
 pub fn is_unwritten(tree: &WorkTree, rendered: &Rendered) -> Result<bool> {
     let paths = rendered.texts.keys().map(String::as_str);
-    Ok(tree.ours(paths)?.is_empty())
+    let sources = paths.filter(|path| path.starts_with("src/"));
+    Ok(tree.ours(sources)?.is_empty())
 }
 
-/// Refuses a missing record, unless no file of `rendered` exists: a user may start a project with only a `PROJECT` file.
+/// Refuses a missing record, unless no source file of `rendered` exists: a user may start a project with only a `PROJECT`
+/// file. Its other files are then conflicts, as for `init`.
 pub fn ensure_known(record: &Record, tree: &WorkTree, rendered: &Rendered) -> Result<()> {
     if !record.texts.is_empty() || is_unwritten(tree, rendered)? {
         return Ok(());
@@ -121,11 +126,27 @@ impl<'a> Turn<'a> {
         })
     }
 
+    /// Notes about what the turn leaves behind. The record has the project of the last turn, which the user may have
+    /// edited since then. After a merge of branches, it has several projects.
+    pub fn left_behind(&self) -> Vec<String> {
+        let recorded = match self.record.projects.as_slice() {
+            [text] => Project::parse(text).ok(),
+            _ => None,
+        };
+        let before = recorded.as_ref().or(self.before.as_ref());
+        before.map_or_else(Vec::new, |before| left_behind(before, &self.after))
+    }
+
     /// The files, ready for a plan. Reads the disk, writes nothing.
     ///
     /// # Errors
     /// When a file cannot be read, or has conflict markers that stop the command.
-    pub fn files(mut self, policy: &Policy) -> Result<Files> {
+    pub fn files(self, policy: &Policy) -> Result<Files> {
+        self.files_and_sources(policy).map(|(files, _)| files)
+    }
+
+    /// The same, with the files that start as another file.
+    fn files_and_sources(mut self, policy: &Policy) -> Result<(Files, Sources)> {
         env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
         let mut theirs = mem::take(&mut self.rendered.texts);
         theirs.insert(Project::FILE.to_owned(), self.after.to_text()?.into());
@@ -152,16 +173,21 @@ impl<'a> Turn<'a> {
             ..self.edits
         };
         files.take_edits(&conversions);
-        Ok(files)
+        Ok((files, sources))
     }
 }
 
 /// Carries out `turn` unless there is a conflict, and reports `story`.
-pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
+pub fn carry_out(turn: Turn, mode: &Mode, mut story: Story) -> Result<Outcome> {
     let (mut start, tree) = (turn.start, turn.tree);
+    story.notes.extend(turn.left_behind());
     let policy = mode.on_conflict.policy()?;
-    let files = turn.files(&policy)?;
+    let (files, sources) = turn.files_and_sources(&policy)?;
     let mut plan = files.plan(&policy)?;
+    story
+        .notes
+        .extend(not_copied(&sources, &plan, files.sides()));
+    story.notes.extend(not_moved(&sources, tree, files.sides()));
     if !mode.dry_run && !mode.on_conflict.is_given() && can_ask(&plan) {
         let asked = Instant::now();
         let decided = decide(&plan)?;
@@ -171,7 +197,7 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
     }
     if plan.conflicts().next().is_some() {
         return Ok(Outcome {
-            stderr: report::conflicts(&plan, mode.dry_run.then_some(story)),
+            stderr: report::conflicts(&plan, mode.dry_run.then_some(&story)),
             code: Outcome::FAILURE,
             ..Outcome::default()
         });
@@ -182,7 +208,7 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
         tree.apply(&plan, &files.into_record(&plan))?;
     }
     Ok(Outcome {
-        stderr: report::plan(&plan, mode.dry_run, story, size.as_ref(), start.elapsed()),
+        stderr: report::plan(&plan, mode.dry_run, &story, size.as_ref(), start.elapsed()),
         ..Outcome::default()
     })
 }

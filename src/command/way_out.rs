@@ -63,7 +63,8 @@ fn way_out(refusal: &Error) -> Option<String> {
             for (singular, kind) in [(one, other), (other, one)] {
                 if singular.plural().as_str() == kind.lower() {
                     return Some(format!(
-                        "a kind is named in the singular, such as `--kind {singular}`; {names}"
+                        "`{kind}` is the plural of `{singular}`, and a kind is named in the \
+                         singular; {names}"
                     ));
                 }
             }

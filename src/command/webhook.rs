@@ -253,7 +253,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     let mut story = story(&resource, &after, is_asked, purposes.conversion);
     story.notes.extend(roll_out(&served));
     story.notes.extend(args.of_other_tools.note());
-    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, story)
 }
 
 /// The existing hub of a kind: the version to and from which the other versions are converted.
@@ -309,10 +309,20 @@ fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool)
     ));
     if resource.is_builtin() {
         let namespace = project.namespace_name();
+        let called = match (resource.namespaced, project.namespaced) {
+            (false, _) => String::new(),
+            (true, false) => format!(
+                "the webhooks are not called for objects of {resource} in `kube-system` and \
+                 `{namespace}`, and "
+            ),
+            (true, true) => format!(
+                "the webhooks are called only for objects of {resource} in `{namespace}` that do not \
+                 have the label `control-plane: controller-manager`, and "
+            ),
+        };
         notes.push(format!(
-            "the webhooks are not called for objects of {resource} in `kube-system` and \
-             `{namespace}`, and where a webhook cannot be reached, the API server goes on without it: \
-             a cluster must be able to start"
+            "{called}where a webhook cannot be reached, the API server goes on without it: a cluster \
+             must be able to start"
         ));
     }
     notes.extend(external_note(resource));
@@ -351,7 +361,7 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
         },
     };
     let resource = after.remove_webhooks(&id, &which)?;
-    let mut notes = left_behind(&before, &after);
+    let mut notes = Vec::new();
     let is_idle = after.find(&id)?.is_some_and(|resource| {
         resource.external().is_some()
             && resource.controllers.is_empty()
@@ -368,55 +378,5 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
         notes,
         ..Story::default()
     };
-    carry_out(Turn::between(&tree, &before, after)?, &args.mode, &story)
-}
-
-fn has_defaulting(project: &Project) -> bool {
-    let mut resources = project.webhooks();
-    resources.any(|resource| resource.webhooks.defaulting.is_some())
-}
-
-fn has_validation(project: &Project) -> bool {
-    let mut resources = project.webhooks();
-    resources.any(|resource| resource.webhooks.validation.is_some())
-}
-
-/// Whether there is a validating webhook. A conversion also has one; requests succeed when it does not answer.
-fn is_validated(project: &Project) -> bool {
-    has_validation(project) || project.hubs().next().is_some()
-}
-
-/// Notes about webhooks that clusters keep after this project has removed them.
-pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
-    let mut notes = Vec::new();
-    let is_mutating_gone = has_defaulting(before) && !has_defaulting(after);
-    let is_validating_gone = is_validated(before) && !is_validated(after);
-    for (kind, is_gone, is_strict) in [
-        ("mutating", is_mutating_gone, true),
-        ("validating", is_validating_gone, has_validation(before)),
-    ] {
-        let consequence = if is_strict {
-            "refuse requests, because the webhooks do not answer"
-        } else {
-            "wait for an answer in each write"
-        };
-        if is_gone {
-            notes.push(format!(
-                "clusters keep the {kind} webhooks, and {consequence}: delete them there by `kubectl \
-                 delete {kind}webhookconfiguration {}-{kind}-webhook-configuration`",
-                before.project_name
-            ));
-        }
-    }
-    for hub in before.hubs() {
-        if after.versions(hub).next().is_some() && after.hub_of(hub).is_none() {
-            let name = format!("{}.{}", hub.plural, before.full_group(hub));
-            notes.push(format!(
-                "clusters keep the conversion webhook, and refuse the new CRD until you run `kubectl \
-                 patch crd {name} --type=merge --patch \
-                 '{{\"spec\":{{\"conversion\":{{\"strategy\":\"None\",\"webhook\":null}}}}}}'`"
-            ));
-        }
-    }
-    notes
+    carry_out(Turn::between(&tree, &before, after)?, &args.mode, story)
 }

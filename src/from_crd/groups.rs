@@ -17,9 +17,6 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
     if domain.is_some() || full.without(&project.domain) != *full {
         return Ok((group, domain));
     }
-    if full.as_str() == project.domain.as_str() {
-        return Ok((Group::none(), None));
-    }
     let (group, domain) = split(project, full)?;
     Ok((group, Some(domain)))
 }
@@ -57,11 +54,7 @@ pub(super) fn group_of_others(project: &Project, full: &Group) -> Result<(Group,
         let domain = resource.domain.as_ref().or(own);
         return Ok((resource.group.clone(), domain.cloned()));
     }
-    let short = if full.as_str() == project.domain.as_str() {
-        Group::none()
-    } else {
-        full.without(&project.domain)
-    };
+    let short = full.without(&project.domain);
     let (group, domain) = if short == *full || has_module(project, &short) {
         split(project, full)?
     } else {

@@ -10,23 +10,103 @@ use crate::visible::is_hidden;
 
 names! {
     /// The name of an image, such as `memcached:1.6` or `ghcr.io/me/cache@sha256:…`.
-    ImageName: "the name of an image", "memcached:1.6", str::trim, check_image;
+    ImageName: "the name of an image", "memcached:1.6", near_image, check_image;
 
     /// A word of a command, such as `--memory-limit=64`.
     CommandWord: "a word of a command", "--memory-limit=64", str::trim, check_word;
 }
 
+fn near_image(text: &str) -> String {
+    let trimmed = text.trim();
+    if check_image(trimmed).is_ok() {
+        trimmed.to_owned()
+    } else {
+        trimmed.to_lowercase()
+    }
+}
+
+/// Checks `[registry/]path[:tag][@digest]`, as container runtimes do.
 fn check_image(text: &str) -> Result<()> {
-    // A repository has at most 255 characters, a tag at most 128, and a digest at most 135.
-    const MAX: usize = 400;
+    const MAX: usize = 255;
     let hint = ", only letters, digits, `.`, `_`, `-`, `/`, `:` and `@`";
     allow_only(
         text,
         |c| c.is_ascii_alphanumeric() || "._-/:@".contains(c),
         hint,
     )?;
-    limit(text, MAX)?;
-    ensure_ends(text, "it")
+    let (tagged, digest) = match text.split_once('@') {
+        Some((tagged, digest)) => (tagged, Some(digest)),
+        None => (text, None),
+    };
+    let (name, tag) = match tagged.rsplit_once(':') {
+        // A colon before a slash is that of the registry's port.
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (tagged, None),
+    };
+    let (registry, path) = match name.split_once('/') {
+        Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => {
+            (Some(first), rest)
+        }
+        _ => (None, name),
+    };
+    limit(name, MAX)?;
+    if let Some(registry) = registry {
+        ensure!(is_registry(registry), "`{registry}` is not a registry");
+    }
+    ensure!(
+        path.split('/').all(is_part),
+        "each part of its path must be lower-case letters and digits, with `.`, `_` or `-` between them"
+    );
+    if let Some(tag) = tag {
+        ensure!(
+            is_tag(tag),
+            "its tag must be 1 to 128 letters, digits, `_`, `.` and `-`, and not begin with `.` or `-`"
+        );
+    }
+    if let Some(digest) = digest {
+        ensure!(
+            is_digest(digest),
+            "its digest must be `sha256:` and 64 digits, which are hexadecimal and in lower case"
+        );
+    }
+    Ok(())
+}
+
+/// Whether `text` is a host, with or without a port.
+fn is_registry(text: &str) -> bool {
+    let (host, port) = text.split_once(':').unwrap_or((text, "443"));
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_port
+        && host.split('.').all(|label| {
+            let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+            ensure_ends(label, "").is_ok() && label.chars().all(is_allowed)
+        })
+}
+
+/// Whether `text` is a part of a path: words with a dot, one or two underscores, or hyphens between them.
+fn is_part(text: &str) -> bool {
+    let is_of_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let mut between_words = text.split(is_of_word);
+    ensure_ends(text, "").is_ok()
+        && between_words.all(|between| {
+            matches!(between, "." | "_" | "__") || between.bytes().all(|byte| byte == b'-')
+        })
+}
+
+fn is_tag(text: &str) -> bool {
+    const MAX: usize = 128;
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    !text.is_empty()
+        && text.len() <= MAX
+        && !text.starts_with(['.', '-'])
+        && text.chars().all(is_allowed)
+}
+
+fn is_digest(text: &str) -> bool {
+    const LENGTH: usize = 64;
+    let is_hexadecimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    (text.strip_prefix("sha256:"))
+        .is_some_and(|digits| digits.len() == LENGTH && digits.bytes().all(is_hexadecimal))
 }
 
 fn check_word(text: &str) -> Result<()> {
@@ -107,28 +187,53 @@ mod tests {
 
     #[test]
     fn names_of_images() {
+        let digest = format!("sha256:{}", "0a".repeat(32));
         for name in [
             "busybox",
+            "library/busybox:1",
             "memcached:1.6.26-alpine3.19",
-            "ghcr.io:443/me/My_cache@sha256:0123",
+            "a/b.c_d__e---f",
+            "localhost/cache",
+            "localhost:5000/cache:V1_",
+            "registry:1/2",
+            "GHCR.io:443/me/my_cache",
+            &format!("cache@{digest}"),
+            &format!("ghcr.io/me/cache:1@{digest}"),
+            &format!("{}:{}", "a".repeat(255), "b".repeat(128)),
         ] {
             assert_eq!(name.parse::<ImageName>().unwrap().as_str(), name);
         }
+        let (path, tag, of_digest) = ("each part of its path", "its tag", "its digest");
         for (name, reason) in [
-            (
-                "",
-                "it must begin and end with a letter or a digit, as in `memcached:1.6`",
-            ),
-            ("busybox:", "it must begin and end with a letter or a digit"),
+            ("", path),
             ("busybox ", "as in `busybox`"),
             ("a\"b", "`\"` is not allowed, only letters, digits"),
+            ("NGINX", "between them, as in `nginx`"),
+            ("ghcr.io/Me/App:1", "between them, as in `ghcr.io/me/app:1`"),
+            ("a//b", path),
+            ("/a", path),
+            ("a/", path),
+            ("ghcr.io/", path),
+            ("a..b", path),
+            ("a___b", path),
+            ("-a", path),
+            ("a:b:c", path),
+            ("a@b@c", of_digest),
+            ("a.-b/c", "`a.-b` is not a registry"),
+            ("a:/c", "`a:` is not a registry"),
+            ("a/b:-x", tag),
+            ("busybox:", tag),
+            (&format!("a:{}", "b".repeat(129)), tag),
+            ("nginx@sha256:1", of_digest),
+            ("nginx@", of_digest),
+            (&format!("nginx@{}", digest.to_uppercase()), of_digest),
             (
-                &"a".repeat(401),
-                "it has 401 characters, at most 400 are allowed",
+                &"a".repeat(256),
+                "it has 256 characters, at most 255 are allowed",
             ),
         ] {
             let error = name.parse::<ImageName>().unwrap_err().to_string();
-            assert!(error.contains(reason), "{error}");
+            assert!(error.contains(reason), "{name}: {error}");
         }
     }
 

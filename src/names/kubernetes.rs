@@ -70,9 +70,13 @@ fn check_project(text: &str) -> Result<()> {
 }
 
 impl Group {
-    /// The group without `domain`, if it ends with `domain`: `webapp` of `webapp.com`.
+    /// The group without `domain`, if it ends with `domain`: `webapp` of `webapp.com`. A domain without a dot cannot be a
+    /// group, so the group of this name is in the domain.
     #[must_use]
     pub fn without(&self, domain: &Domain) -> Self {
+        if self.0 == domain.0 && self.0.contains('.') {
+            return Self::none();
+        }
         match self.0.strip_suffix(&format!(".{domain}")) {
             Some(short) => Self(short.to_owned()),
             None => self.clone(),

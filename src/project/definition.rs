@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, str::FromStr};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -94,10 +94,15 @@ impl FromStr for Deprecation {
 
     /// Reads the value of the command line option.
     fn from_str(text: &str) -> Result<Self> {
-        Ok(match text {
+        Ok(match text.to_ascii_lowercase().as_str() {
             "false" => Self::No,
             "true" => Self::Yes,
-            warning => Self::Warning(warning.parse()?),
+            "no" | "off" | "n" | "0" | "yes" | "on" | "y" | "1" => {
+                bail!(
+                    "`{text}` is neither `true`, `false` nor a warning for clients, as in `use v2`"
+                )
+            }
+            _ => Self::Warning(text.parse()?),
         })
     }
 }
@@ -180,6 +185,33 @@ impl External {
         match self {
             Self::At { path, .. } => path.as_str(),
             Self::Given => "made from a CRD",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_not_a_misspelled_boolean() {
+        for text in ["true", "True", "TRUE"] {
+            assert_eq!(text.parse::<Deprecation>().unwrap(), Deprecation::Yes);
+        }
+        for text in ["false", "False", "FALSE"] {
+            assert_eq!(text.parse::<Deprecation>().unwrap(), Deprecation::No);
+        }
+        for text in ["yes", "No", "on", "OFF", "0", "1", "y", "n"] {
+            let error = text.parse::<Deprecation>().unwrap_err().to_string();
+            let expected = format!(
+                "`{text}` is neither `true`, `false` nor a warning for clients, as in `use v2`"
+            );
+            assert_eq!(error, expected);
+        }
+        for text in ["use v2", "no longer served", "falsehood"] {
+            let warning = text.parse().unwrap();
+            let expected = Deprecation::Warning(warning);
+            assert_eq!(text.parse::<Deprecation>().unwrap(), expected);
         }
     }
 }

@@ -321,9 +321,29 @@ mod tests {
         }
         let none = Group::none();
         assert_eq!(project.group(&none).unwrap(), (none.clone(), None));
-        // The full name means the existing group.
-        let project = with_bare_kinds();
+        // The full name of the domain's own group means the same, whether the group exists or not.
         let full = "example.com".parse().unwrap();
-        assert_eq!(project.group(&full).unwrap(), (none, None));
+        for project in [with_bare_kinds(), without_kinds(with_bare_kinds())] {
+            assert_eq!(project.group(&full).unwrap(), (none.clone(), None));
+        }
+    }
+
+    fn without_kinds(mut project: Project) -> Project {
+        project.resources.clear();
+        project
+    }
+
+    #[test]
+    fn a_new_group_has_the_full_name_that_was_given() {
+        let project = without_kinds(with_bare_kinds());
+        for full in ["example.com", "webapp.example.com", "a.b.example.com"] {
+            let (group, domain) = project.group(&full.parse().unwrap()).unwrap();
+            let kind = Resource {
+                group,
+                domain,
+                ..api("webapp", "v1", "Guestbook")
+            };
+            assert_eq!(project.full_group(&kind), full);
+        }
     }
 }

@@ -63,11 +63,7 @@ impl Project {
         name: &ControllerName,
     ) -> Result<Resource> {
         self.reduce(id, |resource| {
-            ensure!(
-                resource.controller(name).is_some(),
-                "{resource} has no controller `{name}`{}",
-                one_of((resource.controllers.iter()).map(|there| format!("`{}`", there.name)))
-            );
+            resource.ensure_controller(name)?;
             resource.remove_controller(name);
             Ok(())
         })
@@ -120,6 +116,18 @@ impl Project {
             let others = self.resources.iter().map(ToString::to_string);
             anyhow!("`{id}` is not in this project{}", one_of(others))
         })
+    }
+}
+
+impl Resource {
+    /// Refuses the name of a controller that the resource does not have.
+    pub fn ensure_controller(&self, name: &ControllerName) -> Result<()> {
+        ensure!(
+            self.controller(name).is_some(),
+            "{self} has no controller `{name}`{}",
+            one_of((self.controllers.iter()).map(|there| format!("`{}`", there.name)))
+        );
+        Ok(())
     }
 }
 

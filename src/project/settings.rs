@@ -32,6 +32,19 @@ impl Project {
         }
     }
 
+    /// Checks the length of the Lease's name, which has two parts by default.
+    pub(super) fn validate_lease(&self) -> Result<()> {
+        const MAX: usize = 253;
+        let name = self.lease_name();
+        ensure!(
+            name.len() <= MAX,
+            "the name `{name}` of the Lease has {} characters, at most {MAX} are allowed: a shorter \
+             project name, a shorter domain or the field `lease` of `PROJECT` makes it shorter",
+            name.len()
+        );
+        Ok(())
+    }
+
     /// The namespace that the operator is deployed to.
     pub fn namespace_name(&self) -> String {
         match &self.namespace {

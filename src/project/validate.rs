@@ -21,6 +21,7 @@ impl Project {
             "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
         );
         self.ensure_few_resources()?;
+        self.validate_lease()?;
         self.validate_deployment()?;
         // A shared runtime is outside of the project's folder. Only the image build of a workspace member includes the
         // folders of the workspace.
@@ -296,6 +297,32 @@ mod tests {
             let expected = "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`";
             assert_eq!(error_in(project, []), expected);
         }
+    }
+
+    #[test]
+    fn the_name_of_the_lease_is_not_too_long() {
+        // Three labels of 63 characters with their dots, and one of the rest.
+        let domain = |length: usize| {
+            format!(
+                "{}{}",
+                "d".repeat(63) + &(".".to_owned() + &"d".repeat(63)).repeat(2),
+                ".".to_owned() + &"d".repeat(length - 192)
+            )
+        };
+        let project = |length: usize| Project {
+            domain: domain(length).parse().unwrap(),
+            project_name: "p".repeat(47).parse().unwrap(),
+            ..empty()
+        };
+        project(253 - 48).validate().unwrap();
+        let expected = "of the Lease has 254 characters, at most 253 are allowed: ";
+        let error = error_in(project(253 - 47), []);
+        assert!(error.contains(expected), "{error}");
+        let named = Project {
+            lease: Some("short".parse().unwrap()),
+            ..project(232)
+        };
+        named.validate().unwrap();
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The admission webhooks of a project: the API server calls them before it stores an object. Conversion webhooks are in
 //! `conversion.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail, ensure};
 
@@ -9,6 +9,14 @@ use super::{error::Error, model::Project, resource::Resource, webhook::Admission
 
 /// The API server calls no webhooks for the objects of this group, because they configure the webhooks.
 const NEVER_ASKED: &str = "admissionregistration.k8s.io";
+
+/// The paths of the webhooks that the runtime has itself.
+const OF_RUNTIME: [&str; 2] = ["/convert", "/kube-manager/reachable"];
+
+/// The path of the webhook that refuses objects which are too large to be converted. `lower` is the kind in lower case.
+pub fn bound_path(full_group: &str, lower: &str) -> String {
+    format!("/bound-{}-{lower}", full_group.replace('.', "-"))
+}
 
 /// The name and path of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +63,11 @@ impl Project {
 
     /// Checks that the API server can call the webhooks, and that each webhook has a unique path.
     pub(super) fn validate_webhooks(&self) -> Result<()> {
+        // Any kind may get a conversion later, so the paths of all conversions are taken.
+        let mut taken = BTreeSet::from(OF_RUNTIME.map(str::to_owned));
+        for api in self.apis() {
+            taken.insert(bound_path(&self.full_group(api), &api.kind.lower()));
+        }
         let mut paths = BTreeMap::new();
         for resource in self.webhooks() {
             ensure!(
@@ -74,6 +87,11 @@ impl Project {
                     continue;
                 }
                 let path = self.webhook_names(resource, admission).path;
+                ensure!(
+                    !taken.contains(&path),
+                    "{resource} cannot have a webhook with the path `{path}`: it is for a \
+                     webhook that the operator has itself"
+                );
                 if let Some(other) = paths.insert(path.clone(), resource) {
                     let whose = if other == resource {
                         format!("both webhooks of {resource}")
@@ -209,6 +227,31 @@ mod tests {
             "`admissionregistration/v1/ValidatingWebhookConfiguration` cannot have webhooks: the \
              API server calls no webhooks for the group `admissionregistration.k8s.io`"
         );
+    }
+
+    #[test]
+    fn no_webhook_has_a_path_of_the_runtime() {
+        let sources = kube_manager::source::files().map(|(_, text)| text);
+        let constants = sources.flat_map(|text| text.split("PATH: &str = \"").skip(1));
+        let paths = constants.filter_map(|rest| rest.split('"').next());
+        let paths: BTreeSet<_> = paths.filter(|path| path.starts_with('/')).collect();
+        assert_eq!(paths, BTreeSet::from(OF_RUNTIME));
+
+        let bound = bound_path("crew.com", "captain");
+        for path in paths.into_iter().chain([bound.as_str()]) {
+            for resource in [
+                with_webhooks(captain(), &[path], &[]),
+                with_webhooks(captain(), &[], &[path]),
+            ] {
+                assert_eq!(
+                    error([resource]),
+                    format!(
+                        "`crew/v1/Captain` cannot have a webhook with the path `{path}`: it is for a \
+                         webhook that the operator has itself"
+                    )
+                );
+            }
+        }
     }
 
     #[test]

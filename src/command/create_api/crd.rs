@@ -86,7 +86,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
         edits,
         ..Turn::to_rendered(&tree, &before, after, rendered)?
     };
-    carry_out(turn, &args.mode, &story)
+    carry_out(turn, &args.mode, story)
 }
 
 /// Adds a note about the types that differ from the CRD but stay unchanged. The record has no earlier text from a CRD

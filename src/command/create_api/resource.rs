@@ -122,6 +122,9 @@ impl ApiSettings {
             resource.set_controller(controller);
         } else {
             resource.without_controller(&controller)?;
+            if self.controller == Some(false) && settings.controller_name.is_some() {
+                resource.ensure_controller(&name)?;
+            }
             resource.remove_controller(&name);
         }
         Ok(())

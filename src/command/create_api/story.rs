@@ -96,26 +96,6 @@ fn new_builtins(wanted: Option<&[GroupVersionKind]>, known: &[GroupVersionKind])
     new
 }
 
-/// A note about existing objects, which are stored in another version than `resource`, the new storage version.
-pub fn moved_storage(before: &Project, resource: &Resource) -> Option<String> {
-    let mut others = before.versions(resource).filter(|_| resource.is_stored());
-    let stored = others.find(|other| other.is_stored() && other.version != resource.version)?;
-    let (new, old) = (&resource.version, &stored.version);
-    Some(if before.namespaced {
-        format!(
-            "with the new CRD, an object is stored as `{new}` once it is written again; until then \
-             it stays stored as `{old}`, because a namespaced operator cannot migrate objects"
-        )
-    } else {
-        let crd = format!("{}.{}", resource.plural, before.full_group(resource));
-        format!(
-            "with the new CRD, objects are stored as `{new}`, and the operator migrates the \
-             objects that are stored as `{old}`: wait for the end with `kubectl wait \
-             --for=condition=StorageMigrated crd/{crd}`"
-        )
-    })
-}
-
 /// A note about owned kinds whose types come from a CRD and have no `Default`, because the controller's code creates
 /// objects by `default()`.
 fn without_default(

@@ -194,7 +194,7 @@ pub fn notes(notes: &[String]) -> String {
 /// A line for each file that changes or has a remark. The files of the runtime that change in the same way share a line.
 pub(super) fn list(plan: &Plan, story: &Story) -> String {
     let mut lines: Vec<(Verb, Cow<str>, Cow<str>)> = Vec::new();
-    let mut vendored: BTreeMap<Verb, usize> = BTreeMap::new();
+    let mut vendored: BTreeMap<(Verb, &str), usize> = BTreeMap::new();
     for (path, change) in &plan.changes {
         let remark = match change {
             Change::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
@@ -211,8 +211,8 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
         let Some(verb) = Verb::of(change) else {
             continue;
         };
-        if is_vendored(path) && remark.is_empty() {
-            *vendored.entry(verb).or_default() += 1;
+        if is_vendored(path) && ["", DELETED].contains(&remark) {
+            *vendored.entry((verb, remark)).or_default() += 1;
         } else {
             lines.push((verb, visible(path), remark.into()));
         }
@@ -225,9 +225,16 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
         let paths: Vec<_> = lines.drain(..new).map(|(_, path, _)| path).collect();
         text += &folded(&paths);
     }
-    for (verb, count) in vendored {
+    for ((verb, remark), count) in vendored {
         let files = if count == 1 { "file" } else { "files" };
-        let remark = format!("{count} {files} of the runtime");
+        let remark = if remark == DELETED {
+            format!(
+                "you deleted {count} {files} of the runtime; restore with `rscaffold apply --restore {}`",
+                Runtime::FOLDER
+            )
+        } else {
+            format!("{count} {files} of the runtime")
+        };
         lines.push((verb, Runtime::FOLDER.into(), remark.into()));
     }
     lines.sort_by_key(|(verb, ..)| *verb);
@@ -449,21 +456,26 @@ mod tests {
             (&file("c.rs"), Change::Delete),
             (&file("d.rs"), Change::Merge(Text::default())),
             (&file("e.rs"), Change::Unchanged),
+            (&file("f.rs"), Change::Keep(Kept::Removed)),
+            (&file("g.rs"), Change::Keep(Kept::Removed)),
             ("src/lib.rs", Change::Update(Text::default())),
             ("src/main.rs", Change::Unchanged),
         ]);
+        let story = Story {
+            kept: &[Kept::Removed],
+            ..Story::default()
+        };
         let expected = [
             "  create  crates/kube-manager       2 files of the runtime",
             "  update  src/lib.rs",
             "  merge   crates/kube-manager/d.rs  with your changes",
             "  delete  crates/kube-manager       1 file of the runtime",
+            "  keep    crates/kube-manager       you deleted 2 files of the runtime; restore with `rscaffold apply \
+             --restore crates/kube-manager`",
             "1 updated, 1 unchanged (9 ms)",
             "",
         ];
-        assert_eq!(
-            text_of(&plan, false, &Story::default()),
-            expected.join("\n")
-        );
+        assert_eq!(text_of(&plan, false, &story), expected.join("\n"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     names::ShortName,
-    project::{Annotation, Deprecation, Image, Project, Resource},
+    project::{Annotation, Deprecation, Image, Project, Resource, bound_path},
 };
 
 /// One version of a custom resource.
@@ -144,7 +144,7 @@ pub fn crds(apis: &[Api]) -> Vec<Crd> {
                     } else {
                         format!("bound{lower}.{}.kb.io", group.full)
                     },
-                    path: format!("/bound-{}-{lower}", group.full.replace('.', "-")),
+                    path: bound_path(&group.full, lower),
                 },
             }),
             file: group.key.prefixed(lower, '_'),

@@ -1,0 +1,430 @@
+//! What a change of the project leaves behind. Nothing in a cluster is deleted by `make deploy`, and no command edits the
+//! user's own lines. So a note says what the user has to do.
+//!
+//! The notes follow from the two projects, so each command and each edit of `PROJECT` that makes a change has the same
+//! notes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    names::{Version, in_backticks},
+    project::{Project, Resource},
+};
+
+/// Notes about everything that a change from `before` to `after` leaves behind.
+pub fn left_behind(before: &Project, after: &Project) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.extend(old_operator(before, after));
+    let (old_crds, new_crds) = (crds(before), crds(after));
+    let mut gone = OldCrds::default();
+    for (name, versions) in &old_crds {
+        if let Some(now) = new_crds.get(name) {
+            let change = Change {
+                name,
+                versions,
+                now,
+                is_migrated: !before.namespaced,
+            };
+            notes.extend(change.notes());
+        } else if !is_in_use(name, after) {
+            gone.add(name, versions[0], before, after, &old_crds);
+        }
+    }
+    notes.extend(gone.notes());
+    notes.extend(webhook_configurations(before, after));
+    notes.extend(finalizers(before, after));
+    let mut groups = gone.groups;
+    groups.retain(|group| after.apis().all(|new| after.full_group(new) != *group));
+    notes.extend(own_lines(before, after, groups));
+    notes
+}
+
+/// The versions of each kind that the project defines, by the name of their CRD.
+fn crds(project: &Project) -> BTreeMap<String, Vec<&Resource>> {
+    let mut crds: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for resource in project.apis() {
+        let versions = crds.entry(crd_name(project, resource)).or_default();
+        versions.push(resource);
+    }
+    crds
+}
+
+fn crd_name(project: &Project, resource: &Resource) -> String {
+    format!("{}.{}", resource.plural, project.full_group(resource))
+}
+
+/// Whether the project uses the CRD `name`, which another project may define.
+fn is_in_use(name: &str, project: &Project) -> bool {
+    let mut resources = project.resources.iter();
+    resources.any(|resource| crd_name(project, resource) == name)
+}
+
+/// A note about the Deployment and the webhook configurations, whose names begin with the name of the project.
+fn old_operator(before: &Project, after: &Project) -> Option<String> {
+    let (old, new) = (&before.project_name, &after.project_name);
+    let (old_namespace, new_namespace) = (before.namespace_name(), after.namespace_name());
+    if old != new {
+        Some(format!(
+            "`{old}` is now `{new}`: clusters keep the old operator; before you deploy the new one, \
+             delete the Deployment and the webhook configurations whose names begin with `{old}-`"
+        ))
+    } else if old_namespace != new_namespace {
+        Some(format!(
+            "the operator moves from the namespace `{old_namespace}` to `{new_namespace}`: clusters \
+             keep the old one; before you deploy the new one, delete its Deployment with `kubectl \
+             delete deployment --namespace {old_namespace} {old}-controller-manager`"
+        ))
+    } else {
+        None
+    }
+}
+
+/// The CRDs that the project does not define any more.
+#[derive(Default)]
+struct OldCrds {
+    /// CRDs of kinds that the project does not have any more.
+    removed: Vec<String>,
+    /// CRDs of kinds that have another group now, with the names of their new CRDs.
+    moved: Vec<[String; 2]>,
+    /// CRDs of kinds that have another plural in the same group now, with the names of their new CRDs.
+    replaced: Vec<[String; 2]>,
+    /// The old groups of the kinds that have another group now.
+    groups: BTreeSet<String>,
+}
+
+impl OldCrds {
+    /// Adds the CRD `name` of the kind `old`.
+    fn add(
+        &mut self,
+        name: &str,
+        old: &Resource,
+        before: &Project,
+        after: &Project,
+        old_crds: &BTreeMap<String, Vec<&Resource>>,
+    ) {
+        let group = before.full_group(old);
+        let mut successors = Vec::new();
+        for new in after.apis().filter(|new| new.kind == old.kind) {
+            let new_name = crd_name(after, new);
+            if !old_crds.contains_key(&new_name) {
+                let is_in_place = after.full_group(new) == group;
+                successors.push((is_in_place, new.group == old.group, new_name));
+            }
+        }
+        match successors.into_iter().max() {
+            Some((true, _, new_name)) => self.replaced.push([name.to_owned(), new_name]),
+            Some((false, _, new_name)) => {
+                self.moved.push([name.to_owned(), new_name]);
+                self.groups.insert(group);
+            }
+            None => self.removed.push(name.to_owned()),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.removed.is_empty() {
+            let (crds, them, their) = match self.removed.len() {
+                1 => ("CRD", "it", "its"),
+                _ => ("CRDs", "them", "their"),
+            };
+            notes.push(format!(
+                "clusters keep the {crds}: delete {them} there, with all of {their} objects, by \
+                 `kubectl delete crd {}`",
+                self.removed.join(" ")
+            ));
+        }
+        if let Some((renames, delete)) = renamed(&self.moved) {
+            let which = if self.moved.len() == 1 { "the" } else { "each" };
+            notes.push(format!(
+                "{renames}: clusters keep {which} old CRD, and its objects do not move to the new one; \
+                 delete both there by `{delete}`"
+            ));
+        }
+        if let Some((renames, delete)) = renamed(&self.replaced) {
+            notes.push(format!(
+                "{renames}: clusters do not serve the new CRD until you delete the old one, with all \
+                 of its objects, by `{delete}`"
+            ));
+        }
+        notes
+    }
+}
+
+/// The old and the new names of CRDs as a note lists them, and the command that deletes the old ones.
+fn renamed(pairs: &[[String; 2]]) -> Option<(String, String)> {
+    let [_, ..] = pairs else { return None };
+    let mut renames = Vec::new();
+    let mut delete = "kubectl delete crd".to_owned();
+    for [old, new] in pairs {
+        renames.push(format!("`{old}` is now `{new}`"));
+        delete += &format!(" {old}");
+    }
+    Some((renames.join(", "), delete))
+}
+
+/// A CRD that both projects define.
+struct Change<'a> {
+    name: &'a str,
+    /// The versions before the change.
+    versions: &'a [&'a Resource],
+    /// The versions after the change.
+    now: &'a [&'a Resource],
+    /// Whether the operator migrates stored objects.
+    is_migrated: bool,
+}
+
+impl Change<'_> {
+    fn notes(&self) -> Vec<String> {
+        let name = self.name;
+        let (old, new) = (self.versions[0], self.now[0]);
+        for (is_changed, what) in [
+            (old.namespaced != new.namespaced, "scope"),
+            (old.kind != new.kind, "kind"),
+        ] {
+            if is_changed {
+                return vec![format!(
+                    "the {what} of a CRD cannot change: a cluster refuses the new `{name}` until you \
+                     delete the old one, with all of its objects, by `kubectl delete crd {name}`"
+                )];
+            }
+        }
+        let mut notes = Vec::new();
+        let removed: Vec<_> = (self.versions.iter())
+            .map(|version| &version.version)
+            .filter(|version| self.now.iter().all(|now| now.version != **version))
+            .collect();
+        let (old_stored, new_stored) = (stored(self.versions), stored(self.now));
+        if !removed.is_empty() {
+            let first = if !self.is_migrated {
+                "migrate the objects first"
+            } else if old_stored.is_some_and(|stored| removed.contains(&stored)) {
+                "first release an operator that stores another version and migrates the objects"
+            } else {
+                "let the operator migrate the objects first"
+            };
+            notes.push(format!(
+                "a cluster refuses the new CRD while the old one lists {} in \
+                 `status.storedVersions`: check with `kubectl get crd {name} -o \
+                 jsonpath='{{.status.storedVersions}}'`, and {first}",
+                in_backticks(removed)
+            ));
+        } else if let (Some(old), Some(new)) = (old_stored, new_stored)
+            && old != new
+        {
+            notes.push(if self.is_migrated {
+                format!(
+                    "with the new CRD, objects are stored as `{new}`, and the operator migrates the \
+                     objects that are stored as `{old}`: wait for the end with `kubectl wait \
+                     --for=condition=StorageMigrated crd/{name}`"
+                )
+            } else {
+                format!(
+                    "with the new CRD, an object is stored as `{new}` once it is written again; until \
+                     then it stays stored as `{old}`, because a namespaced operator cannot migrate \
+                     objects"
+                )
+            });
+        }
+        if is_converted(self.versions) && !is_converted(self.now) {
+            notes.push(format!(
+                "clusters keep the conversion webhook, and refuse the new CRD until you run `kubectl \
+                 patch crd {name} --type=merge --patch \
+                 '{{\"spec\":{{\"conversion\":{{\"strategy\":\"None\",\"webhook\":null}}}}}}'`"
+            ));
+        }
+        notes
+    }
+}
+
+fn stored<'a>(versions: &[&'a Resource]) -> Option<&'a Version> {
+    let stored = versions.iter().find(|version| version.is_stored())?;
+    Some(&stored.version)
+}
+
+/// Whether a webhook converts between the versions of a kind.
+fn is_converted(versions: &[&Resource]) -> bool {
+    versions.iter().any(|version| version.spokes().is_some())
+}
+
+/// Notes about webhook configurations of which the project has no webhook any more.
+fn webhook_configurations(before: &Project, after: &Project) -> Vec<String> {
+    let is_mutating_gone = has_defaulting(before) && !has_defaulting(after);
+    let is_validating_gone = is_validated(before) && !is_validated(after);
+    let mut notes = Vec::new();
+    for (kind, is_gone, is_strict) in [
+        ("mutating", is_mutating_gone, true),
+        ("validating", is_validating_gone, has_validation(before)),
+    ] {
+        let consequence = if is_strict {
+            "refuse requests, because the webhooks do not answer"
+        } else {
+            "wait for an answer in each write"
+        };
+        if is_gone {
+            notes.push(format!(
+                "clusters keep the {kind} webhooks, and {consequence}: delete them there by `kubectl \
+                 delete {kind}webhookconfiguration {}-{kind}-webhook-configuration`",
+                before.project_name
+            ));
+        }
+    }
+    notes
+}
+
+fn has_defaulting(project: &Project) -> bool {
+    let mut resources = project.webhooks();
+    resources.any(|resource| resource.webhooks.defaulting.is_some())
+}
+
+fn has_validation(project: &Project) -> bool {
+    let mut resources = project.webhooks();
+    resources.any(|resource| resource.webhooks.validation.is_some())
+}
+
+/// Whether there is a validating webhook. A conversion also has one; requests succeed when it does not answer.
+fn is_validated(project: &Project) -> bool {
+    has_validation(project) || project.hubs().next().is_some()
+}
+
+/// A note about finalizers of objects that no controller of the new project removes.
+fn finalizers(before: &Project, after: &Project) -> Option<String> {
+    let known = finalizers_of(after);
+    let unknown = finalizers_of(before).into_iter();
+    let unknown: BTreeSet<_> = unknown
+        .filter(|finalizer| !known.contains(finalizer))
+        .map(|(_, _, name)| name)
+        .collect();
+    let (finalizers, it) = match unknown.len() {
+        0 => return None,
+        1 => ("finalizer", "it"),
+        _ => ("finalizers", "one of them"),
+    };
+    Some(format!(
+        "the new operator does not remove the {finalizers} {}, so objects that have {it} are never \
+         deleted: delete these objects before you deploy, or remove the finalizer from them afterwards",
+        in_backticks(unknown)
+    ))
+}
+
+/// The finalizers of the controllers, each with the group and the kind of its objects.
+fn finalizers_of(project: &Project) -> BTreeSet<(String, String, String)> {
+    let with_finalizer = project.controllers().filter(|(_, of)| of.finalizer);
+    with_finalizer
+        .map(|(resource, controller)| {
+            let (group, kind) = (project.full_group(resource), resource.kind.to_string());
+            (group, kind, project.finalizer_name(resource, controller))
+        })
+        .collect()
+}
+
+/// A note about the user's lines that have an old name: that of the project, or one of the `groups`.
+fn own_lines(before: &Project, after: &Project, groups: BTreeSet<String>) -> Option<String> {
+    let (old, new) = (&before.project_name, &after.project_name);
+    let mut names: Vec<_> = groups.into_iter().collect();
+    if old != new {
+        names.insert(0, old.to_string());
+    }
+    (!names.is_empty()).then(|| {
+        format!(
+            "lines of yours that still have an old name: `git grep -F -e {}`",
+            names.join(" -e ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        cases::cases,
+        names::GroupVersionKind,
+        project::{Controller, Definition, Own},
+    };
+
+    /// A version of a kind of which scope, plural, domain, finalizer and stored version are random.
+    fn resource() -> impl Strategy<Value = (&'static str, [bool; 4])> {
+        let id = prop_oneof![
+            Just("webapp/v1/Guestbook"),
+            Just("webapp/v1/Page"),
+            Just("crew/v1/Page"),
+            Just("crew/v2/Page"),
+        ];
+        (id, any::<[bool; 4]>())
+    }
+
+    fn project(resources: &[(&str, [bool; 4])], is_renamed: bool) -> Project {
+        let [domain, name] = if is_renamed {
+            ["org", "library"]
+        } else {
+            ["com", "guestbook"]
+        };
+        let (domain, name) = (domain.parse().unwrap(), name.parse().unwrap());
+        let mut project = Project::new(domain, name, "guestbook".parse().unwrap());
+        for (id, [is_namespaced, has_plural, has_domain, has_finalizer]) in resources {
+            let id: GroupVersionKind = id.parse().unwrap();
+            let mut controller = Controller::new(id.kind().controller());
+            controller.finalizer = *has_finalizer;
+            let mut resource =
+                Resource::new(id.group().clone(), &id, Definition::Own(Own::first()));
+            resource.namespaced = *is_namespaced;
+            resource.controllers.push(controller);
+            if *has_plural {
+                resource.plural = "things".parse().unwrap();
+            }
+            resource.domain = has_domain.then(|| "example.org".parse().unwrap());
+            // A resource that contradicts the others is left out.
+            let _ = project.add(resource, false);
+        }
+        project
+    }
+
+    fn projects() -> impl Strategy<Value = Project> {
+        let resources = prop::collection::vec(resource(), 0..5);
+        (resources, any::<bool>()).prop_map(|(resources, is_renamed)| {
+            let all: Vec<_> = resources;
+            project(&all, is_renamed)
+        })
+    }
+
+    /// The names in commands that delete CRDs.
+    fn deleted(notes: &[String]) -> Vec<&str> {
+        let commands = notes.iter().filter_map(|note| {
+            let (_, command) = note.split_once("`kubectl delete crd ")?;
+            command.split('`').next()
+        });
+        commands.flat_map(str::split_whitespace).collect()
+    }
+
+    proptest! {
+        #![proptest_config(cases(200))]
+
+        #[test]
+        fn a_crd_is_deleted_if_and_only_if_the_change_needs_it(
+            [before, after] in [projects(), projects()],
+        ) {
+            prop_assert!(left_behind(&before, &before).is_empty());
+            let notes = left_behind(&before, &after);
+            let (old_crds, new_crds) = (crds(&before), crds(&after));
+            let mut deleted = deleted(&notes);
+            deleted.sort_unstable();
+            let mut expected = Vec::new();
+            for (name, old) in &old_crds {
+                let is_kept = new_crds.get(name).is_some_and(|new| {
+                    (&new[0].kind, new[0].namespaced) == (&old[0].kind, old[0].namespaced)
+                });
+                if !is_kept {
+                    expected.push(name.as_str());
+                }
+            }
+            prop_assert_eq!(deleted, expected);
+            for (group, kind, name) in finalizers_of(&before) {
+                let is_removed = finalizers_of(&after).contains(&(group, kind, name.clone()));
+                let is_told = notes.iter().any(|note| note.contains(&format!("`{name}`")));
+                prop_assert!(is_removed || is_told, "{name} in {notes:?}");
+            }
+        }
+    }
+}
