@@ -482,7 +482,7 @@ fn the_objects_for_certificates_are_found_with_every_source() {
             let of_files = way.contains("webhook-files");
             assert_eq!(items(&container["args"]).contains(&path), of_files);
             if of_files {
-                assert_eq!(names, publishes, "{settings}");
+                assert_eq!(names, format!("SERVICE {publishes}"), "{settings}");
                 assert!(certificate.is_none(), "{settings}");
                 let mut mounts = items(&container["volumeMounts"]).iter();
                 let mount = mounts.find(|it| it["mountPath"] == "/webhook-certs");
