@@ -826,7 +826,7 @@ fn clash(folder: &Folder, on_conflict: OnConflict) -> Plan {
 fn lines_that_the_user_changed_stay_in_a_new_version() {
     let tests = "#[cfg(test)]\nmod tests {\n    const SAMPLE: &str = \
                  include_str!(\"../../../../config/samples/webapp_v1_guestbook.yaml\");\n}\n";
-    let edits: [&dyn Fn(String) -> String; 3] = [
+    let edits: [&dyn Fn(String) -> String; 4] = [
         // The author has replaced the tests. Theirs changes a line of the old ones.
         &|text| format!("{}{tests}", text.split("#[cfg(test)]").next().unwrap()),
         // The line of the version says something else.
@@ -841,13 +841,16 @@ fn lines_that_the_user_changed_stay_in_a_new_version() {
     ];
     for edit in edits {
         let folder = Folder::of(one_version());
-        folder.edit(V1, |text| edit(text.to_owned()));
+        // The user's own text has the same characters.
+        let remark = "//! The schema that the backend calls `version = \"v1\",`.\n";
+        folder.edit(V1, |text| format!("{remark}{}", edit(text.to_owned())));
         let expected = |text: &str| {
             let served = "version = \"v2\",\n    // Not served yet. Without a conversion, a client of this \
                           version would lose the fields that only\n    // the other version has: serve \
                           this version once there is a conversion.\n    served = false,";
-            text.replace("version = \"v1\",", served)
-                .replace(SAMPLE_V1, SAMPLE_V2)
+            let text = text.strip_prefix(remark).unwrap();
+            let renamed = text.replace("version = \"v1\",", served);
+            remark.to_owned() + &renamed.replace(SAMPLE_V1, SAMPLE_V2)
         };
         let expected = expected(&folder.read(V1));
         for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {
@@ -883,6 +886,14 @@ fn types_with_conflict_markers_are_not_copied() {
     let folder = edited();
     let markers = "<<<<<<< yours\na\n=======\nb\n>>>>>>> rscaffold\n";
     folder.edit(V1, |text| format!("{markers}{text}"));
+        // The line is at another place.
+        &|text| {
+            let text = text.replace("    version = \"v1\",\n", "");
+            text.replace(
+                "    kind = \"Guestbook\",\n",
+                "    kind = \"Guestbook\",\n    version = \"v1\",\n",
+            )
+        },
     let record = folder.read(LAST_APPLIED);
     let record = format!("{{\"marked\":\"{V1}\"}}\n{record}");
     folder.write(LAST_APPLIED, &record);
@@ -973,7 +984,11 @@ proptest! {
                     lines[at].clear();
                 }
                 for n in 0..*inserted {
-                    lines[at].insert_str(0, &format!("# ours {at} {n}\n"));
+                    // Some lines of the user quote a line of the tool.
+                    let quoted = lines[(at + n) % lines.len()].lines().next_back();
+                    let quoted = quoted.unwrap_or_default().trim();
+                    let line = format!("# ours {at} {n} {quoted} and so on\n");
+                    lines[at].insert_str(0, &line);
                 }
             }
             folder.write(path, &lines.concat());
@@ -992,7 +1007,19 @@ proptest! {
                 block.rfind('\n').map(|at| block[..=at].to_owned()).unwrap()
             });
             let expected = folder.read(old).replace(&of_old, &of_new);
-            prop_assert_eq!(folder.read(new), expected.replace(SAMPLE_V1, SAMPLE_V2));
+            let [of_old, of_new] = [SAMPLE_V1, SAMPLE_V2].map(|sample| format!("{sample}\"\n"));
+            prop_assert_eq!(folder.read(new), expected.replace(&of_old, &of_new));
         }
     }
 }
+#[test]
+fn another_document_of_a_sample_stays_as_it_is_in_a_new_version() {
+    let page = "---\napiVersion: webapp.com/v1\nkind: Page\nmetadata:\n  name: page\n";
+    let folder = Folder::of(one_version());
+    folder.edit(SAMPLE_V1, |text| format!("{text}{page}"));
+    folder.apply(Some(one_version()), two_versions());
+    let fresh = render(&two_versions()).unwrap().texts;
+    let expected = format!("{}{page}", &*fresh[SAMPLE_V2]);
+    assert_eq!(folder.read(SAMPLE_V2), expected);
+}
+
