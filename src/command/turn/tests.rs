@@ -752,6 +752,51 @@ fn a_group_with_another_name_keeps_its_files() {
     assert!(!folder.has("src/api/webapp"));
 }
 
+/// A project with the kind Guestbook in these groups.
+fn kind_in_groups(groups: &[&str]) -> Project {
+    let mut project = guestbook();
+    for group in groups {
+        let resources = kind_in(group, &[("v1", Stage::Stored)]).resources;
+        project.resources.extend(resources.iter().cloned());
+    }
+    project
+}
+
+#[test]
+fn the_files_of_a_group_never_go_to_another_group_of_the_same_kind() {
+    // For each edit of `PROJECT`: the groups before and after, and the group of the first edited file afterwards.
+    for (before, after, expected) in [
+        (&["crew", "webapp"][..], &["team", "shop"][..], None),
+        (&["crew", "webapp"], &["team"], None),
+        (&["crew"], &["team", "shop"], None),
+        (&["crew", "webapp"], &["team", "webapp"], Some("team")),
+        (&["crew", "webapp"], &["crew", "shop"], Some("crew")),
+        (&["crew"], &["crew", "shop"], Some("crew")),
+    ] {
+        let [before, after] = [before, after].map(kind_in_groups);
+        let folder = Folder::of(before);
+        folder.edit("src/api/crew/v1/guestbook.rs", |text| {
+            format!("{text}// Ours.\n")
+        });
+        folder.write(Project::FILE, &after.to_text().unwrap());
+        let files = folder.files(Some(after.clone()), after.clone(), &Policy::default());
+        let Some(expected) = expected else {
+            let error = files.unwrap_err().to_string();
+            assert!(
+                error.starts_with("the kind `Guestbook` is gone "),
+                "{error}"
+            );
+            continue;
+        };
+        folder.apply(Some(after.clone()), after.clone());
+        for resource in after.resources.iter() {
+            let group = resource.group.as_str();
+            let types = folder.read(&format!("src/api/{group}/v1/guestbook.rs"));
+            assert_eq!(types.ends_with("// Ours.\n"), group == expected, "{group}");
+        }
+    }
+}
+
 #[test]
 fn a_version_with_another_name_keeps_its_files() {
     let module = "src/api/webapp/v3/mod.rs";
