@@ -883,6 +883,14 @@ fn lines_that_the_user_changed_stay_in_a_new_version() {
                 "version = \"v1\", kind = \"Guestbook\",",
             )
         },
+        // The line is at another place.
+        &|text| {
+            let text = text.replace("    version = \"v1\",\n", "");
+            text.replace(
+                "    kind = \"Guestbook\",\n",
+                "    kind = \"Guestbook\",\n    version = \"v1\",\n",
+            )
+        },
     ];
     for edit in edits {
         let folder = Folder::of(one_version());
@@ -931,14 +939,6 @@ fn types_with_conflict_markers_are_not_copied() {
     let folder = edited();
     let markers = "<<<<<<< yours\na\n=======\nb\n>>>>>>> rscaffold\n";
     folder.edit(V1, |text| format!("{markers}{text}"));
-        // The line is at another place.
-        &|text| {
-            let text = text.replace("    version = \"v1\",\n", "");
-            text.replace(
-                "    kind = \"Guestbook\",\n",
-                "    kind = \"Guestbook\",\n    version = \"v1\",\n",
-            )
-        },
     let record = folder.read(LAST_APPLIED);
     let record = format!("{{\"marked\":\"{V1}\"}}\n{record}");
     folder.write(LAST_APPLIED, &record);
@@ -1009,6 +1009,17 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     assert_eq!(plan.changes[V2], Change::Copy(expected(V2)));
 }
 
+#[test]
+fn another_document_of_a_sample_stays_as_it_is_in_a_new_version() {
+    let page = "---\napiVersion: webapp.com/v1\nkind: Page\nmetadata:\n  name: page\n";
+    let folder = Folder::of(one_version());
+    folder.edit(SAMPLE_V1, |text| format!("{text}{page}"));
+    folder.apply(Some(one_version()), two_versions());
+    let fresh = render(&two_versions()).unwrap().texts;
+    let expected = format!("{}{page}", &*fresh[SAMPLE_V2]);
+    assert_eq!(folder.read(SAMPLE_V2), expected);
+}
+
 /// The edits of a user: for each line, whether it is deleted, and how many lines are inserted above it.
 fn edits() -> impl Strategy<Value = Vec<(usize, bool, usize)>> {
     prop::collection::vec((0..80_usize, any::<bool>(), 0..3_usize), 1..6)
@@ -1057,14 +1068,3 @@ proptest! {
         }
     }
 }
-#[test]
-fn another_document_of_a_sample_stays_as_it_is_in_a_new_version() {
-    let page = "---\napiVersion: webapp.com/v1\nkind: Page\nmetadata:\n  name: page\n";
-    let folder = Folder::of(one_version());
-    folder.edit(SAMPLE_V1, |text| format!("{text}{page}"));
-    folder.apply(Some(one_version()), two_versions());
-    let fresh = render(&two_versions()).unwrap().texts;
-    let expected = format!("{}{page}", &*fresh[SAMPLE_V2]);
-    assert_eq!(folder.read(SAMPLE_V2), expected);
-}
-
