@@ -222,3 +222,38 @@ fn line_ends_make_no_difference() {
         }
     }
 }
+
+#[test]
+fn conflict_markers_stop_each_command_until_they_are_resolved() {
+    for (path, command) in [
+        (
+            "src/api/webapp/v1/guestbook.rs",
+            "delete api --group webapp --version v1 --kind Guestbook",
+        ),
+        (".github/workflows/test.yml", "edit --disable github"),
+        ("AGENTS.md", "edit --disable agents"),
+        ("LICENSE", "edit --license none"),
+    ] {
+        let project = Project::new(&[INIT, GUESTBOOK]);
+        project.write(path, &format!("{}# ours\n", project.read(path)));
+        project.rscaffold(&format!("{command} --on-conflict=markers"));
+        let assert_stopped = || {
+            for next in [
+                "apply",
+                "diff",
+                "edit --enable grafana",
+                "create api --group crew --version v1 --kind Captain",
+            ] {
+                let error = project.refused(next);
+                let expected = format!("there are conflict markers in\n  {path}:1");
+                assert!(error.contains(&expected), "{command}, {next}: {error}");
+            }
+        };
+        assert_stopped();
+        // Such a command may go on, and later ones stop.
+        project.rscaffold("edit --enable helm --on-conflict=markers");
+        assert_stopped();
+        project.write(path, "resolved\n").rscaffold("apply");
+        assert_eq!(project.read(path), "resolved\n");
+    }
+}

@@ -48,7 +48,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
         } else if file.is_marked {
             // Markers of an earlier command stay, and new lines are merged around them.
             match case.change(OnConflict::Abort) {
-                Change::Keep(_) => Change::Keep(Kept::Marked),
+                Change::Keep(_) | Change::Unchanged => Change::Keep(Kept::Marked),
                 change => change,
             }
         } else {
