@@ -181,12 +181,19 @@ fn make(walk: &mut Walk, step: &Step) -> Result<()> {
             })
             .with_context(|| format!("failed to write `{path}`")),
         Step::Remove(path) => {
-            walk.folder(path.folder())
-                .and_then(|folder| Ok(folder.context(GONE)?.remove_file(path.name())?))
-                .with_context(|| format!("failed to remove `{path}`"))?;
+            remove(walk, *path).with_context(|| format!("failed to remove `{path}`"))?;
             prune(walk, *path)
         }
         Step::Prune(path) => prune(walk, *path),
+    }
+}
+
+/// Removes the file at `path`, unless it is gone: through a linked folder, two paths can be the same file.
+fn remove(walk: &mut Walk, path: ProjectPath) -> Result<()> {
+    let folder = walk.folder(path.folder())?.context(GONE)?;
+    match folder.remove_file(path.name()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => Ok(removed?),
     }
 }
 

@@ -441,16 +441,20 @@ fn folder_that_links_to_another_one_of_the_project_works() {
     symlink("real", root.path().join("link")).unwrap();
     run(
         root.path(),
-        &texts(&[("link/a/1", "1\n"), ("link/2", "2\n")]),
+        // The last two paths are the same file.
+        &texts(&[("link/a/1", "1\n"), ("link/2", "2\n"), ("real/2", "2\n")]),
     )
     .unwrap();
     assert_eq!(read(root.path(), "real/a/1"), "1\n");
-    run(root.path(), &texts(&[("link/2", "new\n")])).unwrap();
+    let twice = [("link/2", "new\n"), ("real/2", "new\n")];
+    run(root.path(), &texts(&twice)).unwrap();
     assert_eq!(read(root.path(), "real/2"), "new\n");
     assert!(!root.path().join("real/a").exists());
+    write(root.path(), "real/mine", "mine\n");
     run(root.path(), &texts(&[])).unwrap();
     assert!(root.path().join("link").is_symlink());
-    assert!(contents(&root.path().join("real")).is_empty());
+    let left: Vec<_> = contents(&root.path().join("real")).into_keys().collect();
+    assert_eq!(left, [PathBuf::from("mine")]);
 }
 
 #[test]
