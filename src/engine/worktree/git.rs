@@ -238,12 +238,22 @@ impl Git<'_> {
         let is_elsewhere = ["not a git repository", "bare repository"]
             .iter()
             .any(|text| errors.contains(text));
-        ensure!(
-            is_elsewhere,
+        if is_elsewhere {
+            return Ok(());
+        }
+        let refused = Err(anyhow!(
             "git does not say which files have conflicts: {}",
             visible(errors.lines().next().unwrap_or("it gives no reason"))
-        );
-        Ok(())
+        ));
+        // git names a command that helps, such as for a repository of another user.
+        let mut lines = errors.lines().map(str::trim);
+        match lines.find(|line| line.starts_with("git config ")) {
+            Some(remedy) => refused.or_hint(format!(
+                "if you trust the repository: `{}`",
+                visible(remedy)
+            )),
+            None => refused,
+        }
     }
 
     /// The first line that git prints; `None` if git fails or is not installed.
