@@ -823,11 +823,8 @@ fn missing_folder_is_an_error() {
 
 #[test]
 fn damaged_record_is_an_error() {
-    let marker = "a conflict marker of git";
     let shape = "not a path and a line, such as `[\"src/lib.rs\",\"mod a;\\n\"]`";
     for (line, says) in [
-        ("<<<<<<< HEAD", marker),
-        ("=======", marker),
         ("{\"a\": [\"b\"]}", shape),
         ("[\"a\"]", shape),
         ("[\"a\",\"b\",\"c\"]", shape),
@@ -909,6 +906,16 @@ fn lines_of_two_branches_make_one_record() {
     assert_eq!(Record::parse(record).unwrap(), expected);
     let with_crlf = record.replace('\n', "\r\n");
     assert_eq!(Record::parse(&with_crlf).unwrap(), expected);
+    // Without the attribute `merge=union`, git marks the conflicts.
+    let mut with_markers = String::new();
+    for (number, line) in record.lines().enumerate() {
+        with_markers += &match number % 3 {
+            0 => format!("<<<<<<< HEAD\n{line}\n||||||| 0123456\n[\"a\",\"gone\\n\"]\n"),
+            1 => format!("=======\n{line}\n>>>>>>> theirs\n"),
+            _ => format!("{line}\n"),
+        };
+    }
+    assert_eq!(Record::parse(&with_markers).unwrap(), expected);
 }
 
 const ANY_TEXT: &str = "(\\PC|[\\r\\n\\t\\\\\"\u{0}\u{2028}]){0,20}";
