@@ -258,6 +258,10 @@ impl Case<'_> {
             OnConflict::Abort if is_new => {
                 return Change::Conflict(merge.conflict(Reason::Untracked));
             }
+            // No other choice than theirs gives a description with the settings that the command asks for.
+            OnConflict::Abort if self.path == self.conventions.description => {
+                return Change::Conflict(merge.conflict(Reason::Contradicts));
+            }
             OnConflict::Abort => return Change::Conflict(merge.conflict(Reason::BothChanged)),
             OnConflict::Theirs => merge.theirs(),
             OnConflict::Markers => return Change::Mark(ends.restore(&merge.marked()).into()),

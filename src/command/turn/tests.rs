@@ -383,7 +383,7 @@ fn a_merged_project_must_have_the_requested_settings() {
             change => Ok(change.text().map(str::to_owned)),
         }
     };
-    for on_conflict in [OnConflict::Ours, OnConflict::Markers] {
+    for on_conflict in [OnConflict::Abort, OnConflict::Ours, OnConflict::Markers] {
         assert_eq!(reason(on_conflict), Err(Reason::Contradicts));
     }
     let text = reason(OnConflict::Theirs).unwrap().unwrap();
