@@ -240,6 +240,7 @@ pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root, &CONVENTIONS)?;
     let policy = args.on_conflict.policy()?;
     let turn = recorded(&tree, &policy)?;
+    tree.ensure_complete(&turn.goal()?)?;
     let notes = renamed_by_hand(&turn);
     let files = turn.files(&policy)?;
     let plan = files.plan(&policy)?;

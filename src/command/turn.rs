@@ -18,6 +18,7 @@ use super::{
 use crate::{
     engine::{
         Texts,
+        digest::digest,
         files::{Edits, Files},
         reconcile::{OnConflict, Plan, Policy, Reason},
         worktree::{LAST_APPLIED, RESTORE, Record, Unmerged, WorkTree},
@@ -121,6 +122,16 @@ impl<'a> Turn<'a> {
         })
     }
 
+    /// A line that is the same only for turns with the same result: the digest of the project and of the texts that come
+    /// with the command.
+    pub fn goal(&self) -> Result<String> {
+        let mut all = self.after.to_text()?;
+        for (path, text) in &self.edits.texts {
+            all.extend([path, text.content()]);
+        }
+        Ok(digest(&all).trim_end().to_owned())
+    }
+
     /// The files, ready for a plan. Reads the disk, writes nothing.
     ///
     /// # Errors
@@ -160,6 +171,8 @@ impl<'a> Turn<'a> {
 pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
     let (mut start, tree) = (turn.start, turn.tree);
     let policy = mode.on_conflict.policy()?;
+    let goal = turn.goal()?;
+    tree.ensure_complete(&goal)?;
     let files = turn.files(&policy)?;
     let mut plan = files.plan(&policy)?;
     if !mode.dry_run && !mode.on_conflict.is_given() && can_ask(&plan) {
@@ -179,7 +192,7 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story) -> Result<Outcome> {
     let runtime = story.runtime.clone();
     let size = runtime.map(|runtime| Size::after(&plan, files.sides(), runtime));
     if !mode.dry_run {
-        tree.apply(&plan, &files.into_record(&plan))?;
+        tree.apply(&plan, &files.into_record(&plan), &goal)?;
     }
     Ok(Outcome {
         stderr: report::plan(&plan, mode.dry_run, story, size.as_ref(), start.elapsed()),

@@ -86,7 +86,7 @@ impl Folder {
         let files = self.files(before, after, &policy).unwrap();
         let plan = files.plan(&policy).unwrap();
         let tree = WorkTree::open(self.0.path(), &CONVENTIONS).unwrap();
-        tree.apply(&plan, &files.into_record(&plan)).unwrap();
+        tree.apply(&plan, &files.into_record(&plan), "").unwrap();
         plan
     }
 
@@ -110,7 +110,7 @@ impl Folder {
         let files = turn.files(&policy).unwrap();
         let plan = files.plan(&policy).unwrap();
         if plan.conflicts().next().is_none() {
-            tree.apply(&plan, &files.into_record(&plan)).unwrap();
+            tree.apply(&plan, &files.into_record(&plan), "").unwrap();
         }
         plan
     }
