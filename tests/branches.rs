@@ -116,6 +116,39 @@ fn apply_merges_apis_at_the_same_place() {
 }
 
 #[test]
+fn apply_merges_a_record_with_conflict_markers() {
+    for style in ["merge", "diff3"] {
+        let without_union = |line: &'static str| {
+            move |project: &Project| {
+                run(&mut project.git(&["config", "merge.conflictStyle", style]));
+                project.rscaffold(line).write(".gitattributes", "");
+            }
+        };
+        let project = merged(&[INIT], without_union(GUESTBOOK), without_union(CAPTAIN));
+        let record = project.read(".rscaffold/last-applied.jsonl");
+        assert!(record.contains("<<<<<<< "), "{style}");
+        let expected = Project::new(&[INIT, GUESTBOOK, CAPTAIN]);
+        expected.write(".gitattributes", "");
+        assert_same(project.rscaffold("apply"), &expected, style);
+    }
+}
+
+#[test]
+fn a_repository_of_another_user_has_a_hint() {
+    let project = merged(&[INIT], command(GUESTBOOK), command(CAPTAIN));
+    let mut diff = project.command("diff --exit-code");
+    let diff = diff
+        .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let diff = diff.output().expect("rscaffold runs");
+    let said = String::from_utf8_lossy(&diff.stderr);
+    assert_eq!(diff.status.code(), Some(2), "{said}");
+    let hint = "hint: if you trust the repository: `git config --global --add safe.directory ";
+    assert!(said.contains(hint), "{said}");
+}
+
+#[test]
 fn edits_on_both_branches_are_kept() {
     let edit = |project: &Project| {
         project.replace(

@@ -5,7 +5,12 @@ use std::{fs, path::Path};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::scaffold::rscaffold;
+use crate::{
+    project::{INIT, Project},
+    scaffold::rscaffold,
+};
+
+const GUESTBOOK: &str = "create api --group webapp --version v1 --kind Guestbook";
 
 /// Returns the files of a project that its user may edit: all files except rscaffold's record.
 fn files(project: &Path) -> Vec<String> {
@@ -102,5 +107,153 @@ fn an_edit_of_any_file_survives_the_next_api() {
         "manager.add(crew::captain::Controller::new);",
     ] {
         assert!(modules.contains(line), "{modules}");
+    }
+}
+
+/// A CRD with two versions that have these fields.
+fn crd(fields: &[&str]) -> String {
+    let fields = fields
+        .iter()
+        .map(|field| format!("{field}: {{type: string}}"));
+    let fields = fields.collect::<Vec<_>>().join(", ");
+    let version = |name: &str| {
+        format!(
+            "  - name: {name}
+    served: true
+    storage: {}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {{type: object, properties: {{{fields}}}}}
+",
+            name == "v1"
+        )
+    };
+    format!(
+        "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: books.lib.com}}
+spec:
+  group: lib.com
+  names: {{kind: Book, plural: books}}
+  scope: Namespaced
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {{service: {{name: books, namespace: books}}}}
+  versions:
+{}{}",
+        version("v1"),
+        version("v2")
+    )
+}
+
+/// What a command reports, without the time that it took.
+fn report(project: &Project, command: &str) -> String {
+    let outcome = project.run(command);
+    let lines = outcome.stderr.lines();
+    lines.filter(|line| !line.ends_with(" ms)")).collect()
+}
+
+#[test]
+fn line_ends_make_no_difference() {
+    let start = Project::new(&[INIT, GUESTBOOK]);
+    start.write("crd.yaml", &crd(&["a"])).all(&[
+        "create api --crd crd.yaml",
+        "create webhook --group lib --kind Book --conversion",
+    ]);
+    let is_any: fn(&str) -> bool = |_| true;
+    let is_types: fn(&str) -> bool = |path| path.starts_with("src/api/");
+    let is_code: fn(&str) -> bool = |path| path.ends_with(".rs") && !path.contains("_conversion");
+    for (has_crlf, is_edited) in [
+        (is_any, false),
+        (is_types, false),
+        (is_code, false),
+        (is_any, true),
+    ] {
+        let (plain, crlf) = (start.copy(), start.copy());
+        let mut converted = Vec::new();
+        for path in files(&start.folder()) {
+            let text = start.read(&path);
+            // The editor of the user does not keep the line ends of the file.
+            let edit = if is_edited {
+                format!("{}\n", remark(&path))
+            } else {
+                String::new()
+            };
+            plain.write(&path, &format!("{text}{edit}"));
+            if has_crlf(&path) && path != "crd.yaml" {
+                crlf.write(&path, &format!("{}{edit}", text.replace('\n', "\r\n")));
+                converted.push((path, edit));
+            } else {
+                crlf.write(&path, &format!("{text}{edit}"));
+            }
+        }
+        for project in [&plain, &crlf] {
+            project.write("crd.yaml", &crd(&["a", "b"]));
+        }
+        for command in [
+            "create api --crd crd.yaml",
+            "create api --group webapp --version v1 --kind Visitor",
+            "create api --group webapp --version v2 --kind Guestbook",
+            "edit --enable prometheus,helm",
+            "delete api --group webapp --version v1 --kind Visitor",
+            "edit --disable prometheus",
+            "apply",
+        ] {
+            let reports = [&plain, &crlf].map(|project| report(project, command));
+            assert_eq!(reports[0], reports[1], "{command}");
+            let paths = files(&plain.folder());
+            assert_eq!(files(&crlf.folder()), paths, "{command}");
+            for path in paths {
+                let text = crlf.read(&path).replace("\r\n", "\n");
+                assert_eq!(text, plain.read(&path), "{command}: {path}");
+            }
+            for (path, edit) in &converted {
+                let text = crlf.read(path);
+                let text = text.strip_suffix(edit.as_str()).unwrap_or_default();
+                let is_crlf = text
+                    .split_inclusive('\n')
+                    .all(|line| line.ends_with("\r\n"));
+                assert!(is_crlf && !text.is_empty(), "{command}: {path}\n{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn conflict_markers_stop_each_command_until_they_are_resolved() {
+    for (path, command) in [
+        (
+            "src/api/webapp/v1/guestbook.rs",
+            "delete api --group webapp --version v1 --kind Guestbook",
+        ),
+        (".github/workflows/test.yml", "edit --disable github"),
+        ("AGENTS.md", "edit --disable agents"),
+        ("LICENSE", "edit --license none"),
+    ] {
+        let project = Project::new(&[INIT, GUESTBOOK]);
+        project.write(path, &format!("{}# ours\n", project.read(path)));
+        project.rscaffold(&format!("{command} --on-conflict=markers"));
+        let assert_stopped = || {
+            for next in [
+                "apply",
+                "diff",
+                "edit --enable grafana",
+                "create api --group crew --version v1 --kind Captain",
+            ] {
+                let error = project.refused(next);
+                let expected = format!("there are conflict markers in\n  {path}:1");
+                assert!(error.contains(&expected), "{command}, {next}: {error}");
+            }
+        };
+        assert_stopped();
+        // Such a command may go on, and later ones stop.
+        project.rscaffold("edit --enable helm --on-conflict=markers");
+        assert_stopped();
+        project.write(path, "resolved\n").rscaffold("apply");
+        assert_eq!(project.read(path), "resolved\n");
     }
 }

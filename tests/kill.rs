@@ -29,6 +29,9 @@ const CALLS: &str = "openat,?openat2,?open,?creat,write,writev,pwrite64,pwritev,
 /// The prefix of the names of temporary files.
 const TEMPORARY: &str = ".rscaffold-";
 
+/// The name of the marker while a command changes files.
+const BEGUN: &str = ".rscaffold-begun";
+
 const INTERRUPT: i32 = 2;
 const KILL: i32 = 9;
 
@@ -110,14 +113,15 @@ impl Call {
     /// Whether the call changes a file of the project. All other writes concern temporary files, and folders.
     fn is_change(&self) -> bool {
         let is_removal = self.name.starts_with("unlink") && !self.shown.contains(TEMPORARY);
-        self.name.starts_with("rename") || is_removal
+        self.name.starts_with("rename") && !self.shown.contains(BEGUN) || is_removal
     }
 
     /// Whether the command does not have to report a failure of this call: the call prints a message, or cleans up.
     fn may_fail(&self) -> bool {
         let is_of_folder = self.name == "rmdir" || self.shown.contains("AT_REMOVEDIR");
         let is_removal = self.name.starts_with("unlink") && !self.is_change();
-        self.shown.starts_with("write(2,") || is_of_folder || is_removal
+        let is_end = self.shown.contains(&format!("\"{BEGUN}\", "));
+        self.shown.starts_with("write(2,") || is_of_folder || is_removal || is_end
     }
 }
 
@@ -346,6 +350,41 @@ fn a_command_that_is_killed_at_any_write_is_completed_by_the_same_command() {
         assert!(names.len() >= 4, "{names:?}");
         case.killed(KILL, sample(&case.writes));
         case.killed(INTERRUPT, case.writes.iter().step_by(25));
+    }
+}
+
+#[test]
+fn no_other_command_takes_the_files_of_a_killed_command_for_edits() {
+    let files = |project: &Project| {
+        let mut files = tree(&project.folder());
+        // Temporary files are ignored by git, and so are empty folders.
+        files.retain(|path, (_, text)| {
+            text.is_some() && !path.to_string_lossy().contains(TEMPORARY)
+        });
+        files
+    };
+    let other = "edit --enable grafana";
+    for case in [Case::create_api(), Case::create_version()] {
+        let unchanged = files(case.start.copy().rscaffold(other));
+        let changed = files(case.start.copy().all(&[case.arguments, other]));
+        each(sample(&case.writes), |call| {
+            let project = case.start.copy();
+            let what = format!("killed at {}", call.shown);
+            case.with(&project, call, &format!("signal={KILL}"));
+            let outcome = project.outcome(other);
+            if outcome.code == 0 {
+                let now = files(&project);
+                assert!(now == unchanged || now == changed, "{what}");
+            } else {
+                let reason = "error: a command was interrupted while it changed files\n";
+                assert!(
+                    outcome.stderr.starts_with(reason),
+                    "{what}: {}",
+                    outcome.stderr
+                );
+                project.refused("diff");
+            }
+        });
     }
 }
 

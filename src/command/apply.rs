@@ -231,6 +231,7 @@ pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root, &CONVENTIONS)?;
     let policy = args.on_conflict.policy()?;
     let turn = recorded(&tree, &policy)?;
+    tree.ensure_complete(&turn.goal()?)?;
     let notes = turn.left_behind();
     let files = turn.files(&policy)?;
     let plan = files.plan(&policy)?;

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     engine::{
         Texts,
+        digest::digest,
         files::{Edits, Files, Sources},
         reconcile::{OnConflict, Plan, Policy, Reason},
         worktree::{LAST_APPLIED, RESTORE, Record, Unmerged, WorkTree},
@@ -137,6 +138,16 @@ impl<'a> Turn<'a> {
         before.map_or_else(Vec::new, |before| left_behind(before, &self.after))
     }
 
+    /// A line that is the same only for turns with the same result: the digest of the project and of the texts that come
+    /// with the command.
+    pub fn goal(&self) -> Result<String> {
+        let mut all = self.after.to_text()?;
+        for (path, text) in &self.edits.texts {
+            all.extend([path, text.content()]);
+        }
+        Ok(digest(&all).trim_end().to_owned())
+    }
+
     /// The files, ready for a plan. Reads the disk, writes nothing.
     ///
     /// # Errors
@@ -182,6 +193,8 @@ pub fn carry_out(turn: Turn, mode: &Mode, mut story: Story) -> Result<Outcome> {
     let (mut start, tree) = (turn.start, turn.tree);
     story.notes.extend(turn.left_behind());
     let policy = mode.on_conflict.policy()?;
+    let goal = turn.goal()?;
+    tree.ensure_complete(&goal)?;
     let (files, sources) = turn.files_and_sources(&policy)?;
     let mut plan = files.plan(&policy)?;
     story
@@ -205,7 +218,7 @@ pub fn carry_out(turn: Turn, mode: &Mode, mut story: Story) -> Result<Outcome> {
     let runtime = story.runtime.clone();
     let size = runtime.map(|runtime| Size::after(&plan, files.sides(), runtime));
     if !mode.dry_run {
-        tree.apply(&plan, &files.into_record(&plan))?;
+        tree.apply(&plan, &files.into_record(&plan), &goal)?;
     }
     Ok(Outcome {
         stderr: report::plan(&plan, mode.dry_run, &story, size.as_ref(), start.elapsed()),

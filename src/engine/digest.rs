@@ -1,7 +1,8 @@
 //! The record has only a digest of each vendored file: the binary contains the text, and the texts of all vendored
 //! files are as long as all other files together.
 
-use self::sha256::{PREFIX, digest};
+use self::sha256::PREFIX;
+pub use self::sha256::digest;
 use super::{
     conventions::{Attribute, Conventions},
     reconcile::line_ends::LineEnds,

@@ -48,7 +48,9 @@ impl Files {
         let conventions = tree.conventions();
         let mut base = mem::take(&mut record.texts);
         let mut paths = others;
-        paths.extend(base.keys().chain(theirs.keys()).map(String::as_str));
+        // A file with conflict markers stays known although it is no longer rendered.
+        let known = base.keys().chain(theirs.keys()).chain(&record.marked);
+        paths.extend(known.map(String::as_str));
         let disk = tree.ours(paths)?;
         for (path, text) in base
             .iter_mut()

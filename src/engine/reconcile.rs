@@ -10,7 +10,11 @@ mod sides;
 #[cfg(test)]
 mod tests;
 
-use self::{line_ends::LineEnds, markers::Marked, merge::Merge};
+use self::{
+    line_ends::{LineEnds, is_same},
+    markers::Marked,
+    merge::Merge,
+};
 pub use self::{
     plan::{Change, Conflict, Hunk, Kept, Plan, Reason},
     policy::{OnConflict, Policy},
@@ -44,7 +48,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
         } else if file.is_marked {
             // Markers of an earlier command stay, and new lines are merged around them.
             match case.change(OnConflict::Abort) {
-                Change::Keep(_) => Change::Keep(Kept::Marked),
+                Change::Keep(_) | Change::Unchanged => Change::Keep(Kept::Marked),
                 change => change,
             }
         } else {
@@ -75,12 +79,13 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
 /// Applies to `ours` the changes from `base` to `theirs`, for a file with this start; `None` if both sides changed the
 /// same lines.
 pub fn adapted(base: &str, ours: &str, theirs: &str, start: Start) -> Option<String> {
+    let (ours, ends) = LineEnds::strip(ours);
     let merge = match start {
-        Start::Render => Merge::of(base, ours, theirs),
-        Start::Carried => Merge::of(base, ours, theirs).beside(),
-        Start::Copied => return Some(copied(base, ours, theirs)),
+        Start::Render => Merge::of(base, &ours, theirs),
+        Start::Carried => Merge::of(base, &ours, theirs).beside(),
+        Start::Copied => return Some(ends.restore(&merge::copied(base, &ours, theirs))),
     };
-    merge.is_clean().then(|| merge.ours())
+    merge.is_clean().then(|| ends.restore(&merge.ours()))
 }
 
 /// The text of a new file that starts as a copy of the file with `base` and `ours`: the names of `theirs`, and the lines
@@ -153,8 +158,9 @@ impl Case<'_> {
             }
             (_, Some(text)) => match change {
                 Change::Mark(_) => change,
-                _ if self.file.theirs.as_ref().map(Text::content) != Some(text)
-                    && !self.file.is_given =>
+                _ if !self.file.is_given
+                    && (self.file.theirs.as_ref())
+                        .is_none_or(|theirs| !is_same(theirs.content(), text)) =>
                 {
                     let text = text.to_owned().into();
                     match disk {
@@ -251,6 +257,10 @@ impl Case<'_> {
             _ if is_new && self.has(Attribute::Patterns) => merge.both(),
             OnConflict::Abort if is_new => {
                 return Change::Conflict(merge.conflict(Reason::Untracked));
+            }
+            // No other choice than theirs gives a description with the settings that the command asks for.
+            OnConflict::Abort if self.path == self.conventions.description => {
+                return Change::Conflict(merge.conflict(Reason::Contradicts));
             }
             OnConflict::Abort => return Change::Conflict(merge.conflict(Reason::BothChanged)),
             OnConflict::Theirs => merge.theirs(),

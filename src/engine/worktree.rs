@@ -5,10 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use self::{
     jail::{Jail, Walk},
+    leftovers::{BEGUN, FOLDER},
     lock::lock,
     path::ProjectPath,
     seen::Seen,
@@ -158,7 +159,7 @@ impl WorkTree {
         files.into_keys().collect()
     }
 
-    /// Carries out `plan`, and writes `record`.
+    /// Carries out `plan`, and writes `record`. `goal` is one line that tells commands with different results apart.
     ///
     /// Writes every new text to a temporary file beside the file that it replaces, before the first file changes. So a
     /// full disk or a read-only folder changes nothing. After that there are only renames, and each rename is atomic.
@@ -168,14 +169,33 @@ impl WorkTree {
     /// # Errors
     /// When the plan has a conflict, or a file cannot be written, is not UTF-8 text, or was changed
     /// since it was read.
-    pub fn apply(&self, plan: &Plan, record: &Record) -> Result<()> {
+    pub fn apply(&self, plan: &Plan, record: &Record, goal: &str) -> Result<()> {
         // Temporary files that stay do no harm.
         let _ = leftovers::remove(&self.jail);
-        or_permission(self.write(plan, record), &self.root)
+        or_permission(self.write(plan, record, goal), &self.root)
     }
 
-    fn write(&self, plan: &Plan, record: &Record) -> Result<()> {
-        let stage = self.stage(plan, record)?;
+    /// Refuses a command with another goal than the one that was interrupted while it changed files. Such a command
+    /// would take what the interrupted command has written for edits of the user.
+    ///
+    /// # Errors
+    /// When a command with another goal was interrupted.
+    pub fn ensure_complete(&self, goal: &str) -> Result<()> {
+        let marker = format!("{FOLDER}/{BEGUN}");
+        match self.read_text(&marker)? {
+            Some(text) if text.lines().next() != Some(goal) => Err(anyhow!(
+                "a command was interrupted while it changed files"
+            ))
+            .or_hint(format!(
+                "run the same command again, and it completes its work; or restore the files, for \
+                     example with `git restore .`, and delete `{marker}`"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&self, plan: &Plan, record: &Record, goal: &str) -> Result<()> {
+        let stage = self.stage(plan, record, goal)?;
         let mut walk = self.jail.walk();
         for path in stage.steps.iter().filter_map(Step::path) {
             self.seen.ensure_current(&mut walk, path)?;
@@ -190,7 +210,7 @@ impl WorkTree {
     /// If the record were written before the files, an old file would look like one that the user
     /// edited, and would stay old. If `PROJECT` were written before the record, an `init` that was
     /// killed between the two would refuse to run again.
-    fn stage<'a>(&'a self, plan: &'a Plan, record: &Record) -> Result<Stage<'a>> {
+    fn stage<'a>(&'a self, plan: &'a Plan, record: &Record, goal: &'a str) -> Result<Stage<'a>> {
         if let Some((path, _)) = plan.conflicts().next() {
             bail!("`{path}` conflicts with the new text; nothing was written");
         }
@@ -199,7 +219,7 @@ impl WorkTree {
             let is_change = *change == Change::Delete || change.text().is_some();
             is_change.then_some(path.as_str())
         });
-        let mut stage = Stage::new(&self.jail, changed.chain([LAST_APPLIED]))?;
+        let mut stage = Stage::new(&self.jail, goal, changed.chain([LAST_APPLIED]))?;
         let description = self.conventions.description;
         let mut files: Vec<_> = files.filter(|(path, _)| *path != description).collect();
         // A file that starts as a copy of another file is written before the other file changes or is deleted. So the

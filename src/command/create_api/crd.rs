@@ -18,7 +18,7 @@ use crate::{
     },
     crd::{self, Crd, CrdVersion, Loss},
     engine::worktree::{WorkTree, read_input},
-    engine::{Texts, files::Edits},
+    engine::{Text, Texts, files::Edits, reconcile::line_ends::is_same},
     from_crd::KindFromCrd,
     hint::OrHint,
     names::in_backticks,
@@ -97,7 +97,8 @@ fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<(
     let mut others = Vec::new();
     for (path, text) in texts {
         let is_new = path.starts_with("src/") && !before.contains_key(path);
-        if is_new && disk.get(path).is_some_and(|ours| ours != text) {
+        let is_other = |ours: &Text| !is_same(ours.content(), text.content());
+        if is_new && disk.get(path).is_some_and(is_other) {
             others.push(path);
         }
     }

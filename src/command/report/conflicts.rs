@@ -51,7 +51,10 @@ fn hint(reason: Reason) -> &'static str {
              `markers` writes both; `ours:FILE` applies to that file only"
         }
         Reason::Occupied => "move that file away, and run the command again",
-        Reason::Contradicts => "take the lines of rscaffold with `--on-conflict=theirs:PROJECT`",
+        Reason::Contradicts => {
+            "take the lines of rscaffold with `--on-conflict=theirs:PROJECT`, or make the change in \
+             `PROJECT` yourself and run `rscaffold apply`"
+        }
         Reason::Branches => {
             "edit the files until they have the lines that you want and no conflict markers, or \
              take one side with `git checkout --ours FILE` or `--theirs FILE`; then run the \

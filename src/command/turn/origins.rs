@@ -1,13 +1,15 @@
 //! Files that start as another file. A file moves if its path changes, such as the path of a chart when the project is
 //! renamed. A file is copied if a kind gets another version.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use super::Turn;
 use crate::{
     engine::files::{Files, Sources},
+    hint::OrHint,
+    names::in_backticks,
     project::{Project, Resource},
     render::{CONVENTIONS, Origin, places},
 };
@@ -45,7 +47,7 @@ impl Turn<'_> {
                 .filter(|project| !projects.contains(project)),
         );
         for project in projects {
-            let renamed = Renamed::between(&project, &self.after);
+            let renamed = Renamed::between(&project, &self.after)?;
             let has_version = new.iter().any(|(_, origin)| {
                 let mut former = renamed.former(origin).into_iter();
                 former.any(|origin| of_hub(&origin, &project).is_some())
@@ -89,10 +91,27 @@ struct Renamed {
 }
 
 impl Renamed {
-    fn between(before: &Project, after: &Project) -> Self {
+    /// # Errors
+    /// When a kind is in several new groups, or was in several old ones: the files of one would go to the other.
+    fn between(before: &Project, after: &Project) -> Result<Self> {
+        let mut moved = BTreeMap::<_, BTreeSet<_>>::new();
+        for (new, old) in moved_kinds(before, after) {
+            let groups = (new.group.as_str(), old.group.as_str());
+            moved.entry(new.kind.as_str()).or_default().insert(groups);
+        }
+        if let Some((kind, groups)) = moved.iter().find(|(_, groups)| groups.len() > 1) {
+            let (new, old): (BTreeSet<_>, BTreeSet<_>) = groups.iter().copied().unzip();
+            return Err(anyhow!(
+                "the kind `{kind}` is gone from {} and new in {}, so rscaffold cannot tell which group has which \
+                 new name",
+                in_backticks(old),
+                in_backticks(new)
+            ))
+            .or_hint("rename one group at a time, with `rscaffold apply` between");
+        }
         let groups = renamed_groups(before, after);
         let versions = renamed_versions(before, after, &groups);
-        Self { groups, versions }
+        Ok(Self { groups, versions })
     }
 
     /// All origins that `origin` may have had before, and `origin` itself.
@@ -152,15 +171,23 @@ fn renamed_versions(
 
 /// The renamed groups: pairs of the new group in `after` and the old group in `before`.
 pub fn renamed_groups(before: &Project, after: &Project) -> BTreeSet<(String, String)> {
-    let mut groups = BTreeSet::new();
+    let moved = moved_kinds(before, after).into_iter();
+    moved
+        .map(|(new, old)| (new.group.to_string(), old.group.to_string()))
+        .collect()
+}
+
+/// The kinds that are in another group: a resource in `after`, and one in `before`.
+fn moved_kinds<'a>(before: &'a Project, after: &'a Project) -> Vec<(&'a Resource, &'a Resource)> {
+    let mut moved = Vec::new();
     for new in after.resources.iter() {
         for old in before.resources.of_kind(&new.kind) {
             if !has(before, new) && !has(after, old) {
-                groups.insert((new.group.to_string(), old.group.to_string()));
+                moved.push((new, old));
             }
         }
     }
-    groups
+    moved
 }
 
 /// Whether `project` has the kind of `resource` in the same group.

@@ -86,7 +86,7 @@ impl Folder {
         let files = self.files(before, after, &policy).unwrap();
         let plan = files.plan(&policy).unwrap();
         let tree = WorkTree::open(self.0.path(), &CONVENTIONS).unwrap();
-        tree.apply(&plan, &files.into_record(&plan)).unwrap();
+        tree.apply(&plan, &files.into_record(&plan), "").unwrap();
         plan
     }
 
@@ -110,7 +110,7 @@ impl Folder {
         let files = turn.files(&policy).unwrap();
         let plan = files.plan(&policy).unwrap();
         if plan.conflicts().next().is_none() {
-            tree.apply(&plan, &files.into_record(&plan)).unwrap();
+            tree.apply(&plan, &files.into_record(&plan), "").unwrap();
         }
         plan
     }
@@ -383,7 +383,7 @@ fn a_merged_project_must_have_the_requested_settings() {
             change => Ok(change.text().map(str::to_owned)),
         }
     };
-    for on_conflict in [OnConflict::Ours, OnConflict::Markers] {
+    for on_conflict in [OnConflict::Abort, OnConflict::Ours, OnConflict::Markers] {
         assert_eq!(reason(on_conflict), Err(Reason::Contradicts));
     }
     let text = reason(OnConflict::Theirs).unwrap().unwrap();
@@ -752,6 +752,51 @@ fn a_group_with_another_name_keeps_its_files() {
     assert!(!folder.has("src/api/webapp"));
 }
 
+/// A project with the kind Guestbook in these groups.
+fn kind_in_groups(groups: &[&str]) -> Project {
+    let mut project = guestbook();
+    for group in groups {
+        let resources = kind_in(group, &[("v1", Stage::Stored)]).resources;
+        project.resources.extend(resources.iter().cloned());
+    }
+    project
+}
+
+#[test]
+fn the_files_of_a_group_never_go_to_another_group_of_the_same_kind() {
+    // For each edit of `PROJECT`: the groups before and after, and the group of the first edited file afterwards.
+    for (before, after, expected) in [
+        (&["crew", "webapp"][..], &["team", "shop"][..], None),
+        (&["crew", "webapp"], &["team"], None),
+        (&["crew"], &["team", "shop"], None),
+        (&["crew", "webapp"], &["team", "webapp"], Some("team")),
+        (&["crew", "webapp"], &["crew", "shop"], Some("crew")),
+        (&["crew"], &["crew", "shop"], Some("crew")),
+    ] {
+        let [before, after] = [before, after].map(kind_in_groups);
+        let folder = Folder::of(before);
+        folder.edit("src/api/crew/v1/guestbook.rs", |text| {
+            format!("{text}// Ours.\n")
+        });
+        folder.write(Project::FILE, &after.to_text().unwrap());
+        let files = folder.files(Some(after.clone()), after.clone(), &Policy::default());
+        let Some(expected) = expected else {
+            let error = files.unwrap_err().to_string();
+            assert!(
+                error.starts_with("the kind `Guestbook` is gone "),
+                "{error}"
+            );
+            continue;
+        };
+        folder.apply(Some(after.clone()), after.clone());
+        for resource in after.resources.iter() {
+            let group = resource.group.as_str();
+            let types = folder.read(&format!("src/api/{group}/v1/guestbook.rs"));
+            assert_eq!(types.ends_with("// Ours.\n"), group == expected, "{group}");
+        }
+    }
+}
+
 #[test]
 fn a_version_with_another_name_keeps_its_files() {
     let module = "src/api/webapp/v3/mod.rs";
@@ -826,7 +871,7 @@ fn clash(folder: &Folder, on_conflict: OnConflict) -> Plan {
 fn lines_that_the_user_changed_stay_in_a_new_version() {
     let tests = "#[cfg(test)]\nmod tests {\n    const SAMPLE: &str = \
                  include_str!(\"../../../../config/samples/webapp_v1_guestbook.yaml\");\n}\n";
-    let edits: [&dyn Fn(String) -> String; 3] = [
+    let edits: [&dyn Fn(String) -> String; 4] = [
         // The author has replaced the tests. Theirs changes a line of the old ones.
         &|text| format!("{}{tests}", text.split("#[cfg(test)]").next().unwrap()),
         // The line of the version says something else.
@@ -838,16 +883,27 @@ fn lines_that_the_user_changed_stay_in_a_new_version() {
                 "version = \"v1\", kind = \"Guestbook\",",
             )
         },
+        // The line is at another place.
+        &|text| {
+            let text = text.replace("    version = \"v1\",\n", "");
+            text.replace(
+                "    kind = \"Guestbook\",\n",
+                "    kind = \"Guestbook\",\n    version = \"v1\",\n",
+            )
+        },
     ];
     for edit in edits {
         let folder = Folder::of(one_version());
-        folder.edit(V1, |text| edit(text.to_owned()));
+        // The user's own text has the same characters.
+        let remark = "//! The schema that the backend calls `version = \"v1\",`.\n";
+        folder.edit(V1, |text| format!("{remark}{}", edit(text.to_owned())));
         let expected = |text: &str| {
             let served = "version = \"v2\",\n    // Not served yet. Without a conversion, a client of this \
                           version would lose the fields that only\n    // the other version has: serve \
                           this version once there is a conversion.\n    served = false,";
-            text.replace("version = \"v1\",", served)
-                .replace(SAMPLE_V1, SAMPLE_V2)
+            let text = text.strip_prefix(remark).unwrap();
+            let renamed = text.replace("version = \"v1\",", served);
+            remark.to_owned() + &renamed.replace(SAMPLE_V1, SAMPLE_V2)
         };
         let expected = expected(&folder.read(V1));
         for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {
@@ -953,6 +1009,17 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     assert_eq!(plan.changes[V2], Change::Copy(expected(V2)));
 }
 
+#[test]
+fn another_document_of_a_sample_stays_as_it_is_in_a_new_version() {
+    let page = "---\napiVersion: webapp.com/v1\nkind: Page\nmetadata:\n  name: page\n";
+    let folder = Folder::of(one_version());
+    folder.edit(SAMPLE_V1, |text| format!("{text}{page}"));
+    folder.apply(Some(one_version()), two_versions());
+    let fresh = render(&two_versions()).unwrap().texts;
+    let expected = format!("{}{page}", &*fresh[SAMPLE_V2]);
+    assert_eq!(folder.read(SAMPLE_V2), expected);
+}
+
 /// The edits of a user: for each line, whether it is deleted, and how many lines are inserted above it.
 fn edits() -> impl Strategy<Value = Vec<(usize, bool, usize)>> {
     prop::collection::vec((0..80_usize, any::<bool>(), 0..3_usize), 1..6)
@@ -973,7 +1040,11 @@ proptest! {
                     lines[at].clear();
                 }
                 for n in 0..*inserted {
-                    lines[at].insert_str(0, &format!("# ours {at} {n}\n"));
+                    // Some lines of the user quote a line of the tool.
+                    let quoted = lines[(at + n) % lines.len()].lines().next_back();
+                    let quoted = quoted.unwrap_or_default().trim();
+                    let line = format!("# ours {at} {n} {quoted} and so on\n");
+                    lines[at].insert_str(0, &line);
                 }
             }
             folder.write(path, &lines.concat());
@@ -992,7 +1063,8 @@ proptest! {
                 block.rfind('\n').map(|at| block[..=at].to_owned()).unwrap()
             });
             let expected = folder.read(old).replace(&of_old, &of_new);
-            prop_assert_eq!(folder.read(new), expected.replace(SAMPLE_V1, SAMPLE_V2));
+            let [of_old, of_new] = [SAMPLE_V1, SAMPLE_V2].map(|sample| format!("{sample}\"\n"));
+            prop_assert_eq!(folder.read(new), expected.replace(&of_old, &of_new));
         }
     }
 }

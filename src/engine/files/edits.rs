@@ -5,7 +5,10 @@
 use super::moves::Sources;
 use crate::engine::{
     conventions::Conventions,
-    reconcile::{File, Sides, Start, adapted},
+    reconcile::{
+        File, Sides, Start, adapted,
+        line_ends::{is_same, with_line_ends_of},
+    },
     text::{Text, Texts},
 };
 
@@ -67,13 +70,15 @@ impl Given {
         let base = file.base.as_ref().filter(|_| file.start == Start::Render);
         let is_new = match (&file.disk, base) {
             // A killed command may have written the text already.
-            (Some(disk), None) => disk == text,
-            (Some(disk), Some(base)) => disk == base,
+            (Some(disk), None) => is_same(disk.content(), text.content()),
+            (Some(disk), Some(base)) => is_same(disk.content(), base.content()),
             (None, base) => base.is_none(),
         };
         if is_new || replaces {
+            let disk = file.disk.as_ref().map_or("", Text::content);
+            let text = with_line_ends_of(disk, text.content());
             file.base = Some(theirs);
-            file.set_ours(Some(text.clone()));
+            file.set_ours(Some(text.into()));
             file.start = Start::Render;
             file.is_given = true;
         } else if let (Some(before), Some(_)) = (before, &file.disk) {
@@ -81,7 +86,8 @@ impl Given {
             file.theirs = Some(text.clone());
             self.rendered.insert(path.to_owned(), theirs);
         } else {
-            return file.disk.as_ref() == Some(text);
+            let disk = file.disk.as_ref();
+            return disk.is_some_and(|disk| is_same(disk.content(), text.content()));
         }
         true
     }

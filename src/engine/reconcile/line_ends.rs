@@ -6,23 +6,25 @@ use std::borrow::Cow;
 /// when it is written.
 #[derive(Clone, Copy)]
 pub struct LineEnds {
-    /// Every line ends in CRLF: an editor, or git's `core.autocrlf`.
+    /// Most lines end in CRLF: an editor, or git's `core.autocrlf`.
     crlf: bool,
     /// The last line has no newline.
     lacks_newline: bool,
 }
 
 impl LineEnds {
-    /// The text with a plain newline at the end of every line, and its former line ends.
+    /// The text with plain newlines where it has its usual line ends, and these line ends.
+    ///
+    /// If a few lines of a text with CRLF have plain newlines, they get CRLF instead. So they differ from the lines of
+    /// the tool, and [`LineEnds::restore`] makes them what they were.
     pub fn strip(text: &str) -> (Cow<'_, str>, Self) {
-        let mut lines = text.split_inclusive('\n');
         let ends = Self {
-            crlf: text.contains('\n') && lines.all(|l| l.ends_with("\r\n") || !l.ends_with('\n')),
+            crlf: text.matches("\r\n").count() * 2 > text.matches('\n').count(),
             lacks_newline: !text.is_empty() && !text.ends_with('\n'),
         };
         let mut plain = Cow::Borrowed(text);
         if ends.crlf {
-            plain = Cow::Owned(text.replace("\r\n", "\n"));
+            plain = Cow::Owned(exchanged(text));
         }
         if ends.lacks_newline {
             plain.to_mut().push('\n');
@@ -32,15 +34,29 @@ impl LineEnds {
 
     /// The text with these line ends.
     pub fn restore(self, plain: &str) -> String {
-        let mut text = plain.to_owned();
-        if self.lacks_newline && plain.ends_with('\n') {
-            text.pop();
-        }
+        let open = plain.strip_suffix('\n').filter(|_| self.lacks_newline);
+        let text = open.unwrap_or(plain);
         if self.crlf {
-            text = text.replace('\n', "\r\n");
+            exchanged(text)
+        } else {
+            text.to_owned()
         }
-        text
     }
+}
+
+/// The text with CRLF instead of plain newlines, and plain newlines instead of CRLF.
+fn exchanged(text: &str) -> String {
+    let mut exchanged = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end_matches(['\r', '\n']);
+        exchanged += content;
+        exchanged += match &line[content.len()..] {
+            "\n" => "\r\n",
+            "\r\n" => "\n",
+            other => other,
+        };
+    }
+    exchanged
 }
 
 /// `text` with the line ends of `other`.
@@ -51,4 +67,22 @@ pub fn with_line_ends_of(other: &str, text: &str) -> String {
 /// Whether two texts are equal except for line ends.
 pub fn is_same(a: &str, b: &str) -> bool {
     LineEnds::strip(a).0 == LineEnds::strip(b).0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cases::cases;
+
+    proptest! {
+        #![proptest_config(cases(1_000))]
+
+        #[test]
+        fn line_ends_of_any_text_are_restored(text in "[ab\r\n]{0,20}") {
+            let (plain, ends) = LineEnds::strip(&text);
+            prop_assert_eq!(ends.restore(&plain), text);
+        }
+    }
 }

@@ -313,43 +313,82 @@ fn changes<'a>(old: &str, new: &'a str) -> Vec<Change<'a>> {
     changes
 }
 
-/// Copies `ours`, a file with the render `base`, to a file with the render `theirs`. The names that differ between the
-/// two renders are replaced in all lines of ours. Where both sides still changed the same lines, ours stays.
+/// Copies `ours`, a file with the render `base`, to a file with the render `theirs`, by a merge. Where both changed the
+/// same lines, the lines of ours stay, but each name that differs between the two renders is replaced once: in these
+/// lines, or where the user has moved the line to. Any other place with the same characters is the user's text.
 pub(super) fn copied(base: &str, ours: &str, theirs: &str) -> String {
-    let mut renamed = ours.to_owned();
-    for change in changes(base, theirs) {
-        // A user may have the phrase at the end of a list, without the comma.
-        let [old, new] = [&base[change.at], change.text]
-            .map(str::trim)
-            .map(|lines| lines.strip_suffix(',').unwrap_or(lines));
-        if !old.is_empty() && !new.is_empty() {
-            renamed = replaced(&renamed, old, new);
+    let mut copy = String::new();
+    let mut moved = Vec::new();
+    for part in Merge::of(base, ours, theirs).beside().0 {
+        let clash = match part {
+            Part::Settled(lines) => {
+                copy.push_str(lines);
+                continue;
+            }
+            Part::Clash(clash) => clash,
+        };
+        let mut renamed = clash.ours.to_owned();
+        for change in changes(clash.base, clash.theirs) {
+            let (old, new) = (phrase(&clash.base[change.at]), phrase(change.text));
+            if old.is_empty() || new.is_empty() {
+                continue;
+            }
+            match place_of(old, &renamed) {
+                Some(place) => renamed.replace_range(place, new),
+                None => moved.push((old, new)),
+            }
+        }
+        copy += &Merge::of(clash.base, &renamed, clash.theirs)
+            .beside()
+            .ours();
+    }
+    for (old, new) in moved {
+        // Several lines in the middle of a line of the user, such as a comment, would break it.
+        let is_name = !new.contains('\n');
+        let place = whole_lines_of(old, &copy).or_else(|| place_of(old, &copy).filter(|_| is_name));
+        if let Some(place) = place {
+            copy.replace_range(place, new);
         }
     }
-    Merge::of(base, &renamed, theirs).beside().ours()
+    copy
 }
 
-/// Replaces `old` by `new` in `text`, except where `old` is a part of a longer word.
-fn replaced(text: &str, old: &str, new: &str) -> String {
-    let begins_in_word = is_word(old.chars().next());
-    let ends_in_word = is_word(old.chars().next_back());
-    let mut result = String::new();
-    let mut done = 0;
-    for (at, _) in text.match_indices(old) {
-        let end = at + old.len();
-        let is_part = begins_in_word && is_word(text[..at].chars().next_back())
+/// Lines without the space around them. A user may have them at the end of a list, without the comma.
+fn phrase(lines: &str) -> &str {
+    let lines = lines.trim();
+    lines.strip_suffix(',').unwrap_or(lines)
+}
+
+/// The first place of `phrase` in `text` where it is not a part of a longer word.
+fn place_of(phrase: &str, text: &str) -> Option<Range<usize>> {
+    let begins_in_word = is_word(phrase.chars().next());
+    let ends_in_word = is_word(phrase.chars().next_back());
+    for (start, _) in text.match_indices(phrase) {
+        let end = start + phrase.len();
+        let is_part = begins_in_word && is_word(text[..start].chars().next_back())
             || ends_in_word && is_word(text[end..].chars().next());
         if !is_part {
-            result += &text[done..at];
-            result += new;
-            done = end;
+            return Some(start..end);
         }
     }
-    result + &text[done..]
+    None
 }
 
 fn is_word(char: Option<char>) -> bool {
     char.is_some_and(|char| char.is_alphanumeric() || char == '_')
+}
+
+/// The first place of `phrase` in `text` with nothing else in its lines.
+fn whole_lines_of(phrase: &str, text: &str) -> Option<Range<usize>> {
+    for (start, _) in text.match_indices(phrase) {
+        let end = start + phrase.len();
+        let before = text[..start].rsplit('\n').next().unwrap_or_default();
+        let after = text[end..].split('\n').next().unwrap_or_default();
+        if before.trim().is_empty() && matches!(after.trim(), "" | ",") {
+            return Some(start..end);
+        }
+    }
+    None
 }
 
 /// The conflict of a file that the tool deletes, with the changes of ours to base.

@@ -557,6 +557,20 @@ fn crlf_is_no_change_and_survives() {
 }
 
 #[test]
+fn lines_with_other_ends_than_the_rest_of_the_file_are_lines_of_the_user() {
+    let base = Some("a\nb\nc\nd\n");
+    let theirs = Some("a\nb\nC\nd\n");
+    for (ours, expected) in [
+        ("a\r\nb\r\nc\r\nd\r\nmine\n", "a\r\nb\r\nC\r\nd\r\nmine\n"),
+        ("a\nb\r\nc\r\nd\r\n", "a\nb\r\nC\r\nd\r\n"),
+        ("a\nb\nc\nd\nmine\r\n", "a\nb\nC\nd\nmine\r\n"),
+    ] {
+        row(MERGED, base, Some(ours), theirs, &merge(expected));
+        row(MERGED, base, Some(ours), base, &EDITED);
+    }
+}
+
+#[test]
 fn missing_final_newline_is_no_change_and_survives() {
     row(
         MERGED,
@@ -735,6 +749,10 @@ fn a_file_that_git_left_open_gets_the_merged_text() {
     assert_eq!(
         open([Some("b\n"), Some("b\n"), Some("b\n")], markers),
         update("b\n")
+    );
+    assert_eq!(
+        open([Some("b\n"), Some("b\r\n"), Some("b\n")], markers),
+        update("b\r\n")
     );
     assert_eq!(
         open([Some("b\n"), Some("mine\n"), Some("b\n")], markers),

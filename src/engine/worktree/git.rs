@@ -91,11 +91,14 @@ pub struct Commit {
 
 /// The revisions of the operations that stop at a conflict: the other side, and the common ancestor. `None` stands for
 /// the merge base of the other side and `HEAD`.
-const OPERATIONS: [(&str, Option<&str>); 5] = [
+const OPERATIONS: [(&str, Option<&str>); 7] = [
     ("MERGE_HEAD", None),
     ("CHERRY_PICK_HEAD", Some("CHERRY_PICK_HEAD^")),
+    // A merge commit has two parents. `--mainline` selects one.
+    ("CHERRY_PICK_HEAD", Some("CHERRY_PICK_HEAD^2")),
     ("REBASE_HEAD", Some("REBASE_HEAD^")),
     ("REVERT_HEAD^", Some("REVERT_HEAD")),
+    ("REVERT_HEAD^2", Some("REVERT_HEAD")),
     ("refs/stash", Some("refs/stash^")),
 ];
 
@@ -238,12 +241,22 @@ impl Git<'_> {
         let is_elsewhere = ["not a git repository", "bare repository"]
             .iter()
             .any(|text| errors.contains(text));
-        ensure!(
-            is_elsewhere,
+        if is_elsewhere {
+            return Ok(());
+        }
+        let refused = Err(anyhow!(
             "git does not say which files have conflicts: {}",
             visible(errors.lines().next().unwrap_or("it gives no reason"))
-        );
-        Ok(())
+        ));
+        // git names a command that helps, such as for a repository of another user.
+        let mut lines = errors.lines().map(str::trim);
+        match lines.find(|line| line.starts_with("git config ")) {
+            Some(remedy) => refused.or_hint(format!(
+                "if you trust the repository: `{}`",
+                visible(remedy)
+            )),
+            None => refused,
+        }
     }
 
     /// The first line that git prints; `None` if git fails or is not installed.
@@ -296,6 +309,7 @@ impl Git<'_> {
     /// Several operations can be in progress at once, and a stash can exist without any operation. So an operation
     /// counts only if its commits contain the same objects as the index.
     fn commits(&self, open: &BTreeMap<String, Objects>) -> Result<Option<(Commits, String)>> {
+        let mut found = None;
         for (theirs, parent) in OPERATIONS {
             let Some(theirs) = self.line(&["rev-parse", "--verify", "--quiet", theirs])? else {
                 continue;
@@ -304,20 +318,29 @@ impl Git<'_> {
                 Some(parent) => self.line(&["rev-parse", "--verify", "--quiet", parent])?,
                 None => self.line(&["merge-base", "HEAD", &theirs])?,
             };
-            if self.has_stage("HEAD", open, 1)? && self.has_stage(&theirs, open, 2)? {
-                let parent =
-                    parent.filter(|parent| self.has_stage(parent, open, 0).unwrap_or(false));
-                let merged = format!("{AUTO_MERGE}:{}{}", self.prefix, self.description);
-                let commits = Commits {
-                    parent: parent.map(|parent| self.commit(&parent)).transpose()?,
-                    ours: self.commit("HEAD")?,
-                    theirs: self.commit(&theirs)?,
-                    merged: self.texts([merged])?.into_values().next(),
-                };
-                return Ok(Some((commits, theirs)));
+            if !self.has_stage("HEAD", open, 1)? || !self.has_stage(&theirs, open, 2)? {
+                continue;
+            }
+            let parent = parent.filter(|parent| self.has_stage(parent, open, 0).unwrap_or(false));
+            let is_whole = parent.is_some();
+            if is_whole || found.is_none() {
+                found = Some((theirs, parent));
+            }
+            if is_whole {
+                break;
             }
         }
-        Ok(None)
+        let Some((theirs, parent)) = found else {
+            return Ok(None);
+        };
+        let merged = format!("{AUTO_MERGE}:{}{}", self.prefix, self.description);
+        let commits = Commits {
+            parent: parent.map(|parent| self.commit(&parent)).transpose()?,
+            ours: self.commit("HEAD")?,
+            theirs: self.commit(&theirs)?,
+            merged: self.texts([merged])?.into_values().next(),
+        };
+        Ok(Some((commits, theirs)))
     }
 
     /// The recorded files of one branch that git wrote at another path: see [`Unmerged::moved`].
@@ -609,6 +632,23 @@ mod tests {
             } else {
                 assert_open(&repository, expected);
             }
+        }
+    }
+
+    #[test]
+    fn a_merge_commit_is_picked_and_reverted_from_each_of_its_parents() {
+        for (operation, mainline, expected) in [
+            ("cherry-pick", "1", ["ours", "later", "merged"]),
+            ("cherry-pick", "2", ["theirs", "later", "merged"]),
+            ("revert", "1", ["merged", "later", "ours"]),
+            ("revert", "2", ["merged", "later", "theirs"]),
+        ] {
+            let repository = Repository::new();
+            assert!(!repository.git(&["merge", "theirs"]));
+            repository.commit("merged", "merge");
+            repository.commit("later", "later");
+            assert!(!repository.git(&[operation, "--mainline", mainline, "HEAD~1"]));
+            assert_open(&repository, expected);
         }
     }
 

@@ -78,7 +78,9 @@ impl Record {
         Ok(())
     }
 
-    /// Reads the record. The lines of a file need not be consecutive, because a merge by git may separate them.
+    /// Reads the record. The lines of a file need not be consecutive, because a merge by git may separate them. If git
+    /// writes conflict markers, because the repository lacks the attribute `merge=union`, the lines of both sides count, as
+    /// with this attribute.
     ///
     /// # Errors
     /// For the first line that is not a line of a record, or exceeds the limits.
@@ -89,9 +91,18 @@ impl Record {
         let mut all = Total::default();
         // The prefix of a further line for the same file as the line above, and the text of that file.
         let mut last: Option<(String, &mut String)> = None;
+        let mut is_in_parent = false;
         for (number, line) in (1..).zip(text.lines()) {
+            let markers = ["<<<<<<<", PARENT, "=======", ">>>>>>>"];
+            if let Some(marker) = markers.iter().find(|marker| line.starts_with(**marker)) {
+                is_in_parent = *marker == PARENT;
+                continue;
+            }
+            if is_in_parent {
+                continue;
+            }
             if line.starts_with('{') {
-                match serde_json::from_str(line).map_err(|_| damage(number, line))? {
+                match serde_json::from_str(line).map_err(|_| damage(number))? {
                     Fact::Project(text)
                         if record.projects.iter().any(|recorded| *recorded == text) => {}
                     Fact::Project(text) => record.projects.push(text.into_owned()),
@@ -115,12 +126,12 @@ impl Record {
                 && let Some(more) = line.strip_prefix(start.as_str())
                 && let Some(more) = more.strip_suffix(']')
             {
-                let more: String = serde_json::from_str(more).map_err(|_| damage(number, line))?;
+                let more: String = serde_json::from_str(more).map_err(|_| damage(number))?;
                 all.add(more.len())?;
                 text.push_str(&more);
                 continue;
             }
-            let Line(path, more) = serde_json::from_str(line).map_err(|_| damage(number, line))?;
+            let Line(path, more) = serde_json::from_str(line).map_err(|_| damage(number))?;
             all.add(more.len())?;
             ensure_limits(0, texts.len())?;
             let start = beginning(&path)?;
@@ -170,12 +181,10 @@ fn check(number: usize, path: &str) -> Result<()> {
     Ok(())
 }
 
+/// The marker above the lines of the common ancestor, which git writes in the styles `diff3` and `zdiff3`.
+const PARENT: &str = "|||||||";
+
 /// The error for a line that is not a line of a record.
-fn damage(number: usize, line: &str) -> Error {
-    let markers = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
-    if markers.iter().any(|marker| line.starts_with(marker)) {
-        anyhow!("line {number} is a conflict marker of git")
-    } else {
-        anyhow!("line {number} is not a path and a line, such as `[\"src/lib.rs\",\"mod a;\\n\"]`")
-    }
+fn damage(number: usize) -> Error {
+    anyhow!("line {number} is not a path and a line, such as `[\"src/lib.rs\",\"mod a;\\n\"]`")
 }

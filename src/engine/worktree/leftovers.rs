@@ -1,8 +1,12 @@
 //! Temporary files that a killed command left behind.
 //!
-//! Before a command creates temporary files, it writes a marker: a temporary file in `.rscaffold` that lists the paths
-//! of the files that the command writes or removes. The command removes the marker after its other temporary files. So
-//! the next command finds a marker only if a command was killed, and need not search any other folder.
+//! Before a command creates temporary files, it writes a marker: a temporary file in `.rscaffold` with the goal of the
+//! command, and with the paths of the files that the command writes or removes. The command removes the marker after its
+//! other temporary files. So the next command finds a marker only if a command was killed, and need not search any other
+//! folder.
+//!
+//! From the first change of a file until the record is written, the marker has the name [`BEGUN`]. In this time, the
+//! record does not say what the files are. Only the same command can complete them.
 
 use anyhow::{Context, Result};
 use cap_std::fs::Dir;
@@ -14,6 +18,9 @@ use super::{
 
 /// The folder of the markers.
 pub(super) const FOLDER: &str = ".rscaffold";
+
+/// The name of the marker of a command that has begun to change files.
+pub(super) const BEGUN: &str = ".rscaffold-begun";
 
 /// The prefix of the names of temporary files that a command in this folder creates.
 ///
@@ -33,12 +40,13 @@ pub(super) fn remove(jail: &Jail) -> Result<()> {
     let (prefix, mut walk) = (prefix(jail)?, jail.walk());
     let folder = ProjectPath::new(FOLDER)?;
     let markers = walk.folder(Some(folder))?;
-    let markers = markers.map_or_else(Vec::new, |folder| temporary(folder, &prefix));
+    let mut markers = markers.map_or_else(Vec::new, |folder| temporary(folder, &prefix));
+    markers.push(BEGUN.to_owned());
     for marker in markers {
         let marker = format!("{FOLDER}/{marker}");
         let text = walk.read(ProjectPath::new(&marker)?)?;
         let text = text.map_or_else(Vec::new, |(_, bytes)| bytes);
-        let paths = str::from_utf8(&text).unwrap_or_default().lines();
+        let paths = str::from_utf8(&text).unwrap_or_default().lines().skip(1);
         for path in paths.flat_map(ProjectPath::new) {
             remove_for(path, &mut walk, &prefix);
         }

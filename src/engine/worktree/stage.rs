@@ -10,7 +10,8 @@ use cap_std::fs::{Dir, File, OpenOptions};
 
 use super::{
     jail::{Jail, Walk},
-    leftovers,
+    last_applied::LAST_APPLIED,
+    leftovers::{self, BEGUN, FOLDER},
     path::ProjectPath,
 };
 use crate::{engine::reconcile::Change, hint::OrHint};
@@ -23,8 +24,8 @@ pub(super) struct Stage<'a> {
     names: Names,
     /// The name of the marker, once it is written.
     marker: Option<String>,
-    /// The text of the marker: the paths of the changes, each with a newline.
-    paths: String,
+    /// The text of the marker: the goal of the command, and the paths of the changes, each with a newline.
+    marker_text: String,
     pub(super) steps: VecDeque<Step<'a>>,
     /// Folders that were created for new files. A folder comes after the folder that contains it.
     folders: Vec<String>,
@@ -53,8 +54,14 @@ impl<'a> Step<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// `paths` has the path of each file that will be written or removed.
-    pub(super) fn new(jail: &'a Jail, paths: impl Iterator<Item = &'a str>) -> Result<Self> {
+    /// `paths` has the path of each file that will be written or removed. `goal` tells commands with different results
+    /// apart.
+    pub(super) fn new(
+        jail: &'a Jail,
+        goal: &'a str,
+        paths: impl Iterator<Item = &'a str>,
+    ) -> Result<Self> {
+        let lines = [goal].into_iter().chain(paths);
         Ok(Self {
             walk: jail.walk(),
             names: Names {
@@ -62,7 +69,7 @@ impl<'a> Stage<'a> {
                 tried: 0,
             },
             marker: None,
-            paths: paths.flat_map(|path| [path, "\n"]).collect(),
+            marker_text: lines.flat_map(|line| [line, "\n"]).collect(),
             steps: VecDeque::new(),
             folders: Vec::new(),
         })
@@ -88,22 +95,45 @@ impl<'a> Stage<'a> {
         if self.marker.is_some() {
             return Ok(());
         }
-        let folder = Some(ProjectPath::new(leftovers::FOLDER)?);
+        let folder = Some(ProjectPath::new(FOLDER)?);
         self.walk.make_folder(folder, &mut self.folders)?;
         let folder = self.walk.folder(folder)?.context(GONE)?;
         let created = self.names.create(folder).and_then(|(marker, mut file)| {
             self.marker = Some(marker);
-            file.write_all(self.paths.as_bytes())
+            file.write_all(self.marker_text.as_bytes())
         });
-        created.with_context(|| format!("failed to write to the folder `{}`", leftovers::FOLDER))
+        created.with_context(|| format!("failed to write to the folder `{}`", FOLDER))
     }
 
     /// Removes the marker.
     fn unmark(&mut self) {
         if let Some(marker) = self.marker.take()
-            && let Ok(Some(folder)) = self.walk.folder(ProjectPath::new(leftovers::FOLDER).ok())
+            && let Ok(Some(folder)) = self.walk.folder(ProjectPath::new(FOLDER).ok())
         {
             let _ = folder.remove_file(marker);
+        }
+    }
+
+    /// Renames the marker to [`BEGUN`]. Returns whether an earlier command has left such a marker.
+    fn begin(&mut self) -> Result<bool> {
+        let Some(marker) = &self.marker else {
+            return Ok(true);
+        };
+        let folder = self.walk.folder(Some(ProjectPath::new(FOLDER)?))?;
+        let folder = folder.context(GONE)?;
+        let is_retry = folder.exists(BEGUN);
+        let renamed = folder.rename(marker, folder, BEGUN);
+        renamed.with_context(|| format!("failed to write `{FOLDER}`"))?;
+        Ok(is_retry)
+    }
+
+    /// Renames the marker back, if it has the name [`BEGUN`].
+    fn end(&mut self) {
+        if let Ok(Some(folder)) = self.walk.folder(ProjectPath::new(FOLDER).ok()) {
+            let _ = match &self.marker {
+                Some(marker) => folder.rename(BEGUN, folder, marker),
+                None => folder.remove_file(BEGUN),
+            };
         }
     }
 
@@ -145,14 +175,20 @@ impl<'a> Stage<'a> {
     /// Makes the changes.
     ///
     /// If a change fails, the changes before it stay: undoing them needs the same kind of operation that has just
-    /// failed. The user can run the same command again to make the rest.
+    /// failed. The user can run the same command again to make the rest. Until then, the marker [`BEGUN`] stays.
     pub(super) fn commit(mut self) -> Result<()> {
-        self.advance()?;
+        let is_retry = self.begin()?;
+        let first = self.advance();
+        if first.is_err() && !is_retry {
+            self.end();
+        }
+        first?;
         while !self.steps.is_empty() {
             self.advance()
                 .or_hint("some changes are made; run the same command again to make the rest")?;
         }
         self.folders.clear();
+        self.end();
         self.unmark();
         Ok(())
     }
@@ -161,7 +197,12 @@ impl<'a> Stage<'a> {
     pub(super) fn advance(&mut self) -> Result<()> {
         if let Some(step) = self.steps.front() {
             make(&mut self.walk, step)?;
+            let path = step.path().map(|path| path.as_str());
             self.steps.pop_front();
+            // From now on, the record says what the files are, so any command may follow.
+            if path == Some(LAST_APPLIED) {
+                self.end();
+            }
         }
         Ok(())
     }
@@ -181,12 +222,19 @@ fn make(walk: &mut Walk, step: &Step) -> Result<()> {
             })
             .with_context(|| format!("failed to write `{path}`")),
         Step::Remove(path) => {
-            walk.folder(path.folder())
-                .and_then(|folder| Ok(folder.context(GONE)?.remove_file(path.name())?))
-                .with_context(|| format!("failed to remove `{path}`"))?;
+            remove(walk, *path).with_context(|| format!("failed to remove `{path}`"))?;
             prune(walk, *path)
         }
         Step::Prune(path) => prune(walk, *path),
+    }
+}
+
+/// Removes the file at `path`, unless it is gone: through a linked folder, two paths can be the same file.
+fn remove(walk: &mut Walk, path: ProjectPath) -> Result<()> {
+    let folder = walk.folder(path.folder())?.context(GONE)?;
+    match folder.remove_file(path.name()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => Ok(removed?),
     }
 }
 

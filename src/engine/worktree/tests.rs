@@ -62,7 +62,7 @@ fn plan(work_tree: &WorkTree, theirs: &Texts) -> Result<Plan> {
 /// One command.
 fn run(root: &Path, theirs: &Texts) -> Result<()> {
     let work_tree = WorkTree::open(root, &OF_TESTS)?;
-    work_tree.apply(&plan(&work_tree, theirs)?, &record(theirs))
+    work_tree.apply(&plan(&work_tree, theirs)?, &record(theirs), "")
 }
 
 fn run_error(root: &Path, theirs: &Texts) -> String {
@@ -141,7 +141,7 @@ fn second_run_writes_nothing() {
     let before = listing(root.path());
     let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
-    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs), "").unwrap();
     assert!(stage.steps.is_empty());
     stage.commit().unwrap();
     assert_eq!(listing(root.path()), before);
@@ -169,7 +169,7 @@ fn nothing_is_written_if_a_folder_cannot_be_created() {
     let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     write(root.path(), "z", "in the way\n");
-    let error = work_tree.apply(&plan, &record(&theirs)).unwrap_err();
+    let error = work_tree.apply(&plan, &record(&theirs), "").unwrap_err();
     assert_eq!(
         format!("{error:#}"),
         "failed to write `z/a`: `z` is a file where a folder is needed"
@@ -204,7 +204,7 @@ fn command_that_is_killed_at_any_step_is_completed_by_the_same_command() {
         let root = start();
         let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
         let plan = plan(&work_tree, &new).unwrap();
-        let mut stage = work_tree.stage(&plan, &record(&new)).unwrap();
+        let mut stage = work_tree.stage(&plan, &record(&new), "").unwrap();
         assert_eq!(stage.steps.len(), 6);
         for _ in 0..steps {
             stage.advance().unwrap();
@@ -228,7 +228,7 @@ fn a_file_is_at_its_new_path_before_it_leaves_the_old_one() {
     let theirs = texts(&[("b", "text\n")]);
     let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
-    let mut stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
+    let mut stage = work_tree.stage(&plan, &record(&theirs), "").unwrap();
     stage.steps.truncate(1);
     stage.commit().unwrap();
     for path in ["a", "b"] {
@@ -262,7 +262,7 @@ fn leftovers_of_a_killed_command_are_removed_by_the_next() {
     let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &new).unwrap();
     let whole = contents(root.path());
-    mem::forget(work_tree.stage(&plan, &record(&new)).unwrap());
+    mem::forget(work_tree.stage(&plan, &record(&new), "").unwrap());
     drop(work_tree);
     assert_eq!(contents(&root.path().join("elsewhere")).len(), 2);
 
@@ -303,7 +303,7 @@ fn files_of_others_are_not_removed_as_leftovers() {
         texts(&[("a", "a\n")]),
     );
     let plan = plan(&work_tree, &theirs).unwrap();
-    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs), "").unwrap();
     let before = contents(root.path());
     run(root.path(), &texts(&[("inner/b", "b\n")])).unwrap();
     let mut after = contents(root.path());
@@ -319,8 +319,8 @@ fn a_temporary_file_of_another_command_is_not_overwritten() {
     let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let [one, other] = ["one\n", "other\n"].map(|text| texts(&[("a", text)]));
     let [plan, other_plan] = [&one, &other].map(|theirs| plan(&work_tree, theirs).unwrap());
-    let stage = work_tree.stage(&plan, &record(&one)).unwrap();
-    let other_stage = work_tree.stage(&other_plan, &record(&other)).unwrap();
+    let stage = work_tree.stage(&plan, &record(&one), "").unwrap();
+    let other_stage = work_tree.stage(&other_plan, &record(&other), "").unwrap();
     for (stage, text) in [(stage, "one\n"), (other_stage, "other\n")] {
         stage.commit().unwrap();
         assert_eq!(read(root.path(), "a"), text);
@@ -333,7 +333,7 @@ fn project_is_written_last() {
     let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
     let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
-    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs), "").unwrap();
     // The rename fails because a folder has this name now.
     fs::create_dir(root.path().join("PROJECT")).unwrap();
     let error = format!("{:#}", stage.commit().unwrap_err());
@@ -349,12 +349,44 @@ fn record_is_written_after_the_files() {
     let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
     let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
-    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs), "").unwrap();
     fs::create_dir(root.path().join("z")).unwrap();
     let error = format!("{:#}", stage.commit().unwrap_err());
     assert!(error.starts_with("failed to write `z`: "), "{error}");
     let left: Vec<_> = contents(root.path()).into_keys().collect();
-    assert_eq!(left, ["a", "z"].map(PathBuf::from));
+    let begun = ".rscaffold/.rscaffold-begun";
+    assert_eq!(left, [".rscaffold", begun, "a", "z"].map(PathBuf::from));
+}
+
+#[test]
+fn after_an_interruption_only_a_command_with_the_same_goal_is_accepted() {
+    let root = folder();
+    let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
+    let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
+    let accepted = |goals: [&str; 2]| goals.map(|goal| work_tree.ensure_complete(goal).is_ok());
+    assert_eq!(accepted(["same", "other"]), [true, true]);
+    // In each place, a file cannot be written because a folder has its name: the first file, the second one, `PROJECT`.
+    for (place, expected) in [
+        ("a", [true, true]),
+        ("z", [true, false]),
+        // The next run cannot write even its first file.
+        ("z", [true, false]),
+        // The record is written.
+        ("PROJECT", [true, true]),
+    ] {
+        let plan = plan(&work_tree, &theirs).unwrap();
+        let stage = work_tree.stage(&plan, &record(&theirs), "same").unwrap();
+        let _ = fs::remove_file(root.path().join(place));
+        fs::create_dir(root.path().join(place)).unwrap();
+        stage.commit().unwrap_err();
+        assert_eq!(accepted(["same", "other"]), expected, "{place}");
+        fs::remove_dir(root.path().join(place)).unwrap();
+    }
+    let plan = plan(&work_tree, &theirs).unwrap();
+    work_tree.apply(&plan, &record(&theirs), "same").unwrap();
+    let left: Vec<_> = contents(root.path()).into_keys().collect();
+    let expected = [".rscaffold", LAST_APPLIED, "PROJECT", "a", "z"];
+    assert_eq!(left, expected.map(PathBuf::from));
 }
 
 #[test]
@@ -426,7 +458,7 @@ fn nothing_is_changed_in_a_folder_that_leads_out_of_the_project() {
         write(outside.path(), "bases/a", "old\n");
         symlink(outside.path(), &crd).unwrap();
         let before = (listing(root.path()), listing(outside.path()));
-        let error = work_tree.apply(&plan, &record(&theirs)).unwrap_err();
+        let error = work_tree.apply(&plan, &record(&theirs), "").unwrap_err();
         assert_eq!(error.root_cause().to_string(), LEADS_OUT);
         drop(work_tree);
         assert_eq!(run_error(root.path(), &theirs), LEADS_OUT);
@@ -441,16 +473,20 @@ fn folder_that_links_to_another_one_of_the_project_works() {
     symlink("real", root.path().join("link")).unwrap();
     run(
         root.path(),
-        &texts(&[("link/a/1", "1\n"), ("link/2", "2\n")]),
+        // The last two paths are the same file.
+        &texts(&[("link/a/1", "1\n"), ("link/2", "2\n"), ("real/2", "2\n")]),
     )
     .unwrap();
     assert_eq!(read(root.path(), "real/a/1"), "1\n");
-    run(root.path(), &texts(&[("link/2", "new\n")])).unwrap();
+    let twice = [("link/2", "new\n"), ("real/2", "new\n")];
+    run(root.path(), &texts(&twice)).unwrap();
     assert_eq!(read(root.path(), "real/2"), "new\n");
     assert!(!root.path().join("real/a").exists());
+    write(root.path(), "real/mine", "mine\n");
     run(root.path(), &texts(&[])).unwrap();
     assert!(root.path().join("link").is_symlink());
-    assert!(contents(&root.path().join("real")).is_empty());
+    let left: Vec<_> = contents(&root.path().join("real")).into_keys().collect();
+    assert_eq!(left, [PathBuf::from("mine")]);
 }
 
 #[test]
@@ -511,7 +547,7 @@ fn a_link_created_while_a_command_writes_is_not_followed() {
     run(root.path(), &old).unwrap();
     let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
-    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs), "").unwrap();
     let before = listing(outside.path());
     let config = root.path().join("config");
     fs::rename(&config, root.path().join("moved")).unwrap();
@@ -642,7 +678,7 @@ proptest! {
                 swap(&root, path, entry);
             }
             before = rest();
-            work_tree.apply(&plan?, &record(&theirs))
+            work_tree.apply(&plan?, &record(&theirs), "")
         });
         prop_assert_eq!(rest(), before);
     }
@@ -657,7 +693,7 @@ fn file_whose_folder_another_program_removes_meanwhile_is_not_removed() {
     let plan = plan(&work_tree, &theirs).unwrap();
     fs::remove_dir_all(root.path().join("gone")).unwrap();
     let before = listing(root.path());
-    let error = work_tree.apply(&plan, &record(&theirs)).unwrap_err();
+    let error = work_tree.apply(&plan, &record(&theirs), "").unwrap_err();
     assert_eq!(
         format!("{error:#}"),
         "failed to remove `gone/b`: another program removed its folder at the same time"
@@ -787,7 +823,7 @@ fn file_that_another_program_changes_meanwhile_is_not_overwritten() {
         let before = listing(root.path());
         assert_eq!(
             work_tree
-                .apply(&plan, &record(&new))
+                .apply(&plan, &record(&new), "")
                 .unwrap_err()
                 .to_string(),
             format!(
@@ -819,11 +855,8 @@ fn missing_folder_is_an_error() {
 
 #[test]
 fn damaged_record_is_an_error() {
-    let marker = "a conflict marker of git";
     let shape = "not a path and a line, such as `[\"src/lib.rs\",\"mod a;\\n\"]`";
     for (line, says) in [
-        ("<<<<<<< HEAD", marker),
-        ("=======", marker),
         ("{\"a\": [\"b\"]}", shape),
         ("[\"a\"]", shape),
         ("[\"a\",\"b\",\"c\"]", shape),
@@ -905,6 +938,16 @@ fn lines_of_two_branches_make_one_record() {
     assert_eq!(Record::parse(record).unwrap(), expected);
     let with_crlf = record.replace('\n', "\r\n");
     assert_eq!(Record::parse(&with_crlf).unwrap(), expected);
+    // Without the attribute `merge=union`, git marks the conflicts.
+    let mut with_markers = String::new();
+    for (number, line) in record.lines().enumerate() {
+        with_markers += &match number % 3 {
+            0 => format!("<<<<<<< HEAD\n{line}\n||||||| 0123456\n[\"a\",\"gone\\n\"]\n"),
+            1 => format!("=======\n{line}\n>>>>>>> theirs\n"),
+            _ => format!("{line}\n"),
+        };
+    }
+    assert_eq!(Record::parse(&with_markers).unwrap(), expected);
 }
 
 const ANY_TEXT: &str = "(\\PC|[\\r\\n\\t\\\\\"\u{0}\u{2028}]){0,20}";
@@ -1023,7 +1066,7 @@ fn a_record_that_is_too_large_to_read_is_not_written() {
     let work_tree = WorkTree::open(root.path(), &OF_TESTS).unwrap();
     // The record needs six bytes for each of these bytes.
     let record = record(&texts(&[("a", &"\u{1}".repeat(22 << 20))]));
-    let error = work_tree.apply(&Plan::default(), &record).unwrap_err();
+    let error = work_tree.apply(&Plan::default(), &record, "").unwrap_err();
     let error = error.to_string();
     assert!(error.contains("would have more than 128 MB"), "{error}");
     assert_eq!(contents(root.path()), BTreeMap::new());
