@@ -166,11 +166,12 @@ fn line_ends_make_no_difference() {
     ]);
     let is_any: fn(&str) -> bool = |_| true;
     let is_types: fn(&str) -> bool = |path| path.starts_with("src/api/");
-    let is_code: fn(&str) -> bool = |path| path.ends_with(".rs") && !path.contains("_conversion");
+    let is_first_version: fn(&str) -> bool =
+        |path| path.contains("/v1/") || path.ends_with("/mod.rs");
     for (has_crlf, is_edited) in [
         (is_any, false),
         (is_types, false),
-        (is_code, false),
+        (is_first_version, false),
         (is_any, true),
     ] {
         let (plain, crlf) = (start.copy(), start.copy());

@@ -21,7 +21,6 @@ use super::{
 use crate::{
     engine::{
         Texts,
-        digest::digest,
         files::{Edits, Files, Sources},
         reconcile::{OnConflict, Plan, Policy, Reason},
         worktree::{LAST_APPLIED, RESTORE, Record, Unmerged, WorkTree},
@@ -138,14 +137,9 @@ impl<'a> Turn<'a> {
         before.map_or_else(Vec::new, |before| left_behind(before, &self.after))
     }
 
-    /// A line that is the same only for turns with the same result: the digest of the project and of the texts that come
-    /// with the command.
+    /// A line that is the same only for turns with the same result.
     pub fn goal(&self) -> Result<String> {
-        let mut all = self.after.to_text()?;
-        for (path, text) in &self.edits.texts {
-            all.extend([path, text.content()]);
-        }
-        Ok(digest(&all).trim_end().to_owned())
+        Ok(self.edits.goal(self.after.to_text()?))
     }
 
     /// The files, ready for a plan. Reads the disk, writes nothing.

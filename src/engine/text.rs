@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use super::reconcile::line_ends::is_same;
+
 /// The text of a file. Who has a text can compare it and pass it on; only who calls [`Text::content`] can look into it.
 ///
 /// The texts of vendored files are half of a project. They are part of the program, and are not copied.
@@ -16,6 +18,11 @@ impl Text {
     /// differs is a field that a template renders.
     pub fn content(&self) -> &str {
         &self.0
+    }
+
+    /// Whether the texts are equal except for line ends.
+    pub fn is_same(&self, other: &Self) -> bool {
+        is_same(&self.0, &other.0)
     }
 
     /// The length in bytes.

@@ -18,7 +18,7 @@ use crate::{
     },
     crd::{self, Crd, CrdVersion, Loss},
     engine::worktree::{WorkTree, read_input},
-    engine::{Text, Texts, files::Edits, reconcile::line_ends::is_same},
+    engine::{Texts, files::Edits},
     from_crd::KindFromCrd,
     hint::OrHint,
     names::in_backticks,
@@ -97,8 +97,7 @@ fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<(
     let mut others = Vec::new();
     for (path, text) in texts {
         let is_new = path.starts_with("src/") && !before.contains_key(path);
-        let is_other = |ours: &Text| !is_same(ours.content(), text.content());
-        if is_new && disk.get(path).is_some_and(is_other) {
+        if is_new && disk.get(path).is_some_and(|ours| !ours.is_same(text)) {
             others.push(path);
         }
     }

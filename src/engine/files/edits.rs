@@ -5,10 +5,8 @@
 use super::moves::Sources;
 use crate::engine::{
     conventions::Conventions,
-    reconcile::{
-        File, Sides, Start, adapted,
-        line_ends::{is_same, with_line_ends_of},
-    },
+    digest::digest,
+    reconcile::{File, Sides, Start, adapted, line_ends::with_line_ends_of},
     text::{Text, Texts},
 };
 
@@ -19,6 +17,17 @@ pub struct Edits {
     pub texts: Texts,
     /// Whether the texts also replace the user's earlier edits.
     pub replace: bool,
+}
+
+impl Edits {
+    /// A line that is the same only for commands with the same result: the digest of the texts, and of the description
+    /// of the project.
+    pub fn goal(&self, mut description: String) -> String {
+        for (path, text) in &self.texts {
+            description.extend([path, text.content()]);
+        }
+        digest(&description).trim_end().to_owned()
+    }
 }
 
 /// What the next record says about such texts.
@@ -70,8 +79,8 @@ impl Given {
         let base = file.base.as_ref().filter(|_| file.start == Start::Render);
         let is_new = match (&file.disk, base) {
             // A killed command may have written the text already.
-            (Some(disk), None) => is_same(disk.content(), text.content()),
-            (Some(disk), Some(base)) => is_same(disk.content(), base.content()),
+            (Some(disk), None) => disk.is_same(text),
+            (Some(disk), Some(base)) => disk.is_same(base),
             (None, base) => base.is_none(),
         };
         if is_new || replaces {
@@ -87,7 +96,7 @@ impl Given {
             self.rendered.insert(path.to_owned(), theirs);
         } else {
             let disk = file.disk.as_ref();
-            return disk.is_some_and(|disk| is_same(disk.content(), text.content()));
+            return disk.is_some_and(|disk| disk.is_same(text));
         }
         true
     }

@@ -102,7 +102,7 @@ impl<'a> Stage<'a> {
             self.marker = Some(marker);
             file.write_all(self.marker_text.as_bytes())
         });
-        created.with_context(|| format!("failed to write to the folder `{}`", FOLDER))
+        created.with_context(|| format!("failed to write to the folder `{FOLDER}`"))
     }
 
     /// Removes the marker.
@@ -197,7 +197,7 @@ impl<'a> Stage<'a> {
     pub(super) fn advance(&mut self) -> Result<()> {
         if let Some(step) = self.steps.front() {
             make(&mut self.walk, step)?;
-            let path = step.path().map(|path| path.as_str());
+            let path = step.path().map(ProjectPath::as_str);
             self.steps.pop_front();
             // From now on, the record says what the files are, so any command may follow.
             if path == Some(LAST_APPLIED) {
