@@ -367,6 +367,7 @@ fn no_other_command_takes_the_files_of_a_killed_command_for_edits() {
     for case in [Case::create_api(), Case::create_version()] {
         let unchanged = files(case.start.copy().rscaffold(other));
         let changed = files(case.start.copy().all(&[case.arguments, other]));
+        let done = files(case.start.copy().all(&[case.arguments]));
         each(sample(&case.writes), |call| {
             let project = case.start.copy();
             let what = format!("killed at {}", call.shown);
@@ -382,7 +383,10 @@ fn no_other_command_takes_the_files_of_a_killed_command_for_edits() {
                     "{what}: {}",
                     outcome.stderr
                 );
-                project.refused("diff");
+                // Only the marker may be left.
+                if files(&project) != done {
+                    project.refused("diff");
+                }
             }
         });
     }

@@ -103,10 +103,11 @@ fn is_tag(text: &str) -> bool {
 }
 
 fn is_digest(text: &str) -> bool {
-    const LENGTH: usize = 64;
+    const LENGTHS: [(&str, usize); 3] = [("sha256", 64), ("sha384", 96), ("sha512", 128)];
     let is_hexadecimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    (text.strip_prefix("sha256:"))
-        .is_some_and(|digits| digits.len() == LENGTH && digits.bytes().all(is_hexadecimal))
+    text.split_once(':').is_some_and(|(algorithm, digits)| {
+        LENGTHS.contains(&(algorithm, digits.len())) && digits.bytes().all(is_hexadecimal)
+    })
 }
 
 fn check_word(text: &str) -> Result<()> {
@@ -198,6 +199,7 @@ mod tests {
             "registry:1/2",
             "GHCR.io:443/me/my_cache",
             &format!("cache@{digest}"),
+            &format!("cache@sha512:{}", "0a".repeat(64)),
             &format!("ghcr.io/me/cache:1@{digest}"),
             &format!("{}:{}", "a".repeat(255), "b".repeat(128)),
         ] {

@@ -5,8 +5,8 @@
 //! other temporary files. So the next command finds a marker only if a command was killed, and need not search any other
 //! folder.
 //!
-//! From the first change of a file until the record is written, the marker has the name [`BEGUN`]. In this time, the
-//! record does not say what the files are. Only the same command can complete them.
+//! From the first change of a file until the last one, the marker has the name [`BEGUN`]. In this time, the files, the
+//! record and `PROJECT` do not fit together. Only the same command can complete them.
 
 use anyhow::{Context, Result};
 use cap_std::fs::Dir;

@@ -10,7 +10,6 @@ use cap_std::fs::{Dir, File, OpenOptions};
 
 use super::{
     jail::{Jail, Walk},
-    last_applied::LAST_APPLIED,
     leftovers::{self, BEGUN, FOLDER},
     path::ProjectPath,
 };
@@ -197,12 +196,7 @@ impl<'a> Stage<'a> {
     pub(super) fn advance(&mut self) -> Result<()> {
         if let Some(step) = self.steps.front() {
             make(&mut self.walk, step)?;
-            let path = step.path().map(ProjectPath::as_str);
             self.steps.pop_front();
-            // From now on, the record says what the files are, so any command may follow.
-            if path == Some(LAST_APPLIED) {
-                self.end();
-            }
         }
         Ok(())
     }
