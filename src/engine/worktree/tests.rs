@@ -339,7 +339,8 @@ fn project_is_written_last() {
     let error = format!("{:#}", stage.commit().unwrap_err());
     assert!(error.starts_with("failed to write `PROJECT`: "), "{error}");
     let left: Vec<_> = contents(root.path()).into_keys().collect();
-    let expected = [".rscaffold", LAST_APPLIED, "PROJECT", "a", "z"];
+    let begun = ".rscaffold/.rscaffold-begun";
+    let expected = [".rscaffold", begun, LAST_APPLIED, "PROJECT", "a", "z"];
     assert_eq!(left, expected.map(PathBuf::from));
 }
 
@@ -371,8 +372,8 @@ fn after_an_interruption_only_a_command_with_the_same_goal_is_accepted() {
         ("z", [true, false]),
         // The next run cannot write even its first file.
         ("z", [true, false]),
-        // The record is written.
-        ("PROJECT", [true, true]),
+        // The record is written, and does not fit the old `PROJECT`.
+        ("PROJECT", [true, false]),
     ] {
         let plan = plan(&work_tree, &theirs).unwrap();
         let stage = work_tree.stage(&plan, &record(&theirs), "same").unwrap();
