@@ -19,7 +19,7 @@ const TRIES: usize = 1000;
 
 /// How much JSON these conversions may read together, in bytes: a large object gets fewer of them, so that the API
 /// server still waits for the answer.
-const WORK: usize = 32 << 20;
+const WORK: usize = 96 << 20;
 
 /// One step between a spoke and the hub.
 pub struct Hop<'a> {
