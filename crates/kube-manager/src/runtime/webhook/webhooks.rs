@@ -366,3 +366,24 @@ fn maintain(
         Ok(())
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+
+    use super::*;
+    use crate::webhook::Hook;
+
+    #[test]
+    fn a_webhook_that_the_api_server_may_skip_is_not_required() {
+        let skipped = Hook::new().failure_policy(FailurePolicy::Ignore);
+        let webhooks = [
+            Webhook::new::<Pod>(Purpose::Validate, Hook::new()),
+            Webhook::new::<Secret>(Purpose::Validate, skipped),
+            Webhook::new::<ConfigMap>(Purpose::Default, Hook::new()),
+        ];
+        let found = configuration("name".to_owned(), &webhooks, Purpose::Validate);
+        assert_eq!(found.required, ["vpod-v1.kb.io"]);
+        assert_eq!(found.optional, ["vsecret-v1.kb.io"]);
+    }
+}
