@@ -94,11 +94,7 @@ impl Renamed {
     /// # Errors
     /// When a kind is in several new groups, or was in several old ones: the files of one would go to the other.
     fn between(before: &Project, after: &Project) -> Result<Self> {
-        let mut moved = BTreeMap::<_, BTreeSet<_>>::new();
-        for (new, old) in moved_kinds(before, after) {
-            let groups = (new.group.as_str(), old.group.as_str());
-            moved.entry(new.kind.as_str()).or_default().insert(groups);
-        }
+        let moved = moved_kinds(before, after);
         if let Some((kind, groups)) = moved.iter().find(|(_, groups)| groups.len() > 1) {
             let (new, old): (BTreeSet<_>, BTreeSet<_>) = groups.iter().copied().unzip();
             return Err(anyhow!(
@@ -109,7 +105,10 @@ impl Renamed {
             ))
             .or_hint("rename one group at a time, with `rscaffold apply` between");
         }
-        let groups = renamed_groups(before, after);
+        let groups = moved.into_values().flatten();
+        let groups: BTreeSet<_> = groups
+            .map(|(new, old)| (new.to_owned(), old.to_owned()))
+            .collect();
         let versions = renamed_versions(before, after, &groups);
         Ok(Self { groups, versions })
     }
@@ -169,21 +168,17 @@ fn renamed_versions(
     versions
 }
 
-/// The renamed groups: pairs of the new group in `after` and the old group in `before`.
-pub fn renamed_groups(before: &Project, after: &Project) -> BTreeSet<(String, String)> {
-    let moved = moved_kinds(before, after).into_iter();
-    moved
-        .map(|(new, old)| (new.group.to_string(), old.group.to_string()))
-        .collect()
-}
-
-/// The kinds that are in another group: a resource in `after`, and one in `before`.
-fn moved_kinds<'a>(before: &'a Project, after: &'a Project) -> Vec<(&'a Resource, &'a Resource)> {
-    let mut moved = Vec::new();
+/// The kinds that are in another group, each with pairs of the new group in `after` and the old group in `before`.
+fn moved_kinds<'a>(
+    before: &'a Project,
+    after: &'a Project,
+) -> BTreeMap<&'a str, BTreeSet<(&'a str, &'a str)>> {
+    let mut moved: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for new in after.resources.iter() {
         for old in before.resources.of_kind(&new.kind) {
             if !has(before, new) && !has(after, old) {
-                moved.push((new, old));
+                let groups = (new.group.as_str(), old.group.as_str());
+                moved.entry(new.kind.as_str()).or_default().insert(groups);
             }
         }
     }

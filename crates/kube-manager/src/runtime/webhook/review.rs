@@ -13,6 +13,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     admission::{Defaulter, Validator},
+    conversion::header::Header,
     endpoint::{Failure, Respond},
     patch,
     request::{Asked, Change, Operation, Request},
@@ -245,7 +246,10 @@ impl<'a> Review<'a> {
             .or_else(|| match objects {
                 Objects::Create(object)
                 | Objects::Update { new: object, .. }
-                | Objects::Delete(object) => name_of(object),
+                | Objects::Delete(object) => {
+                    let header: Header = serde_json::from_str(object.get()).ok()?;
+                    header.metadata.name
+                }
             });
         Ok(Self {
             uid: incoming.uid,
@@ -299,22 +303,6 @@ fn but_metadata(object: &RawValue) -> serde_json::Result<BTreeMap<String, &str>>
     let fields: BTreeMap<String, &RawValue> = serde_json::from_str(object.get())?;
     let others = fields.into_iter().filter(|(name, _)| name != "metadata");
     Ok(others.map(|(name, value)| (name, value.get())).collect())
-}
-
-/// The name in the metadata of `object`.
-fn name_of(object: &RawValue) -> Option<String> {
-    let object: Named = serde_json::from_str(object.get()).ok()?;
-    object.metadata.name
-}
-
-#[derive(Deserialize)]
-struct Named {
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    name: Option<String>,
 }
 
 /// The verdict on an update in which the old or new object does not fit its type. The object must still be able to lose

@@ -109,18 +109,27 @@ impl Conversion {
     ) -> serde_json::Result<Vec<FieldError>> {
         let header: Header = serde_json::from_str(new)?;
         let is_deleted = header.metadata.deletion_timestamp.is_some();
-        let excesses: [Measure; 2] = [
-            |object| Some((memory(object), too_many_values(object)?)),
-            |object| Some((levels(object), too_many_levels(levels(object))?)),
+        let measures: [Measure; 2] = [
+            |object| too_many_values(object).map(|why| (memory(object), why)),
+            |object| {
+                let levels = levels(object);
+                too_many_levels(levels).map(|why| (levels, why))
+            },
         ];
-        let found = excesses.map(|excess| (excess(new), old.and_then(excess)));
-        if found.iter().any(|(now, _)| now.is_some()) {
-            let errors = found.into_iter().filter_map(|(now, before)| {
-                let (size, why) = now?;
-                let is_no_worse = before.is_some_and(|(before, _)| is_deleted || size <= before);
-                (!is_no_worse).then(|| FieldError::exceeds("", why))
-            });
-            return Ok(errors.collect());
+        let mut is_too_large = false;
+        let mut errors = Vec::new();
+        for measure in measures {
+            let Some((size, why)) = measure(new) else {
+                continue;
+            };
+            is_too_large = true;
+            let before = old.and_then(measure);
+            if !before.is_some_and(|(before, _)| is_deleted || size <= before) {
+                errors.push(FieldError::exceeds("", why));
+            }
+        }
+        if is_too_large {
+            return Ok(errors);
         }
         let old_header = old.map(serde_json::from_str).transpose()?;
         let refused = self.refused(old_header.as_ref(), &header);

@@ -9,7 +9,7 @@ mod change;
 mod check;
 pub(super) mod conversions;
 mod harmless;
-mod header;
+pub(super) mod header;
 mod hop;
 pub(super) mod hub;
 mod incomplete;
