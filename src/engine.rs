@@ -1,5 +1,5 @@
-//! The engine: brings the files in a folder in line with a new render, without losing an edit of the user. Who changes
-//! a command or a template need not read this folder.
+//! The engine: brings the files in a folder in line with a new render, without losing an edit of the user. To
+//! change a command or a template, you need not read this folder.
 //!
 //! The engine knows three texts of each file: base, ours and theirs. It does not know what is rendered, or from what:
 //! what it must know of the files is in [`Conventions`].

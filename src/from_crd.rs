@@ -334,7 +334,7 @@ impl FilesFromCrd {
         path: String,
         from_crd: &impl Serialize,
     ) -> Result<()> {
-        let file = rendered.file_with(templates, path, "from_crd", from_crd)?;
+        let file = rendered.file(templates, path, &json!({ "from_crd": from_crd }))?;
         self.texts.extend(file);
         Ok(())
     }

@@ -42,7 +42,7 @@ mod webhooks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::{
     deployed::Deployed,
@@ -215,7 +215,7 @@ impl Port {
             let hooks = Hooks::new(source, resource, &kind.webhooks, &mut lost);
             if !hooks.are_default() {
                 let path = project.webhook_file(resource);
-                texts.extend(rendered.file_with(templates, path, "hooks", &hooks)?);
+                texts.extend(rendered.file(templates, path, &json!({ "hooks": hooks }))?);
             }
         }
         if let Some(deployment) = &operator.deployed.deployment {
@@ -230,7 +230,7 @@ impl Port {
             if let Some(taken) = reader.read()? {
                 let values = format!("charts/{}/values.yaml", project.project_name);
                 for path in ["Makefile", "config/manager/manager.yaml", &values] {
-                    texts.extend(rendered.file_with(templates, path, "deployed", &taken)?);
+                    texts.extend(rendered.file(templates, path, &json!({ "deployed": taken }))?);
                 }
             }
         }

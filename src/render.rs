@@ -16,8 +16,9 @@ mod view;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
+use serde_json::Value;
 use tera::{Context, Tera};
 
 pub use self::{
@@ -82,24 +83,8 @@ pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
 }
 
 impl Rendered {
-    /// Renders the file at `path` again, from the same template and item. The template also gets `addition`, which does
-    /// not follow from `PROJECT`, under `name`. Returns `None` if the project does not have the file.
-    ///
-    /// # Errors
-    /// When the template has a defect.
-    pub fn file_with(
-        &self,
-        templates: &Templates,
-        path: impl Into<String>,
-        name: &'static str,
-        addition: &impl Serialize,
-    ) -> Result<Option<(String, Text)>> {
-        let mut additions = Context::new();
-        additions.insert(name, addition);
-        self.again(templates, path.into(), &additions)
-    }
-
-    /// Renders the file at `path` again, with `templates`. Returns `None` if the project does not have the file.
+    /// Renders the file at `path` again, from the same template and item. The template also gets the fields of
+    /// `additions`, which do not follow from `PROJECT`. Returns `None` if the project does not have the file.
     ///
     /// # Errors
     /// When the template has a defect.
@@ -107,21 +92,13 @@ impl Rendered {
         &self,
         templates: &Templates,
         path: impl Into<String>,
+        additions: &Value,
     ) -> Result<Option<(String, Text)>> {
-        self.again(templates, path.into(), &Context::new())
-    }
-
-    fn again(
-        &self,
-        templates: &Templates,
-        path: String,
-        additions: &Context,
-    ) -> Result<Option<(String, Text)>> {
-        let mut text = None;
+        let (path, mut text) = (path.into(), None);
         if let Some(origin) = self.origins.get(&path) {
             templates.visit(Some(origin), &mut |file| {
                 let mut context = file.context.clone();
-                context.extend(additions.clone());
+                context.extend(Context::from_serialize(additions)?);
                 text = Some(templates.text_of(file.template, &context)?.into());
                 Ok(())
             })?;
@@ -195,7 +172,7 @@ struct Visitor<'a> {
 
 impl Visitor<'_> {
     /// Visits the files of the templates in the folder `scope` for `data`, which the templates call `name`. `item`
-    /// identifies the data without the domain.
+    /// identifies the data. It has no domain, so the files keep their origin when the domain changes.
     fn scope(
         &mut self,
         scope: &str,
@@ -205,11 +182,6 @@ impl Visitor<'_> {
     ) -> Result<()> {
         let mut templates = self.templates.to_vec();
         templates.retain(|template| template.is_in(scope));
-        // A feature need not have files of its own.
-        ensure!(
-            !templates.is_empty() || scope.starts_with(FEATURE),
-            "no templates/{scope}"
-        );
         if let Some(origin) = self.only {
             templates.retain(|template| template.name == origin.template && *item == origin.item);
         }
@@ -328,17 +300,11 @@ impl<'a> Templates<'a> {
             only,
             visit,
         };
-        visitor.scope("project", "project", (), &Item::default())?;
-        // The templates of features that the project does not have are not parsed.
-        for feature in Feature::all() {
-            let folder = format!("{FEATURE}/{feature}");
+        // The templates of a folder that the project does not need are not parsed, so the folder renders no file.
+        let features = (Feature::all().iter()).map(|feature| format!("{FEATURE}/{feature}"));
+        let folders = ["project", "vendored", "webhooks"].map(str::to_owned);
+        for folder in folders.into_iter().chain(features) {
             visitor.scope(&folder, "project", (), &Item::default())?;
-        }
-        if view.vendored {
-            visitor.scope("vendored", "project", (), &Item::default())?;
-        }
-        if view.serves_webhooks {
-            visitor.scope("webhooks", "project", (), &Item::default())?;
         }
         for group in &view.groups {
             let name = group.names.key.as_str();

@@ -5,7 +5,10 @@ pub(crate) mod literal;
 mod types;
 
 pub(crate) use self::{
-    layout::{Attribute, Code, LINE, Meta, braces, is_within, on_one_line, one_or_several},
+    layout::{
+        ARGUMENTS, Attribute, CHAIN, Code, LINE, Meta, braces, chain, is_within, on_one_line,
+        one_or_several,
+    },
     literal::width,
     types::RustType,
 };

@@ -63,6 +63,30 @@ fn transcripts() {
     );
 }
 
+/// The default of `--runtime` differs between a release and a version under development.
+#[test]
+fn transcripts_name_the_runtime_of_each_new_project() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let transcript = fs::read_to_string(&path).unwrap();
+        let lines: Vec<_> = transcript.lines().collect();
+        for pair in lines.windows(2) {
+            let is_init = pair[0].starts_with("$ ") && pair[0].contains("rscaffold init ");
+            let is_refused = pair[1].starts_with("? ");
+            assert!(
+                !is_init
+                    || is_refused
+                    || pair[0].contains("--runtime")
+                    || pair[0].contains("--help"),
+                "{}: `{}` has no `--runtime`",
+                path.display(),
+                pair[0]
+            );
+        }
+    }
+}
+
 /// Returns the transcript with the current output of its commands. A wildcard stays if it still matches.
 pub fn play(transcript: &str) -> String {
     let top = TempDir::new().unwrap();

@@ -451,7 +451,13 @@ fn the_record_has_the_text_of_each_file() {
             let of_project: PathBuf = path.components().skip(1).collect();
             let of_project = of_project.to_str().expect("UTF-8").to_owned();
             let recorded = CONVENTIONS.recorded([(of_project, read(&path).into())].into());
-            (path, recorded.into_values().map(String::from).collect())
+            (
+                path,
+                recorded
+                    .values()
+                    .map(|text| text.content().to_owned())
+                    .collect(),
+            )
         })
         .collect();
     let paths: BTreeSet<_> = written.keys().chain(recorded.keys()).collect();

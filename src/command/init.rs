@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
+use serde_json::json;
 
 use super::{
     Mode,
@@ -258,7 +259,9 @@ pub fn ported(
         for (resource, controller) in project.controllers() {
             if rules.contains_key(&(resource.id(), controller.name.clone())) {
                 let path = project.controller_file(resource, controller);
-                ported.texts.extend(rendered.file(&replacing, path)?);
+                ported
+                    .texts
+                    .extend(rendered.file(&replacing, path, &json!({}))?);
             }
         }
     }

@@ -304,8 +304,7 @@ version: '3'
 
         assert_eq!(
             settings.apply(project).unwrap_err().to_string(),
-            "`webapp/v1/Page` is cluster-scoped, so it cannot have a controller: the project is \
-             namespaced"
+            "`webapp/v1/Page` is cluster-scoped, so it cannot have a controller in a namespaced project"
         );
     }
 

@@ -17,9 +17,13 @@ pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
 fn way_out(refusal: &Error) -> Option<String> {
     let hint = match refusal {
         Error::Changes { .. } => "apply the new settings with `--force`",
-        Error::SecondControllers { .. } | Error::UnstoredController { .. } => {
-            "add no controller: `--controller=false`"
+        Error::SecondControllers { other, .. } => {
+            return Some(format!(
+                "use `--version {other}` for another controller; for a version without one, use `create api \
+                 --controller=false`"
+            ));
         }
+        Error::UnstoredController { .. } => "add the controller to the stored version of the kind",
         Error::UnstoredWebhook { .. } => {
             "add the webhook to the stored version: the API server calls it for all versions"
         }
@@ -71,8 +75,9 @@ fn way_out(refusal: &Error) -> Option<String> {
             names
         }
         Error::StoredObjects { .. } => {
-            "if the schemas are equal, use `--conversion=none`, else run `rscaffold create webhook \
-             --conversion` first; if no cluster has such objects, use `--force`"
+            "if the schemas are equal, use `--conversion=none`, else create the version without `--storage`, run \
+             `rscaffold create webhook --conversion`, and repeat this command; if no cluster has such objects, use \
+             `--force`"
         }
         Error::ServedVersions { other, .. } => {
             return Some(format!(

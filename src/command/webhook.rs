@@ -373,8 +373,15 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
              `rscaffold delete api`"
         ));
     }
+    let mut versions = there.into_iter().flat_map(|there| before.versions(there));
+    let unchanged = match versions.find(|version| !version.webhooks.is_empty()) {
+        Some(other) if other.id() != id => {
+            format!("`{id}` has no webhooks: {other} has those of the kind")
+        }
+        _ => format!("`{id}` has no webhooks"),
+    };
     let story = Story {
-        unchanged: format!("`{id}` has no webhooks"),
+        unchanged,
         notes,
         ..Story::default()
     };

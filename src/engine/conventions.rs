@@ -9,7 +9,7 @@ pub struct Conventions {
     pub description: &'static str,
     /// A text in the description of this program. Another program's file may have the same name.
     pub mark: &'static str,
-    /// The description as this program writes it: without comments, and in its order. Fails if the text is none.
+    /// The description as this program writes it: without comments, and in its order. Fails if the text is not a description.
     pub normalized: fn(&str) -> Result<String>,
     /// Whether the file at a path has an attribute. This depends only on the path, because nothing else is known about
     /// a file that is no longer rendered.

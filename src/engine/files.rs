@@ -227,7 +227,10 @@ impl Files {
         texts.extend(self.given.rendered);
         let description = texts.remove(self.conventions.description);
         Record {
-            projects: description.into_iter().map(String::from).collect(),
+            projects: description
+                .iter()
+                .map(|text| text.content().to_owned())
+                .collect(),
             texts: self.conventions.recorded(texts),
             marked: plan.marked.clone(),
             given: self.given.texts,

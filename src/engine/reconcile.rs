@@ -61,7 +61,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
             && let Some(text) = change.after(disk)
             && case.contradicts(text)
         {
-            change = case.insist(on_conflict);
+            change = case.keep_settings(on_conflict);
         }
         // The file may reappear at another path, with only the tool's text.
         let is_edited = file.base.as_ref().map(Text::content) != file.ours();
@@ -89,7 +89,8 @@ pub fn adapted(base: &str, ours: &str, theirs: &str, start: Start) -> Option<Str
 }
 
 /// The text of a new file that starts as a copy of the file with `base` and `ours`: the names of `theirs`, and the lines
-/// of the user. Where both changed a line, the line of the user stays, because nobody can have seen another one.
+/// of the user. Where both changed a line, the line of the user stays: the new file does not exist yet, so
+/// nobody can resolve a conflict in it.
 pub fn copied(base: &str, ours: &str, theirs: &str) -> String {
     let (ours, ends) = LineEnds::strip(ours);
     ends.restore(&merge::copied(base, &ours, theirs))
@@ -181,8 +182,8 @@ impl Case<'_> {
                 .is_none_or(|theirs| !self.conventions.is_same_description(text, theirs))
     }
 
-    /// The change of a file that must have the settings of `theirs`, but would not have them with the user's lines.
-    fn insist(self, on_conflict: OnConflict) -> Change {
+    /// The change if the user's lines would change the settings of the description: the text of `theirs`, or a conflict.
+    fn keep_settings(self, on_conflict: OnConflict) -> Change {
         let theirs = self.file.theirs.clone().unwrap_or_default();
         if on_conflict == OnConflict::Theirs {
             return Change::Update(theirs);

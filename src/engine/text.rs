@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use super::reconcile::line_ends::is_same;
 
-/// The text of a file. Who has a text can compare it and pass it on; only who calls [`Text::content`] can look into it.
+/// The text of a file. Code can compare and pass on a text. To read its characters, it calls [`Text::content`].
 ///
 /// The texts of vendored files are half of a project. They are part of the program, and are not copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub struct Text(Cow<'static, str>);
 pub type Texts = BTreeMap<String, Text>;
 
 impl Text {
-    /// The characters of the text. A rendered text is merged, written and shown, but never searched or changed: what
-    /// differs is a field that a template renders.
+    /// The characters of the text. Do not search or change a rendered text: add a field to the view of the project, and
+    /// let the template use the field.
     pub fn content(&self) -> &str {
         &self.0
     }
@@ -45,12 +45,6 @@ impl From<String> for Text {
 impl From<&'static str> for Text {
     fn from(text: &'static str) -> Self {
         Self(text.into())
-    }
-}
-
-impl From<Text> for String {
-    fn from(text: Text) -> Self {
-        text.0.into_owned()
     }
 }
 

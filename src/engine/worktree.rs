@@ -154,7 +154,7 @@ impl WorkTree {
     /// The paths of all files below `folder`, relative to it. Links and folders whose name begins with a dot are left out.
     pub fn below(&self, folder: &str) -> Vec<String> {
         let listed = snapshot::snapshot(&self.root.join(folder), &[], |_| false);
-        // A folder that does not exist has no files, and one that cannot be read has none that can be told.
+        // A missing or unreadable folder counts as empty.
         let files = listed.map(|listed| listed.others).unwrap_or_default();
         files.into_keys().collect()
     }

@@ -66,7 +66,7 @@ impl Dependency {
         self.name().replace('-', "_")
     }
 
-    /// The value of the dependency in Cargo.toml: `"0.1"`, `{ path = "../widgets" }`.
+    /// The value of the dependency in Cargo.toml: `{ version = "0.1", optional = true }`.
     pub fn toml(&self) -> &str {
         &self.toml
     }
@@ -95,10 +95,10 @@ impl Dependency {
         )?;
         let toml = if source.contains("://") {
             match source.split_once('?') {
-                None => format!("{{ git = \"{source}\" }}"),
+                None => format!("{{ git = \"{source}\", optional = true }}"),
                 Some((url, reference)) => match reference.split_once('=') {
                     Some((key @ ("branch" | "tag" | "rev"), value)) if !value.is_empty() => {
-                        format!("{{ git = \"{url}\", {key} = \"{value}\" }}")
+                        format!("{{ git = \"{url}\", {key} = \"{value}\", optional = true }}")
                     }
                     _ => bail!(
                         "the `?` of a repository must be followed by `branch=`, `tag=` or `rev=`"
@@ -106,14 +106,14 @@ impl Dependency {
                 },
             }
         } else if source.starts_with(['.', '/']) {
-            format!("{{ path = \"{source}\" }}")
+            format!("{{ path = \"{source}\", optional = true }}")
         } else {
             ensure!(
                 VersionReq::parse(source).is_ok(),
                 "`{source}` is neither a version, nor a path that begins with `.` or `/`, nor the \
                  URL of a repository"
             );
-            format!("\"{source}\"")
+            format!("{{ version = \"{source}\", optional = true }}")
         };
         Ok(Self {
             text: text.to_owned(),
@@ -173,27 +173,35 @@ mod tests {
     #[test]
     fn crates_from_a_registry_a_path_or_git() {
         let cases = [
-            ("cert-manager@0.1", "cert_manager", r#""0.1""#),
-            ("widgets@>=1.2, <3", "widgets", r#"">=1.2, <3""#),
+            (
+                "cert-manager@0.1",
+                "cert_manager",
+                r#"{ version = "0.1", optional = true }"#,
+            ),
+            (
+                "widgets@>=1.2, <3",
+                "widgets",
+                r#"{ version = ">=1.2, <3", optional = true }"#,
+            ),
             (
                 "widgets@../widgets",
                 "widgets",
-                r#"{ path = "../widgets" }"#,
+                r#"{ path = "../widgets", optional = true }"#,
             ),
             (
                 "widgets@/srv/widgets",
                 "widgets",
-                r#"{ path = "/srv/widgets" }"#,
+                r#"{ path = "/srv/widgets", optional = true }"#,
             ),
             (
                 "widgets@https://github.com/me/widgets",
                 "widgets",
-                r#"{ git = "https://github.com/me/widgets" }"#,
+                r#"{ git = "https://github.com/me/widgets", optional = true }"#,
             ),
             (
                 "widgets@ssh://git@github.com/me/widgets.git?tag=v1",
                 "widgets",
-                r#"{ git = "ssh://git@github.com/me/widgets.git", tag = "v1" }"#,
+                r#"{ git = "ssh://git@github.com/me/widgets.git", tag = "v1", optional = true }"#,
             ),
         ];
         for (text, ident, toml) in cases {

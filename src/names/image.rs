@@ -78,15 +78,14 @@ fn is_registry(text: &str) -> bool {
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     is_port
         && host.split('.').all(|label| {
-            let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
-            ensure_ends(label, "").is_ok() && label.chars().all(is_allowed)
+            ensure_ends(label, "").is_ok()
+                && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
         })
 }
 
 /// Whether `text` is a part of a path: words with a dot, one or two underscores, or hyphens between them.
 fn is_part(text: &str) -> bool {
-    let is_of_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let mut between_words = text.split(is_of_word);
+    let mut between_words = text.split(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     ensure_ends(text, "").is_ok()
         && between_words.all(|between| {
             matches!(between, "." | "_" | "__") || between.bytes().all(|byte| byte == b'-')
@@ -95,18 +94,21 @@ fn is_part(text: &str) -> bool {
 
 fn is_tag(text: &str) -> bool {
     const MAX: usize = 128;
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     !text.is_empty()
         && text.len() <= MAX
         && !text.starts_with(['.', '-'])
-        && text.chars().all(is_allowed)
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
 fn is_digest(text: &str) -> bool {
     const LENGTHS: [(&str, usize); 3] = [("sha256", 64), ("sha384", 96), ("sha512", 128)];
-    let is_hexadecimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.split_once(':').is_some_and(|(algorithm, digits)| {
-        LENGTHS.contains(&(algorithm, digits.len())) && digits.bytes().all(is_hexadecimal)
+        LENGTHS.contains(&(algorithm, digits.len()))
+            && digits
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
 }
 

@@ -10,7 +10,7 @@ use super::{
     check::{allow_only, limit, names, read_or},
     kubernetes::{ControllerName, Plural},
     plural::plural,
-    rust::{has, module},
+    rust::module,
 };
 
 names! {
@@ -26,27 +26,49 @@ const LONGEST: usize = 27;
 
 /// Names that the Rust type of a kind cannot have, because the code around the type would not compile. Found by
 /// compiling a project for each name: `Clone`, `Box`, `Ok` and `Status` do compile.
-const TAKEN: [&str; 6] = [
+const TAKEN: [&str; 29] = [
     // A keyword.
     "Self",
     // The code beside the type uses the item with this name from Rust's prelude.
-    "Default Option Result String ToString Vec",
+    "Default",
+    "Option",
+    "Result",
+    "String",
+    "ToString",
+    "Vec",
     // The file of the types imports another type of this name.
-    "Condition Deserialize JsonSchema Serialize",
+    "Condition",
+    "Deserialize",
+    "JsonSchema",
+    "Serialize",
     // The file of the controller imports or declares another type of this name.
-    "Action BTreeMap Children Context Controller Error EventType Infallible ObjectMeta ObjectRef \
-     Reconciler ResourceExt Rule Verb",
+    "Action",
+    "BTreeMap",
+    "Children",
+    "Context",
+    "Controller",
+    "Error",
+    "EventType",
+    "Infallible",
+    "ObjectMeta",
+    "ObjectRef",
+    "Reconciler",
+    "ResourceExt",
+    "Rule",
+    "Verb",
     // Clippy refuses `New::new`, which kube derives.
     "New",
     // The code that kube derives uses these names for a type parameter, a type and a trait.
-    "Repr S SerializeStruct",
+    "Repr",
+    "S",
+    "SerializeStruct",
 ];
 
 /// More types that a types file from a CRD may import.
-const TAKEN_BY_GIVEN: &str = "IntOrString Time Value";
+const TAKEN_IN_TYPES_FROM_CRD: [&str; 3] = ["IntOrString", "Time", "Value"];
 
 /// The types that the file of webhooks declares.
-const TAKEN_BY_WEBHOOKS: &str = "Defaulter Validator";
+const TAKEN_BY_WEBHOOKS: [&str; 2] = ["Defaulter", "Validator"];
 
 impl Kind {
     /// Refuses a kind that is not in upper camel case, because it is probably misspelled.
@@ -83,17 +105,15 @@ impl Kind {
         Plural::of(&self.lower())
     }
 
-    /// Whether the Rust type of the kind needs another name. `is_given` says whether the types come
-    /// from a CRD.
-    pub fn is_taken(&self, is_given: bool) -> bool {
+    /// Whether the Rust type of the kind needs another name. `has_types_from_crd` says whether the types come from a CRD.
+    pub fn is_taken(&self, has_types_from_crd: bool) -> bool {
         let name = self.in_rust();
-        let mut taken = TAKEN.into_iter();
-        taken.any(|names| has(names, &name)) || is_given && has(TAKEN_BY_GIVEN, &name)
+        TAKEN.contains(&&*name) || has_types_from_crd && TAKEN_IN_TYPES_FROM_CRD.contains(&&*name)
     }
 
     /// Whether the file of the kind's webhooks declares a type of this name.
     pub fn is_taken_by_webhooks(&self) -> bool {
-        has(TAKEN_BY_WEBHOOKS, &self.in_rust())
+        TAKEN_BY_WEBHOOKS.contains(&&*self.in_rust())
     }
 
     /// The name of the Rust type, with the last words of the module of the kind's group as a prefix: `ShopController`. It
@@ -441,8 +461,7 @@ mod tests {
         ];
         let known: BTreeSet<&str> = TAKEN
             .into_iter()
-            .chain([TAKEN_BY_WEBHOOKS])
-            .flat_map(|names| names.split_whitespace())
+            .chain(TAKEN_BY_WEBHOOKS)
             .chain(HARMLESS.iter().copied())
             .collect();
         let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");

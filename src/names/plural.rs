@@ -11,13 +11,26 @@ const IRREGULAR: &str = "\
     woman women";
 
 /// Endings of words whose singular and plural are the same.
-const ALIKE: &str = "data deer equipment feedback firmware hardware information knowledge media people \
-    sheep software traffic";
+const ALIKE: [&str; 13] = [
+    "data",
+    "deer",
+    "equipment",
+    "feedback",
+    "firmware",
+    "hardware",
+    "information",
+    "knowledge",
+    "media",
+    "people",
+    "sheep",
+    "software",
+    "traffic",
+];
 
 /// The plural of a lower-case word, or of the last of several words: `policies` for `policy`. A word that ends in `s`
 /// like a plural, such as `endpoints`, counts as a plural.
 pub fn plural(word: &str) -> String {
-    if ALIKE.split(' ').any(|ending| word.ends_with(ending)) {
+    if ALIKE.iter().any(|ending| word.ends_with(ending)) {
         return word.to_owned();
     }
     let pairs = IRREGULAR.split(", ");

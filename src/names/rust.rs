@@ -6,34 +6,43 @@ use super::check::{allow_only, limit, names, read_or, traits};
 use crate::visible::is_hidden;
 
 /// Keywords of Rust 2024, including those that are reserved for later.
-const KEYWORDS: &str = "\
-    abstract as async await become box break const continue crate do dyn else enum extern false \
-    final fn for gen if impl in let loop macro match mod move mut override priv pub ref return \
-    self static struct super trait true try type typeof unsafe unsized use virtual where while \
-    yield";
+const KEYWORDS: [&str; 51] = [
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
+    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
+    "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref",
+    "return", "self", "static", "struct", "super", "trait", "true", "try", "type", "typeof",
+    "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
 
 /// Names that Windows reserves: no file or folder can have them, with any extension.
-const WINDOWS: &str = "\
-    aux com1 com2 com3 com4 com5 com6 com7 com8 com9 con lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 \
-    lpt9 nul prn";
+const WINDOWS: [&str; 22] = [
+    "aux", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "con", "lpt1",
+    "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9", "nul", "prn",
+];
 
 /// The crates that the code of a generated project uses, by their names in code.
-const DEPENDENCIES: &str = "\
-    anyhow clap k8s_openapi kube kube_manager schemars serde serde_json thiserror \
-    tokio tracing tracing_subscriber";
+const DEPENDENCIES: [&str; 12] = [
+    "anyhow",
+    "clap",
+    "k8s_openapi",
+    "kube",
+    "kube_manager",
+    "schemars",
+    "serde",
+    "serde_json",
+    "thiserror",
+    "tokio",
+    "tracing",
+    "tracing_subscriber",
+];
 
 /// Whether the code of a generated project uses a crate with the name `ident`.
 pub fn is_dependency(ident: &str) -> bool {
-    has(DEPENDENCIES, ident)
-}
-
-/// Whether `name` is one of the words of `names`.
-pub(super) fn has(names: &str, name: &str) -> bool {
-    names.split(' ').any(|there| there == name)
+    DEPENDENCIES.contains(&ident)
 }
 
 pub(crate) fn is_keyword(name: &str) -> bool {
-    has(KEYWORDS, name) || name == "Self"
+    KEYWORDS.contains(&name) || name == "Self"
 }
 
 /// The module for a name: `batch_jobs_infra` for `batch-jobs.infra`.
@@ -42,31 +51,31 @@ pub(super) fn module(name: &str) -> String {
     let words = name.split(['-', '.', '_']).filter(|word| !word.is_empty());
     let mut module = words.collect::<Vec<_>>().join("_");
     // The code has `use kube::…`, so a module cannot be called `kube` itself.
-    let mut taken = [KEYWORDS, WINDOWS, DEPENDENCIES].into_iter();
+    let taken = [&KEYWORDS[..], &WINDOWS, &DEPENDENCIES];
     if module.starts_with(|c: char| c.is_ascii_digit()) {
         module.insert(0, '_');
-    } else if taken.any(|names| has(names, &module)) {
+    } else if taken.concat().contains(&module.as_str()) {
         module.push('_');
     }
     module
 }
 
 /// Names that cargo or rustc refuses, or that have another meaning in the project's code.
-const TAKEN: [(&str, &str); 6] = [
-    ("is a keyword of Rust", KEYWORDS),
-    ("is reserved by Windows", WINDOWS),
+const TAKEN: [(&str, &[&str]); 6] = [
+    ("is a keyword of Rust", &KEYWORDS),
+    ("is reserved by Windows", &WINDOWS),
     (
         "is a crate of Rust itself",
-        "alloc core proc_macro std test",
+        &["alloc", "core", "proc_macro", "std", "test"],
     ),
     (
         "is a folder that cargo builds in",
-        "build deps examples incremental",
+        &["build", "deps", "examples", "incremental"],
     ),
-    ("is a dependency of the generated project", DEPENDENCIES),
+    ("is a dependency of the generated project", &DEPENDENCIES),
     (
         "is a module that the generated `main.rs` uses",
-        "api controller manifests",
+        &["api", "controller", "manifests"],
     ),
 ];
 
@@ -106,7 +115,10 @@ fn check_crate(text: &str) -> Result<()> {
         "it must not have two of `-` and `_` in a row"
     );
     limit(text, MAX)?;
-    if let Some((owner, _)) = TAKEN.iter().find(|(_, names)| has(names, &ident)) {
+    if let Some((owner, _)) = TAKEN
+        .iter()
+        .find(|(_, names)| names.contains(&ident.as_str()))
+    {
         bail!("it {owner}");
     }
     Ok(())
@@ -274,10 +286,7 @@ mod tests {
             .into_iter()
             .flat_map(|table| table.as_table().unwrap().keys());
         let names: BTreeSet<_> = names.map(|name| name.replace('-', "_")).collect();
-        assert_eq!(
-            names,
-            DEPENDENCIES.split(' ').map(ToString::to_string).collect()
-        );
+        assert_eq!(names, DEPENDENCIES.map(str::to_owned).into());
     }
 
     #[test]

@@ -449,8 +449,10 @@ impl Reader<'_> {
 
 /// Whether a text is the name of an image, in which nothing means something to make.
 fn is_image(name: &str) -> bool {
-    let is_of_image = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
-    !name.is_empty() && name.chars().all(is_of_image) && !name.contains("//")
+    let mut chars = name.chars();
+    !name.is_empty()
+        && chars.all(|c| c.is_ascii_alphanumeric() || "._-/:".contains(c))
+        && !name.contains("//")
 }
 
 /// The fields of an object without some of them.

@@ -224,7 +224,7 @@ mod tests {
         let without = without_controller(stored);
         assert_eq!(
             add(&without, false).unwrap_err(),
-            "`webapp/v1/Guestbook` exists with other settings: controller `guestbook` -> `none`"
+            "`webapp/v1/Guestbook` exists with other settings: controller `guestbook` -> none"
         );
         assert!(add(&without, true).is_ok());
         // Without a conversion, clients would lose the fields that only the old version has.
@@ -275,7 +275,7 @@ mod tests {
         let error = project.add(without.clone(), false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`webapp/v1/Guestbook` exists with other settings: controller `guestbook` -> `none`"
+            "`webapp/v1/Guestbook` exists with other settings: controller `guestbook` -> none"
         );
         assert_eq!(*project.resources, [with]);
         project.add(without.clone(), true).unwrap();
@@ -293,7 +293,7 @@ mod tests {
         changed.controllers[0].finalizer = true;
         let error = project.add(changed.clone(), false).unwrap_err();
         let expected = "`webapp/v1/Guestbook` exists with other settings: plural `guestbooks` -> \
-                        `books`; scope `Namespaced` -> `Cluster`; short names `none` -> `gb`; \
+                        `books`; scope `Namespaced` -> `Cluster`; short names none -> `gb`; \
                         finalizer of the controller `guestbook` `no` -> `yes`";
         assert_eq!(error.to_string(), expected);
         project.add(changed.clone(), true).unwrap();

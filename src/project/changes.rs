@@ -14,7 +14,7 @@ impl Resource {
             changes.extend(change("type", before.as_str(), after.as_str()));
         }
         if let Some(before) = self.dependency() {
-            let other = after.dependency().map_or("none", Dependency::as_str);
+            let other = after.dependency().map_or("", Dependency::as_str);
             changes.extend(change("crate", before.as_str(), other));
         }
         if self.is_served() && after.has_api() && !after.is_served() {
@@ -45,11 +45,7 @@ impl Resource {
 
     fn short_names(&self) -> String {
         let names: Vec<_> = self.short_names.iter().map(ShortName::as_str).collect();
-        if names.is_empty() {
-            "none".to_owned()
-        } else {
-            names.join(", ")
-        }
+        names.join(", ")
     }
 
     /// The controllers and settings that would be lost or changed if the controllers of `after` replaced these.
@@ -57,7 +53,7 @@ impl Resource {
         let changes = self.controllers.iter().flat_map(|before| {
             let name = before.name.as_str();
             let Some(after) = after.controller(&before.name) else {
-                return change("controller", name, "none").into_iter().collect();
+                return change("controller", name, "").into_iter().collect();
             };
             let what = format!("finalizer of the controller `{name}`");
             let [was, is] =
@@ -107,7 +103,11 @@ impl Webhook {
     }
 }
 
-/// The message about a setting that would change: "plural `guestbooks` -> `books`".
+/// The message about a setting that would change: "plural `guestbooks` -> `books`". An empty value is shown as none.
 fn change(what: &str, before: &str, after: &str) -> Option<String> {
-    (before != after).then(|| format!("{what} `{before}` -> `{after}`"))
+    let [before, after] = [before, after].map(|value| match value {
+        "" => "none".to_owned(),
+        value => format!("`{value}`"),
+    });
+    (before != after).then(|| format!("{what} {before} -> {after}"))
 }

@@ -11,22 +11,22 @@ impl Resource {
     pub fn without_controller(&self, controller: &Controller) -> Result<()> {
         ensure!(
             !controller.finalizer && controller.finalizer_name.is_none(),
-            "{self} has a finalizer, which needs a controller to remove it"
+            "{self} has no controller, so it cannot have a finalizer"
         );
         if let Some(name) = &controller.field_manager {
-            bail!("{self} has the field manager `{name}`, which needs a controller");
+            bail!("{self} has no controller, so it cannot have the field manager `{name}`");
         }
         if let Some(image) = &controller.image {
             bail!(
-                "{self} has the image `{}`, which needs a controller to run it",
+                "{self} has no controller, so it cannot run the image `{}`",
                 image.name
             );
         }
         if let Some(owned) = controller.owns.first() {
-            bail!("{self} owns `{owned}`, which needs a controller to make it");
+            bail!("{self} has no controller, so it cannot own `{owned}`");
         }
         if let Some(watched) = controller.watches.first() {
-            bail!("{self} watches `{watched}`, which needs a controller");
+            bail!("{self} has no controller, so it cannot watch `{watched}`");
         }
         Ok(())
     }
@@ -287,7 +287,7 @@ mod tests {
         );
         assert_eq!(
             project.add(first.clone(), false).unwrap_err().to_string(),
-            "`webapp/v1/Guestbook` exists with other settings: controller `backup` -> `none`"
+            "`webapp/v1/Guestbook` exists with other settings: controller `backup` -> none"
         );
         project.add(first.clone(), true).unwrap();
         assert_eq!(*project.resources, [first]);

@@ -41,11 +41,11 @@ impl Project {
     /// Whether objects of `resource` can be converted to `other`, another version of the kind, and back.
     pub(super) fn converts(&self, resource: &Resource, other: &Resource) -> bool {
         resource.conversion() == Conversion::None
-            || self.is_member(resource) && self.is_member(other)
+            || self.takes_part(resource) && self.takes_part(other)
     }
 
-    /// Whether a webhook converts other versions of the kind to this one.
-    fn is_member(&self, resource: &Resource) -> bool {
+    /// Whether this version is the hub or a spoke of its kind.
+    fn takes_part(&self, resource: &Resource) -> bool {
         resource.spokes().is_some() || self.hub_of_spoke(resource).is_some()
     }
 
@@ -95,7 +95,7 @@ impl Project {
         let mut served = Vec::new();
         for version in project.versions_mut(hub) {
             let is_hub = version.version == hub.version;
-            let is_new = !self.is_member(version) && (is_hub || added.contains(&version.version));
+            let is_new = !self.takes_part(version) && (is_hub || added.contains(&version.version));
             let id = version.id();
             let Some(own) = version.own_mut() else {
                 continue;

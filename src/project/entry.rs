@@ -831,19 +831,19 @@ mod tests {
     fn settings_of_a_controller_need_a_controller() {
         assert_eq!(
             error_of_controllers("  finalizer: true\n"),
-            "`webapp/v1/Guestbook` has a finalizer, which needs a controller to remove it"
+            "`webapp/v1/Guestbook` has no controller, so it cannot have a finalizer"
         );
         assert_eq!(
             error_of_controllers("  image:\n    name: web\n"),
-            "`webapp/v1/Guestbook` has the image `web`, which needs a controller to run it"
+            "`webapp/v1/Guestbook` has no controller, so it cannot run the image `web`"
         );
         assert_eq!(
             error_of_controllers("  owns:\n  - v1/Pod\n"),
-            "`webapp/v1/Guestbook` owns `v1/Pod`, which needs a controller to make it"
+            "`webapp/v1/Guestbook` has no controller, so it cannot own `v1/Pod`"
         );
         assert_eq!(
             error_of_controllers("  fieldManager: shop\n"),
-            "`webapp/v1/Guestbook` has the field manager `shop`, which needs a controller"
+            "`webapp/v1/Guestbook` has no controller, so it cannot have the field manager `shop`"
         );
         for beside in [
             "controller: true",

@@ -24,7 +24,7 @@ pub enum Error {
         changes: Vec<String>,
     },
     /// A second version of a kind would get controllers.
-    #[error("`{id}` cannot have a controller: {other} has the controllers of the kind")]
+    #[error("`{id}` cannot have a controller: `{other}` has the controllers of the kind")]
     SecondControllers {
         id: GroupVersionKind,
         other: Version,

@@ -74,7 +74,7 @@ impl Project {
     pub(super) fn others(&self, id: &GroupVersionKind) -> String {
         match self.called(id.kind().as_str()).as_slice() {
             [] => String::new(),
-            ids => format!(", but {}", in_backticks(ids)),
+            ids => format!("; there is {}", in_backticks(ids)),
         }
     }
 

@@ -30,7 +30,7 @@ impl Project {
 /// The fields that identify the tool that wrote a `PROJECT` file.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Format {
+struct Format {
     cli_version: Option<String>,
     layout: Option<Layout>,
     version: Option<String>,
@@ -45,15 +45,7 @@ enum Layout {
 }
 
 impl Format {
-    pub fn of(project: &Project) -> Self {
-        Self {
-            cli_version: Some(project.cli_version.clone()),
-            layout: Some(Layout::Many(project.layout.clone())),
-            version: Some(project.version.clone()),
-        }
-    }
-
-    pub fn check(self) -> Result<()> {
+    fn check(self) -> Result<()> {
         let file = Project::FILE;
         let layout = self.layout.map(|layout| match layout {
             Layout::One(layout) => layout,

@@ -122,7 +122,7 @@ impl Project {
                     "{owner} cannot watch `{id}`, because it owns this kind, and changes of owned \
                      objects reconcile the owner already"
                 );
-                ensure!(other != id, "{owner} {verb}s `{id}` twice");
+                ensure!(other != id, "{owner} cannot {verb} `{id}` twice");
                 bail!("{owner} cannot {verb} both `{other}` and `{id}`: they are the same objects");
             }
             if relation == Relation::Owned {
@@ -356,9 +356,9 @@ mod tests {
             |id: &str, reason: &str| format!("`webapp/v1/Guestbook` cannot own `{id}`: {reason}");
         let nowhere = "neither this project nor Kubernetes has this kind";
         let cases = [
-            ("apps/v2/Deployment", ", but `apps/v1/Deployment`"),
-            ("v1/Configmap", ", but `v1/ConfigMap`"),
-            ("press/v1/Page", ", but `webapp/v1/Page`"),
+            ("apps/v2/Deployment", "; there is `apps/v1/Deployment`"),
+            ("v1/Configmap", "; there is `v1/ConfigMap`"),
+            ("press/v1/Page", "; there is `webapp/v1/Page`"),
             (
                 "press/v1/Poem",
                 "; kinds are named as in `apps/v1/Deployment` or `v1/ConfigMap`",
@@ -411,7 +411,7 @@ mod tests {
         names(cluster(guestbook()), &["v1/Node", "v1/Pod"], []);
         assert_eq!(
             error(guestbook(), &["v1/Pod", "v1/Pod"], []),
-            "`webapp/v1/Guestbook` owns `v1/Pod` twice"
+            "`webapp/v1/Guestbook` cannot own `v1/Pod` twice"
         );
         let autoscalers = ["v1", "v2"].map(|v| format!("autoscaling/{v}/HorizontalPodAutoscaler"));
         assert_eq!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, from_value, to_value};
 
-use super::{entry::Entry, format::Format, model::Project};
+use super::{entry::Entry, model::Project};
 use crate::yaml;
 
 const HEADER: &str = "\
@@ -26,12 +26,9 @@ impl Project {
             lines.any(|line| !line.trim().is_empty() && !line.starts_with('#')),
             "`{file}` is empty: restore it, for example with `git restore {file}`"
         );
-        let mut project: Self = yaml::read(file, text).or_else(|error| {
-            // Checked first: the fields of another tool's file are unknown, which would hide the real reason.
-            Self::check_format(text)?;
-            Err(error)
-        })?;
-        Format::of(&project).check()?;
+        // Checked first: the fields of another tool's file are unknown, which would hide the real reason.
+        Self::check_format(text)?;
+        let mut project: Self = yaml::read(file, text)?;
         // Checked before the other steps, which are slow with many resources.
         (project.ensure_few_resources()).with_context(|| format!("`{file}` is too large"))?;
         project.leave_out_own_domain();

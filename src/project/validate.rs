@@ -104,8 +104,7 @@ impl Project {
         );
         ensure!(
             !self.namespaced || resource.controllers.is_empty() || resource.namespaced,
-            "{resource} is cluster-scoped, so it cannot have a controller: the project is \
-             namespaced"
+            "{resource} is cluster-scoped, so it cannot have a controller in a namespaced project"
         );
         Ok(())
     }
@@ -386,10 +385,10 @@ mod tests {
         };
         assert_eq!(
             error_in(project.clone(), [cluster(api("webapp", "v1", "Shelf"))]),
-            "`webapp/v1/Shelf` is cluster-scoped, so it cannot have a controller: the project is namespaced"
+            "`webapp/v1/Shelf` is cluster-scoped, so it cannot have a controller in a namespaced project"
         );
-        let node = "`v1/Node` is cluster-scoped, so it cannot have a controller: the project \
-                    is namespaced";
+        let node =
+            "`v1/Node` is cluster-scoped, so it cannot have a controller in a namespaced project";
         assert_eq!(
             error_in(project.clone(), [core("core", "v1", "Node")]),
             node
@@ -433,7 +432,7 @@ mod tests {
         assert_eq!(error([v1(), v1()]), "`webapp/v1/Guestbook` is listed twice");
         assert_eq!(
             error([v1(), api("webapp", "v2", "Guestbook")]),
-            "`webapp/v2/Guestbook` cannot have a controller: v1 has the controllers of the kind"
+            "`webapp/v2/Guestbook` cannot have a controller: `v1` has the controllers of the kind"
         );
         assert_eq!(
             error([v1(), with_plural(v2(), "books")]),
@@ -447,7 +446,7 @@ mod tests {
         );
         assert_eq!(
             error([v1(), with_short_name(v2(), "gb")]),
-            "`webapp/v2/Guestbook` must share the CRD of v1, but differs: short names `none` -> `gb`"
+            "`webapp/v2/Guestbook` must share the CRD of v1, but differs: short names none -> `gb`"
         );
     }
 

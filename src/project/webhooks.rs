@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail, ensure};
+use serde::Serialize;
 
 use super::{error::Error, model::Project, resource::Resource, webhook::Admission};
 
@@ -19,14 +20,16 @@ pub fn bound_path(full_group: &str, lower: &str) -> String {
 }
 
 /// The name and path of a webhook.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WebhookNames {
     /// The name in the configuration, unique in the cluster: `mguestbook-v1.kb.io`.
     pub name: String,
     /// Whether the name is kubebuilder's default, which does not contain the group.
-    pub usual: bool,
+    pub usual_name: bool,
     /// The path on the server: `/mutate-webapp-example-com-v1-guestbook`.
     pub path: String,
+    /// Whether the path is the default.
+    pub usual_path: bool,
 }
 
 impl Project {
@@ -48,17 +51,22 @@ impl Project {
         let mut called = self.resources.called(&lower);
         // If several kinds would have the default name, only the first one gets it.
         let first = called.find(|other| !other.webhooks.is_empty() && other.version == *version);
-        let usual = first == Some(resource);
-        let name = if usual {
+        let usual_name = first == Some(resource);
+        let name = if usual_name {
             format!("{letter}{lower}-{version}.kb.io")
         } else {
             format!("{letter}{lower}-{version}.{group}.kb.io")
         };
-        let path = match resource.webhooks.path(admission) {
-            Some(path) => path.to_string(),
-            None => format!("/{verb}-{}-{version}-{lower}", group.replace('.', "-")),
-        };
-        WebhookNames { name, usual, path }
+        let own_path = resource.webhooks.path(admission);
+        WebhookNames {
+            name,
+            usual_name,
+            usual_path: own_path.is_none(),
+            path: match own_path {
+                Some(path) => path.to_string(),
+                None => format!("/{verb}-{}-{version}-{lower}", group.replace('.', "-")),
+            },
+        }
     }
 
     /// Checks that the API server can call the webhooks, and that each webhook has a unique path.

@@ -18,13 +18,11 @@ use self::read::{Field, Part, Shape, TypeItem, Types, Value, Variant, read};
 use crate::{
     engine::Text,
     names::in_rust,
-    rust::{LINE, RustType, braces, on_one_line, one_or_several},
+    rust::{CHAIN, LINE, RustType, braces, on_one_line, one_or_several},
 };
 
 /// The indentation of the fields in the generated code.
 const FIELDS: usize = 12;
-/// rustfmt leaves the calls of several methods with a `?` at the end on one line up to this width.
-const CHAIN: usize = 59;
 
 /// The largest number of types of the file in the first valid value of a type.
 const NESTED: usize = 100;
@@ -206,7 +204,7 @@ impl How {
         if self.can_fail() {
             let pad = " ".repeat(FIELDS + 4);
             let calls = format!("{option}\n{pad}.map({function})\n{pad}.transpose()?");
-            on_one_line(&calls, CHAIN)
+            on_one_line(&calls, CHAIN - "?".len())
         } else {
             format!("{option}.map({function})")
         }
@@ -226,7 +224,7 @@ struct Conversion<'a> {
     /// The types between which `how` converts.
     source: &'a RustType,
     target: &'a RustType,
-    /// The part that contains its type in an option, unless these are the types of both parts.
+    /// Which of the two is an `Option` of its type above; `None` if neither is.
     optional: Option<Optional>,
 }
 

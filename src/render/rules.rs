@@ -1,9 +1,6 @@
 //! Permissions as a template prints them: as `RULES` of a controller, and as the rules of a role.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -11,7 +8,7 @@ use crate::{
     names::Version,
     project::builtin,
     project::{NeededRules, Project, Purpose, RelatedKind, Resource, Rule, Target, Verb},
-    rust::{Code, LINE},
+    rust::{Code, chain},
 };
 
 /// Rules of a controller, as code.
@@ -135,7 +132,7 @@ impl Types {
     }
 }
 
-/// The code of `needed`. The first of `types` that has a kind names it.
+/// The code of `needed`. A kind has the name that the first of `types` with this kind gives it.
 pub fn of_code(needed: &NeededRules, types: &[&Types]) -> CodeRules {
     let mut rules = Vec::new();
     for rule in &needed.rules {
@@ -201,48 +198,15 @@ fn code(rule: &Rule, verbs: Code, types: &[&Types]) -> String {
         let call = Code::call("in_namespace", vec![literal(namespace)]);
         calls.push(call.laid_out(INDENT, INDENT + "    .,".len()));
     }
-    chain(&calls)
+    chain("Rule::", &calls, INDENT)
 }
 
-/// rustfmt leaves a chain on one line up to this width.
-const CHAIN: usize = 60;
 /// The indentation of `RULES`.
 const INDENT: usize = 8;
 
 /// A string literal.
 fn literal(text: &str) -> Code {
     Code::Text(format!("\"{}\"", text.escape_default()))
-}
-
-/// Formats a rule with its limits like rustfmt, at the indentation of `RULES`.
-fn chain(calls: &[String]) -> String {
-    let line = format!("Rule::{}", calls.join("."));
-    let [first, others @ ..] = calls else {
-        return line;
-    };
-    let Some((_, before)) = others.split_last() else {
-        return line;
-    };
-    // The limit of a chain applies only from the second method call on.
-    let most = if before.is_empty() { LINE } else { CHAIN };
-    if line.len() <= most && INDENT + line.len() < LINE && !line.contains('\n') {
-        return line;
-    }
-    let is_broken_before = first.contains('\n') || before.iter().any(|call| call.contains('\n'));
-    if let Some((first_line, _)) = line.split_once('\n')
-        && !is_broken_before
-        && INDENT + first_line.len() <= LINE
-    {
-        return line;
-    }
-    // If the first call has several lines, rustfmt does not indent the other calls.
-    let deeper = if first.contains('\n') { "" } else { "    " };
-    let mut text = format!("Rule::{first}");
-    for other in others {
-        let indented = other.replace('\n', &format!("\n{deeper}"));
-        let _ = write!(text, "\n{}{deeper}.{indented}", " ".repeat(INDENT));
-    }
-    text
 }
 
 #[cfg(test)]

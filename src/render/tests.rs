@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::{
@@ -109,8 +110,8 @@ fn a_file_is_rendered_again_with_data_that_the_project_lacks() {
     let rendered = templates.render().unwrap();
     let path = "config/samples/shop_v1_book.yaml";
     let before = rendered.texts[path].clone();
-    let addition = BTreeMap::from([("fields", "data: 1")]);
-    let file = rendered.file_with(&templates, path, "from_crd", &addition);
+    let addition = json!({ "from_crd": { "fields": "data: 1" } });
+    let file = rendered.file(&templates, path, &addition);
     let text = before.replace("spec: {}", "data: 1").into();
     assert_eq!(file.unwrap(), Some((path.to_owned(), text)));
     // A vendored file has no template.
@@ -118,7 +119,7 @@ fn a_file_is_rendered_again_with_data_that_the_project_lacks() {
         "config/samples/shop_v2_book.yaml",
         "crates/kube-manager/src/lib.rs",
     ] {
-        let file = rendered.file_with(&templates, path, "from_crd", &addition);
+        let file = rendered.file(&templates, path, &addition);
         assert_eq!(file.unwrap(), None, "{path}");
     }
 }

@@ -95,6 +95,8 @@ pub struct Project {
     pub externals: Vec<Kind>,
     pub crds: Vec<Crd>,
     pub controllers: Vec<Controller>,
+    /// The resources of the cluster-scoped kinds that controllers reconcile or watch.
+    cluster_scoped: BTreeSet<String>,
     /// The admission webhooks.
     pub webhooks: Vec<Webhook>,
     /// Whether there is a defaulting webhook.
@@ -221,10 +223,27 @@ impl Project {
             defaulting: webhooks.iter().any(|webhook| webhook.defaulting.is_some()),
             validating: converting || webhooks.iter().any(|webhook| webhook.validation.is_some()),
             apis,
+            cluster_scoped: cluster_scoped(&controllers),
             controllers,
             webhooks,
         })
     }
+}
+
+/// The resources of the cluster-scoped kinds that `controllers` reconcile or watch, such as `nodes`.
+fn cluster_scoped(controllers: &[Controller]) -> BTreeSet<String> {
+    let mut resources = BTreeSet::new();
+    for controller in controllers {
+        let watched = controller.watches.iter().map(|watched| &watched.kind);
+        for kind in [&controller.kind].into_iter().chain(watched) {
+            if !kind.namespaced && kind.group.full.is_empty() {
+                resources.insert(kind.plural.clone());
+            } else if !kind.namespaced {
+                resources.insert(format!("{}.{}", kind.plural, kind.group.full));
+            }
+        }
+    }
+    resources
 }
 
 /// The controllers, and the rules that they need.

@@ -7,9 +7,11 @@ pub(crate) const LINE: usize = 100;
 /// rustfmt leaves the fields of a struct on one line up to this width.
 const FIELDS: usize = 18;
 /// rustfmt leaves several arguments of an attribute on one line up to this width.
-const ARGUMENTS: usize = 70;
+pub(crate) const ARGUMENTS: usize = 70;
 /// rustfmt leaves the items of a list, and the arguments of a call, on one line up to this width.
 const ITEMS: usize = 60;
+/// rustfmt leaves a chain of several method calls on one line up to this width.
+pub(crate) const CHAIN: usize = 60;
 
 /// Whether no line of `code` is too long.
 pub(crate) fn is_within(code: &str) -> bool {
@@ -78,6 +80,37 @@ pub(crate) fn braces(name: &str, fields: &[String], indent: usize) -> String {
         }
         format!("{name} {{\n{lines}{pad}}}")
     }
+}
+
+/// Formats the calls of `calls` after `start` at the indentation `indent`.
+pub(crate) fn chain(start: &str, calls: &[String], indent: usize) -> String {
+    let line = format!("{start}{}", calls.join("."));
+    let [first, others @ ..] = calls else {
+        return line;
+    };
+    let Some((_, before)) = others.split_last() else {
+        return line;
+    };
+    // The limit of a chain applies only from the second method call on.
+    let most = if before.is_empty() { LINE } else { CHAIN };
+    if line.len() <= most && indent + line.len() < LINE && !line.contains('\n') {
+        return line;
+    }
+    let is_broken_before = first.contains('\n') || before.iter().any(|call| call.contains('\n'));
+    if let Some((first_line, _)) = line.split_once('\n')
+        && !is_broken_before
+        && indent + first_line.len() <= LINE
+    {
+        return line;
+    }
+    // If the first call has several lines, rustfmt does not indent the other calls.
+    let deeper = if first.contains('\n') { "" } else { "    " };
+    let mut text = format!("{start}{first}");
+    for other in others {
+        let indented = other.replace('\n', &format!("\n{deeper}"));
+        text += &format!("\n{}{deeper}.{indented}", " ".repeat(indent));
+    }
+    text
 }
 
 /// An expression.

@@ -281,7 +281,7 @@ fn a_named_controller_is_added_to_the_others() {
     without.controller = Some(false);
     assert_eq!(
         without.resource(&id, &project).unwrap_err().to_string(),
-        "`webapp/v1/Guestbook` has a finalizer, which needs a controller to remove it"
+        "`webapp/v1/Guestbook` has no controller, so it cannot have a finalizer"
     );
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use serde_json::json;
 
 use super::Turn;
 use crate::{
@@ -44,8 +45,8 @@ impl Turn<'_> {
         }
         let templates = Templates::new(&self.after)?;
         for (list, versions) in lists {
-            let name = "without_status";
-            texts.extend((self.rendered).file_with(&templates, list, name, &versions)?);
+            let addition = json!({ "without_status": versions });
+            texts.extend(self.rendered.file(&templates, list, &addition)?);
         }
         Ok(texts)
     }

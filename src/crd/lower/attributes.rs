@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     crd::schema::Schema,
-    rust::{Attribute, Meta, literal, width},
+    rust::{ARGUMENTS, Attribute, Meta, literal, width},
 };
 
 /// Moves the keywords for which schemars or kube has an attribute from `want` to `written`. Adds the attributes of
@@ -95,7 +95,7 @@ pub(super) fn extend(keywords: &Schema) -> Option<Attribute> {
         .map(|(keyword, value)| format!("{} = {}", literal::text(keyword), literal::json(value)))
         .collect();
     let line = assignments.join(", ");
-    if width(&line) <= 70 {
+    if width(&line) <= ARGUMENTS {
         return Some(Attribute::Verbatim(format!("schemars(extend({line}))")));
     }
     let mut lines = String::new();

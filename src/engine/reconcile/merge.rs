@@ -16,9 +16,9 @@ use super::{
 };
 
 /// A merged file, from top to bottom.
-pub(super) struct Merge<'a>(Vec<Part<'a>>);
+pub(super) struct Merge<'a>(Vec<Piece<'a>>);
 
-enum Part<'a> {
+enum Piece<'a> {
     /// Merged lines.
     Settled(&'a str),
     /// Conflicting lines of both sides.
@@ -51,18 +51,17 @@ impl<'a> Merge<'a> {
 
     /// Resolves the conflicts in which ours and theirs only deleted lines: the lines that both have stay.
     ///
-    /// This is for a file of one user: on two branches, the lines that one branch deletes can be a part of what the other
-    /// one deletes.
+    /// Only for the edits of one user: it is a conflict if one branch deletes some lines and another branch more of them.
     pub(super) fn deletions(self) -> Self {
         self.settle(Clash::settle_deletions)
     }
 
-    fn settle(self, settle: impl Fn(Clash<'a>) -> Vec<Part<'a>>) -> Self {
-        let parts = self.0.into_iter().flat_map(|part| match part {
-            Part::Clash(clash) => settle(clash),
-            Part::Settled(lines) => vec![Part::Settled(lines)],
+    fn settle(self, settle: impl Fn(Clash<'a>) -> Vec<Piece<'a>>) -> Self {
+        let pieces = self.0.into_iter().flat_map(|piece| match piece {
+            Piece::Clash(clash) => settle(clash),
+            Piece::Settled(lines) => vec![Piece::Settled(lines)],
         });
-        Self(parts.collect())
+        Self(pieces.collect())
     }
 
     /// Splits the texts: lines that are the same in all three are settled, and the lines between them count as
@@ -71,7 +70,7 @@ impl<'a> Merge<'a> {
     /// Changes that touch or overlap belong together; an unchanged line between two changes separates them.
     fn compare(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         let (in_ours, in_theirs) = (common_lines(base, ours), common_lines(base, theirs));
-        let mut parts = Vec::new();
+        let mut pieces = Vec::new();
         let mut done = (0, 0, 0);
         let mut above = 0;
         for (at, our_at) in in_ours {
@@ -79,7 +78,7 @@ impl<'a> Merge<'a> {
                 continue;
             };
             if done != (at, our_at, their_at) {
-                parts.push(Part::Clash(Clash {
+                pieces.push(Piece::Clash(Clash {
                     above,
                     base: &base[done.0..at],
                     ours: &ours[done.1..our_at],
@@ -87,18 +86,18 @@ impl<'a> Merge<'a> {
                 }));
             }
             let line = base[at..].split_inclusive('\n').next().unwrap_or_default();
-            parts.push(Part::Settled(line));
+            pieces.push(Piece::Settled(line));
             above += ours[done.1..our_at].lines().count() + 1;
             done = (at + line.len(), our_at + line.len(), their_at + line.len());
         }
-        Self(parts)
+        Self(pieces)
     }
 
     /// Merges two texts without a base: they conflict wherever they differ.
     pub(super) fn unrelated(ours: &'a str, theirs: &'a str) -> Self {
         let mut merge = Self::compare(theirs, ours, theirs);
-        for part in &mut merge.0 {
-            if let Part::Clash(clash) = part {
+        for piece in &mut merge.0 {
+            if let Piece::Clash(clash) = piece {
                 clash.base = "";
             }
         }
@@ -107,7 +106,7 @@ impl<'a> Merge<'a> {
 
     /// One conflict over the whole file: for a file that one side removed, and for two unrelated files.
     pub(super) fn nothing(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
-        Self(vec![Part::Clash(Clash {
+        Self(vec![Piece::Clash(Clash {
             above: 0,
             base,
             ours,
@@ -128,9 +127,9 @@ impl<'a> Merge<'a> {
     }
 
     fn clashes(&self) -> impl Iterator<Item = &Clash<'a>> {
-        self.0.iter().filter_map(|part| match part {
-            Part::Settled(_) => None,
-            Part::Clash(clash) => Some(clash),
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Settled(_) => None,
+            Piece::Clash(clash) => Some(clash),
         })
     }
 
@@ -163,10 +162,10 @@ impl<'a> Merge<'a> {
 
     fn text(&self, resolve: impl Fn(&Clash<'a>) -> String) -> String {
         let mut text = String::new();
-        for part in &self.0 {
-            match part {
-                Part::Settled(lines) => text.push_str(lines),
-                Part::Clash(clash) => text.push_str(&resolve(clash)),
+        for piece in &self.0 {
+            match piece {
+                Piece::Settled(lines) => text.push_str(lines),
+                Piece::Clash(clash) => text.push_str(&resolve(clash)),
             }
         }
         text
@@ -190,31 +189,31 @@ impl<'a> Clash<'a> {
     }
 
     /// Resolves a conflict with changes on one side only, and one with insertions.
-    fn settle(self) -> Vec<Part<'a>> {
+    fn settle(self) -> Vec<Piece<'a>> {
         if self.ours == self.theirs || self.theirs == self.base {
-            vec![Part::Settled(self.ours)]
+            vec![Piece::Settled(self.ours)]
         } else if self.ours == self.base {
-            vec![Part::Settled(self.theirs)]
+            vec![Piece::Settled(self.theirs)]
         } else if self.base.is_empty() {
             self.settle_insertions()
         } else {
-            vec![Part::Clash(self)]
+            vec![Piece::Clash(self)]
         }
     }
 
     /// Resolves a conflict in which both sides inserted lines at the same place. If one side has all lines of the
     /// other, that side is the result. So a user may add by hand what the tool adds later, and a command can complete
     /// the work of a killed one. Otherwise the sides conflict where they differ.
-    fn settle_insertions(self) -> Vec<Part<'a>> {
+    fn settle_insertions(self) -> Vec<Piece<'a>> {
         let mut merge = Merge::compare(self.ours, self.ours, self.theirs);
         if merge.clashes().all(|clash| clash.ours.is_empty()) {
-            return vec![Part::Settled(self.theirs)];
+            return vec![Piece::Settled(self.theirs)];
         }
         if merge.clashes().all(|clash| clash.theirs.is_empty()) {
-            return vec![Part::Settled(self.ours)];
+            return vec![Piece::Settled(self.ours)];
         }
-        for part in &mut merge.0 {
-            if let Part::Clash(clash) = part {
+        for piece in &mut merge.0 {
+            if let Piece::Clash(clash) = piece {
                 clash.above += self.above;
                 clash.base = "";
             }
@@ -222,20 +221,20 @@ impl<'a> Clash<'a> {
         merge.0
     }
 
-    fn settle_deletions(self) -> Vec<Part<'a>> {
+    fn settle_deletions(self) -> Vec<Piece<'a>> {
         let [ours, theirs] = [self.ours, self.theirs].map(|side| changes(self.base, side));
         let mut edits = ours.iter().chain(&theirs);
         if self.base.is_empty() || edits.any(|change| !change.text.is_empty()) {
-            return vec![Part::Clash(self)];
+            return vec![Piece::Clash(self)];
         }
         let [in_ours, in_theirs] =
             [self.ours, self.theirs].map(|side| common_lines(self.base, side));
         let both = in_ours.keys().filter(|at| in_theirs.contains_key(at));
         let lines = both.filter_map(|at| self.base[*at..].split_inclusive('\n').next());
-        lines.map(Part::Settled).collect()
+        lines.map(Piece::Settled).collect()
     }
 
-    fn settle_beside(self) -> Vec<Part<'a>> {
+    fn settle_beside(self) -> Vec<Piece<'a>> {
         let [ours, theirs] = [self.ours, self.theirs].map(|side| changes(self.base, side));
         let in_ours: BTreeSet<_> = self.ours.split_inclusive('\n').collect();
         let is_done = theirs.iter().all(|change| {
@@ -244,7 +243,7 @@ impl<'a> Clash<'a> {
         });
         if !self.base.is_empty() && is_done {
             // A killed command has made these changes already.
-            return vec![Part::Settled(self.ours)];
+            return vec![Piece::Settled(self.ours)];
         }
         for a in &ours {
             // Both lists are sorted, so the changes that may conflict with a change are adjacent.
@@ -253,20 +252,20 @@ impl<'a> Clash<'a> {
                 .iter()
                 .take_while(|b| b.at.start <= a.at.end);
             if near.any(|b| a.clashes(b)) {
-                return vec![Part::Clash(self)];
+                return vec![Piece::Clash(self)];
             }
         }
         let mut all: Vec<_> = ours.into_iter().chain(theirs).collect();
         all.sort_by_key(|change| (change.at.start, change.at.end));
-        let mut parts = Vec::new();
+        let mut pieces = Vec::new();
         let mut done = 0;
         for change in all {
-            parts.push(Part::Settled(&self.base[done..change.at.start]));
-            parts.push(Part::Settled(change.text));
+            pieces.push(Piece::Settled(&self.base[done..change.at.start]));
+            pieces.push(Piece::Settled(change.text));
             done = change.at.end;
         }
-        parts.push(Part::Settled(&self.base[done..]));
-        parts
+        pieces.push(Piece::Settled(&self.base[done..]));
+        pieces
     }
 
     fn hunk(self) -> Hunk {
@@ -319,13 +318,13 @@ fn changes<'a>(old: &str, new: &'a str) -> Vec<Change<'a>> {
 pub(super) fn copied(base: &str, ours: &str, theirs: &str) -> String {
     let mut copy = String::new();
     let mut moved = Vec::new();
-    for part in Merge::of(base, ours, theirs).beside().0 {
-        let clash = match part {
-            Part::Settled(lines) => {
+    for piece in Merge::of(base, ours, theirs).beside().0 {
+        let clash = match piece {
+            Piece::Settled(lines) => {
                 copy.push_str(lines);
                 continue;
             }
-            Part::Clash(clash) => clash,
+            Piece::Clash(clash) => clash,
         };
         let mut renamed = clash.ours.to_owned();
         for change in changes(clash.base, clash.theirs) {

@@ -117,17 +117,17 @@ pub(super) fn unmerged(
         prefix: String::new(),
         description,
     };
-    let mut open = git.open()?;
-    if open.is_empty() {
+    let mut unmerged = git.unmerged()?;
+    if unmerged.is_empty() {
         return Ok(Unmerged::default());
     }
     git.prefix = git
         .line(&["rev-parse", "--show-prefix"])?
         .unwrap_or_default();
     let prefix = &git.prefix;
-    let (commits, revision) = git.commits(&open)?.unzip();
+    let (commits, revision) = git.commits(&unmerged)?.unzip();
     let moved = match (&commits, revision) {
-        (Some(commits), Some(theirs)) => git.moved(&open, commits, &theirs)?,
+        (Some(commits), Some(theirs)) => git.moved(&unmerged, commits, &theirs)?,
         _ => BTreeMap::new(),
     };
     let parent = commits.as_ref().and_then(|commits| commits.parent.as_ref());
@@ -135,19 +135,19 @@ pub(super) fn unmerged(
     if let Some(commits) = &commits {
         merged.extend([&commits.ours, &commits.theirs]);
     }
-    open.retain(|path, _| {
+    unmerged.retain(|path, _| {
         paths.contains(&**path)
             || (merged.iter()).any(|commit| commit.record.texts.contains_key(path))
     });
     let mut names = Vec::new();
-    for (path, objects) in &open {
+    for (path, objects) in &unmerged {
         for (stage, object) in (1..).zip(objects) {
             names.extend(object.as_ref().map(|_| format!(":{stage}:{prefix}{path}")));
         }
         names.push(format!("{AUTO_MERGE}:{prefix}{path}"));
     }
     let mut texts = git.texts(names)?;
-    let stages = open.into_iter().map(|(path, objects)| {
+    let stages = unmerged.into_iter().map(|(path, objects)| {
         let [in_parent, ours, theirs, written] = [":1", ":2", ":3", AUTO_MERGE].map(|tree| {
             texts
                 .remove(&format!("{tree}:{prefix}{path}"))
@@ -274,8 +274,8 @@ impl Git<'_> {
     }
 
     /// The files that the index has in several versions, each with its objects.
-    fn open(&self) -> Result<BTreeMap<String, Objects>> {
-        let mut open = BTreeMap::<String, Objects>::new();
+    fn unmerged(&self) -> Result<BTreeMap<String, Objects>> {
+        let mut unmerged = BTreeMap::<String, Objects>::new();
         self.entries(&["ls-files", "--unmerged", "-z"], |entry| {
             // `100644 <object> 2<tab>src/lib.rs`
             // rscaffold writes only paths that are UTF-8.
@@ -293,22 +293,22 @@ impl Git<'_> {
             // which reads one name per line.
             let is_text = mode.starts_with("100") && !path.contains('\n');
             if let Some(stage) = stage.filter(|_| is_text) {
-                open.entry(path.to_owned()).or_default()[stage] = Some(object.to_owned());
+                unmerged.entry(path.to_owned()).or_default()[stage] = Some(object.to_owned());
             }
             ensure!(
-                open.len() <= RECORDED_FILES,
-                "git left more than {RECORDED_FILES} files open, the most that rscaffold takes"
+                unmerged.len() <= RECORDED_FILES,
+                "git left more than {RECORDED_FILES} unmerged files, the most that rscaffold takes"
             );
             Ok(true)
         })?;
-        Ok(open)
+        Ok(unmerged)
     }
 
     /// The commits that git merges, and the revision of the other side.
     ///
     /// Several operations can be in progress at once, and a stash can exist without any operation. So an operation
     /// counts only if its commits contain the same objects as the index.
-    fn commits(&self, open: &BTreeMap<String, Objects>) -> Result<Option<(Commits, String)>> {
+    fn commits(&self, unmerged: &BTreeMap<String, Objects>) -> Result<Option<(Commits, String)>> {
         let mut found = None;
         for (theirs, parent) in OPERATIONS {
             let Some(theirs) = self.line(&["rev-parse", "--verify", "--quiet", theirs])? else {
@@ -318,10 +318,11 @@ impl Git<'_> {
                 Some(parent) => self.line(&["rev-parse", "--verify", "--quiet", parent])?,
                 None => self.line(&["merge-base", "HEAD", &theirs])?,
             };
-            if !self.has_stage("HEAD", open, 1)? || !self.has_stage(&theirs, open, 2)? {
+            if !self.has_stage("HEAD", unmerged, 1)? || !self.has_stage(&theirs, unmerged, 2)? {
                 continue;
             }
-            let parent = parent.filter(|parent| self.has_stage(parent, open, 0).unwrap_or(false));
+            let parent =
+                parent.filter(|parent| self.has_stage(parent, unmerged, 0).unwrap_or(false));
             let is_whole = parent.is_some();
             if is_whole || found.is_none() {
                 found = Some((theirs, parent));
@@ -349,17 +350,16 @@ impl Git<'_> {
     /// object of the file only for one side, and at a path that no record names.
     fn moved(
         &self,
-        open: &BTreeMap<String, Objects>,
+        unmerged: &BTreeMap<String, Objects>,
         commits: &Commits,
         theirs: &str,
     ) -> Result<BTreeMap<String, String>> {
         let prefix = &self.prefix;
-        let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
         let mut moved = BTreeMap::new();
         for (stage, revision, commit) in [(1, "HEAD", &commits.ours), (2, theirs, &commits.theirs)]
         {
             let recorded = &commit.record.texts;
-            let mut new = open.iter().collect::<Vec<_>>();
+            let mut new = unmerged.iter().collect::<Vec<_>>();
             new.retain(|(path, objects)| {
                 let is_only = objects.iter().flatten().count() == 1;
                 is_only && objects[stage].is_some() && !recorded.contains_key(*path)
@@ -373,11 +373,12 @@ impl Git<'_> {
             };
             let (committed, indexed) = (in_tree(revision)?, in_tree("")?);
             for (path, objects) in new {
-                let mut sources = recorded.keys().filter(|from| name(from) == name(path));
+                let name = path.rsplit('/').next();
+                let mut sources = (recorded.keys()).filter(|from| from.rsplit('/').next() == name);
                 let from = sources.find(|from| {
                     let object = committed.get(&format!("{revision}:{prefix}{from}"));
                     let is_there = indexed.contains_key(&format!(":{prefix}{from}"));
-                    object == objects[stage].as_ref() && !is_there && !open.contains_key(*from)
+                    object == objects[stage].as_ref() && !is_there && !unmerged.contains_key(*from)
                 });
                 moved.extend(from.map(|from| (from.clone(), path.clone())));
             }
@@ -389,13 +390,17 @@ impl Git<'_> {
     fn has_stage(
         &self,
         commit: &str,
-        open: &BTreeMap<String, Objects>,
+        unmerged: &BTreeMap<String, Objects>,
         stage: usize,
     ) -> Result<bool> {
         let prefix = &self.prefix;
-        let there = self.objects(open.keys().map(|path| format!("{commit}:{prefix}{path}")))?;
+        let there = self.objects(
+            unmerged
+                .keys()
+                .map(|path| format!("{commit}:{prefix}{path}")),
+        )?;
         let mut elsewhere = BTreeSet::new();
-        for (path, objects) in open {
+        for (path, objects) in unmerged {
             let there = there.get(&format!("{commit}:{prefix}{path}"));
             match (there, &objects[stage]) {
                 (Some(there), Some(object)) if there == object => {}

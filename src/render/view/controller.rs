@@ -57,7 +57,7 @@ pub struct Controller {
     /// The kinds of the objects that the controller creates.
     pub owns: Vec<Owned>,
     /// The kinds that the controller's objects refer to.
-    watches: Vec<Watched>,
+    pub watches: Vec<Watched>,
     /// The `use` paths of the kinds that the controller works with, in the order of rustfmt.
     imports: Vec<String>,
     /// Whether an owned object selects Pods by their labels.
@@ -68,9 +68,9 @@ pub struct Controller {
 
 /// A kind that a controller watches.
 #[derive(Serialize)]
-struct Watched {
+pub struct Watched {
     #[serde(flatten)]
-    kind: Kind,
+    pub kind: Kind,
     #[serde(flatten)]
     identifiers: Identifiers,
 }

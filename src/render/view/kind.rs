@@ -46,7 +46,7 @@ pub struct Kind {
     pub plural: String,
     pub group: GroupNames,
     pub version: String,
-    namespaced: bool,
+    pub namespaced: bool,
     /// Whether another project or Kubernetes defines the kind.
     foreign: bool,
     /// Whether the templates do not know the fields of the kind: another project or Kubernetes defines it, or its types

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::kind::Kind;
-use crate::project::{Admission, Project, Resource};
+use crate::project::{Admission, Project, Resource, WebhookNames};
 
 /// The admission webhooks of a kind.
 #[derive(Serialize)]
@@ -12,19 +12,8 @@ pub struct Webhook {
     pub kind: Kind,
     /// The `use` path of the type of the kind.
     import: String,
-    pub defaulting: Option<Hook>,
-    pub validation: Option<Hook>,
-}
-
-/// An admission webhook.
-#[derive(Serialize)]
-pub struct Hook {
-    name: String,
-    /// Whether the name is the default.
-    usual_name: bool,
-    path: String,
-    /// Whether the path is the default.
-    usual_path: bool,
+    pub defaulting: Option<WebhookNames>,
+    pub validation: Option<WebhookNames>,
 }
 
 impl Webhook {
@@ -33,25 +22,17 @@ impl Webhook {
         if resource.kind.is_taken_by_webhooks() {
             kind.type_name = resource.kind.type_in(&kind.group.module, "");
         }
+        let [defaulting, validation] =
+            [Admission::Defaulting, Admission::Validation].map(|admission| {
+                let webhook = resource.webhooks.get(admission);
+                webhook.map(|_| project.webhook_names(resource, admission))
+            });
         Self {
             import: project.import(resource, &kind.type_name),
-            defaulting: Hook::new(project, resource, Admission::Defaulting),
-            validation: Hook::new(project, resource, Admission::Validation),
+            defaulting,
+            validation,
             kind,
         }
-    }
-}
-
-impl Hook {
-    fn new(project: &Project, resource: &Resource, admission: Admission) -> Option<Self> {
-        let webhook = resource.webhooks.get(admission)?;
-        let names = project.webhook_names(resource, admission);
-        Some(Self {
-            name: names.name,
-            usual_name: names.usual,
-            path: names.path,
-            usual_path: webhook.path.is_none(),
-        })
     }
 }
 

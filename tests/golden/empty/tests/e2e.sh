@@ -38,6 +38,8 @@ finish() {
 }
 
 trap finish EXIT
+# Without this, some shells do not clean up after Ctrl-C.
+trap 'exit 1' HUP INT TERM
 mkdir -p "$folder"
 
 if [ -n "$KIND" ]; then

@@ -86,6 +86,8 @@ has_leader_besides() {
 }
 
 trap finish EXIT
+# Without this, some shells do not clean up after Ctrl-C.
+trap 'exit 1' HUP INT TERM
 mkdir -p "$folder"
 
 if [ -n "$KIND" ]; then
@@ -124,9 +126,10 @@ $KUBECTL --namespace "$namespace" port-forward \
 forwarder=$!
 eventually grep -q 127.0.0.1 "$folder/forward"
 port=$(sed -n 's/.* 127\.0\.0\.1:\([0-9]*\) .*/\1/p' "$folder/forward")
-in_namespace create serviceaccount reader
+# A run that was cut may have left these objects.
+in_namespace create serviceaccount reader --dry-run=client --output yaml | kubectl apply --filename -
 kubectl create clusterrolebinding "$cluster" --clusterrole guestbook-metrics-reader \
-  --serviceaccount "$namespace:reader"
+  --serviceaccount "$namespace:reader" --dry-run=client --output yaml | kubectl apply --filename -
 # The API server follows a new binding only a moment later.
 eventually can_read_metrics reader
 metrics_for default 2>&1 | grep -q Forbidden

@@ -1,9 +1,9 @@
-{{/* What the chart is called in labels. */}}
+{{/* The name of the chart in labels. */}}
 {{- define "fleet.name" -}}
 {{- default "fleet" .Values.nameOverride -}}
 {{- end -}}
 
-{{/* What the names of all objects begin with. */}}
+{{/* The prefix of the names of all objects. */}}
 {{- define "fleet.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
@@ -14,7 +14,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The Service of the metrics: no other name may have 63 characters at most. */}}
+{{/* The name of the Service of the metrics. The name of a Service has at most 63 characters. */}}
 {{- define "fleet.metricsService" -}}
 {{- $name := include "fleet.fullname" . | trunc 55 | trimSuffix "-" -}}
 {{- printf "%s-metrics" $name -}}
@@ -24,13 +24,13 @@
 {{- .Values.metrics.port | default (ternary 8443 8080 .Values.metrics.secure) | int -}}
 {{- end -}}
 
-{{/* What the names of the webhooks' objects begin with: that of a Service may have 63 characters at most. */}}
+{{/* The prefix of the names of the webhooks' objects, short enough for the name of their Service. */}}
 {{- define "fleet.webhookPrefix" -}}
 {{- $name := include "fleet.fullname" . | trunc 47 | trimSuffix "-" -}}
 {{- printf "%s-" $name -}}
 {{- end -}}
 
-{{/* Who makes their certificates: operator, certmanager, or you, as files. */}}
+{{/* The source of the webhooks' certificates: operator, certmanager, or files. */}}
 {{- define "fleet.webhookCertificates" -}}
 {{- if .Values.webhook.secret }}files{{ else if .Values.certmanager.enable }}certmanager{{ else }}operator{{ end -}}
 {{- end -}}
@@ -49,7 +49,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* By which the Pods are found, those of this release alone. */}}
+{{/* The labels that select the Pods of this release. */}}
 {{- define "fleet.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "fleet.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -64,7 +64,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
 {{- end -}}
 
-{{/* What the operator's rights are in: `Role`, or `ClusterRole` where it works in all namespaces. */}}
+{{/* The kind of the operator's role: `Role`, or `ClusterRole` if the operator works in all namespaces. */}}
 {{- define "fleet.roleKind" -}}
 {{- if (.Values.rbac).namespaced }}Role{{ else }}ClusterRole{{ end -}}
 {{- end -}}

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct BusyboxSpec {
     /// Number of Pods to run.
-    // This comment becomes the description of the field, and `schemars` sets its bounds: the API server
+    // The line above becomes the description of the field, and `schemars` sets its bounds: the API server
     // checks them before it stores an object.
     #[serde(default = "one_pod")]
     #[schemars(range(min = 0))]

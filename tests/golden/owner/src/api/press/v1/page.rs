@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct PageSpec {
     /// An example, to be replaced by fields of your own.
-    // This comment becomes the description of the field, `schemars` sets its bounds, and `x_kube`
+    // The line above becomes the description of the field, `schemars` sets its bounds, and `x_kube`
     // a CEL rule: the API server checks all of them before it stores an object.
     #[schemars(length(min = 1, max = 80))]
     #[x_kube(validation = Rule::new("self == self.trim()").message("title must not begin or end with a space"))]
