@@ -194,6 +194,36 @@ fn an_api_that_one_branch_deleted_stays_deleted() {
     }
 }
 
+/// The merge takes one side of each conflict, so `PROJECT` lacks the kind of the other side.
+#[test]
+fn an_api_that_a_merge_drops_from_project_is_named_and_leaves_no_file() {
+    const HALL: &str = "create api --group webapp --version v1 --kind Hall";
+    let merged = |ours: &str| {
+        let project = branched(&[INIT, GUESTBOOK], &[ours], &[VISITOR]);
+        run(&mut project.git(&["switch", "--quiet", "main"]));
+        run(&mut project.git(&["merge", "--quiet", "-X", "theirs", "theirs"]));
+        let kind = ours.rsplit(' ').next().unwrap_or(ours);
+        assert!(!project.read("PROJECT").contains(kind), "{kind}");
+        project
+    };
+    let project = merged(HALL);
+    let said = project.run("apply").stderr;
+    let note = "a merged branch has `webapp/v1/Hall`, and `PROJECT` does not";
+    assert!(said.contains(note), "{said}");
+    assert_same(
+        &project,
+        &Project::new(&[INIT, GUESTBOOK, VISITOR]),
+        "dropped",
+    );
+
+    // Here, git takes lines of both sides into one file.
+    let said = merged(ANIMAL).refused("apply");
+    assert!(
+        said.contains("cannot tell your lines from its own"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_role_that_both_branches_changed_is_what_both_make_of_it() {
     const DEPLOYMENT: &str =

@@ -186,6 +186,7 @@ impl<'a> Turn<'a> {
 pub fn carry_out(turn: Turn, mode: &Mode, mut story: Story) -> Result<Outcome> {
     let (mut start, tree) = (turn.start, turn.tree);
     story.notes.extend(turn.left_behind());
+    story.notes.extend(turn.dropped_note()?);
     let policy = mode.on_conflict.policy()?;
     let goal = turn.goal()?;
     tree.ensure_complete(&goal)?;

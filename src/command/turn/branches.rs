@@ -17,7 +17,8 @@ use crate::{
         worktree::{Commit, Commits, LAST_APPLIED, RESTORE, Record, Unmerged, WorkTree},
     },
     hint::OrHint,
-    project::Project,
+    names::in_backticks,
+    project::{Project, Resource},
     render::{CONVENTIONS, render},
 };
 
@@ -84,6 +85,40 @@ impl<'a> Turn<'a> {
         })
     }
 
+    /// A note about the kinds that a merge has dropped from `PROJECT`.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub(super) fn dropped_note(&self) -> Result<Option<String>> {
+        let ids: BTreeSet<_> = self.dropped()?.iter().map(Resource::id).collect();
+        Ok((!ids.is_empty()).then(|| {
+            format!(
+                "a merged branch has {}, and `PROJECT` does not: if that is a mistake, add the entry again, and run \
+                 `rscaffold apply`",
+                in_backticks(ids)
+            )
+        }))
+    }
+
+    /// The resources that are not in `PROJECT`, although a merged branch has them and git kept their files: who takes one
+    /// side of a conflict in `PROJECT` loses the entries of the other side.
+    fn dropped(&self) -> Result<Vec<Resource>> {
+        let mut files = BTreeMap::new();
+        if self.record.projects.len() > 1 {
+            for text in &self.record.projects {
+                let branch = recorded_project(text)?;
+                for resource in branch.apis() {
+                    if self.after.find(&resource.id())?.is_none() {
+                        files.insert(branch.types_file(resource), resource.clone());
+                    }
+                }
+            }
+        }
+        let kept = self.tree.ours(files.keys().map(String::as_str))?;
+        files.retain(|file, _| kept.contains_key(file));
+        Ok(files.into_values().collect())
+    }
+
     /// Repairs the record after git has merged it.
     ///
     /// Where branches changed neighbouring lines of the record, git keeps the lines of all of them, including lines that
@@ -101,8 +136,10 @@ impl<'a> Turn<'a> {
             merge_texts(&mut self.record.texts, &sides);
             return Ok(());
         }
-        let project = self.before.as_ref().unwrap_or(&self.after);
-        let renders = Renders::new(&self.record.projects, project)?;
+        // The files on disk are those of a merge that drops no entry.
+        let mut project = self.before.as_ref().unwrap_or(&self.after).clone();
+        project.resources.extend(self.dropped()?);
+        let renders = Renders::new(&self.record.projects, &project)?;
         let disk = self.tree.ours(renders.paths(&self.record))?;
         let mut unknown = renders.repair(&mut self.record, Some(&disk));
         if let Some(unmerged) = &self.unmerged {
