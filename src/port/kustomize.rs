@@ -1,5 +1,6 @@
-//! Builds a kustomization as `kubectl kustomize` does. Nothing is fetched or run: the result names each field that this
-//! code does not know, such as a generator, and each base that is not in the project.
+//! Builds a kustomization as `kubectl kustomize` does, as far as the fields of the objects are read here. Nothing is
+//! fetched or run: the result names each field that this code does not know, such as a generator, and each base that is
+//! not in the project.
 
 mod fields;
 mod patch;
@@ -16,7 +17,6 @@ pub(super) use self::transform::image_name;
 use self::{
     fields::Pairs,
     patch::{Patch, PatchFile},
-    references::Configuration,
     resource::Resource,
     transform::{Image, LabelPairs, Replicas},
 };
@@ -30,7 +30,7 @@ use crate::yaml::{Lines, documents, remove_nulls};
 pub(super) type Files<'a> = BTreeMap<&'a str, &'a str>;
 
 /// The names that the file of a kustomization can have.
-const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+pub(super) const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// The largest number of objects, and of kustomizations, since each kustomization can contain others twice.
 const MAX_OBJECTS: usize = 10_000;
@@ -68,15 +68,15 @@ struct Kustomization {
     common_annotations: Pairs,
     replicas: Vec<Replicas>,
     images: Vec<Image>,
-    configurations: Vec<String>,
     #[serde(flatten)]
     others: BTreeMap<String, Value>,
 }
 
-/// The fields that change nothing in the objects.
-const WITHOUT_EFFECT: [&str; 6] = [
+/// The fields that change nothing in what is read here. `configurations` are about other fields of objects.
+const WITHOUT_EFFECT: [&str; 7] = [
     "apiVersion",
     "buildMetadata",
+    "configurations",
     "generatorOptions",
     "kind",
     "metadata",
@@ -89,13 +89,12 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
         files,
         built: Built::default(),
         lines: BTreeMap::new(),
-        configuration: Configuration::default(),
         open: Vec::new(),
         visited: 0,
     };
     let mut resources = Vec::new();
     builder.add_folder(folder, &mut resources);
-    references::resolve(&mut resources, &builder.configuration);
+    references::resolve(&mut resources);
     let objects = resources.into_iter().map(|resource| resource.object);
     builder.built.objects = objects.collect();
     builder.built
@@ -109,8 +108,6 @@ struct Builder<'a> {
     built: Built,
     /// The lines of the files in which something was left out.
     lines: BTreeMap<String, Lines>,
-    /// What all files of `configurations` declare.
-    configuration: Configuration,
     /// The folders that are being built, each inside of the one before.
     open: Vec<String>,
     /// How many folders were built.
@@ -128,11 +125,6 @@ impl Builder<'_> {
             None => file.to_owned(),
         };
         self.built.left.insert(format!("`{place}`: {what}"));
-    }
-
-    fn leave_field(&mut self, file: &str, document: usize, name: &str) {
-        let what = format!("`{name}`, which `init --from` does not apply");
-        self.leave((file, document, &[name]), &what);
     }
 
     /// The path of the kustomization in `folder`.
@@ -212,15 +204,13 @@ impl Builder<'_> {
         }
         for name in kustomization.others.keys() {
             if !WITHOUT_EFFECT.contains(&name.as_str()) {
-                self.leave_field(&file, 0, name);
+                let what = format!("`{name}`, which `init --from` does not apply");
+                self.leave((&file, 0, &[name]), &what);
             }
-        }
-        for configuration in &kustomization.configurations {
-            self.configure(&file, configuration);
         }
         self.change(&file, &kustomization, resources);
         self.open.pop();
-        // At last, these are the fields of the outermost kustomization.
+        // The outermost kustomization is finished last, so its values remain.
         self.built.prefix = kustomization.name_prefix;
         self.built.namespace = kustomization.namespace;
     }
@@ -277,25 +267,6 @@ impl Builder<'_> {
         path
     }
 
-    /// Adds what a file of `configurations` declares.
-    fn configure(&mut self, file: &str, entry: &str) {
-        let Some(path) = self.path((file, 0, &["configurations", entry]), entry) else {
-            return;
-        };
-        for (number, document) in self.documents(&path).into_iter().enumerate() {
-            let Some(configuration) = self.read::<Configuration>(&path, document) else {
-                continue;
-            };
-            for name in configuration.others.keys() {
-                // `varReference` is where `vars` are replaced; `vars` themselves are named.
-                if name != "varReference" {
-                    self.leave_field(&path, number, name);
-                }
-            }
-            self.configuration.extend(configuration);
-        }
-    }
-
     /// Changes the objects, in the order of kustomize.
     fn change(&mut self, file: &str, kustomization: &Kustomization, resources: &mut Vec<Resource>) {
         for (number, entry) in kustomization.patches_strategic_merge.iter().enumerate() {
@@ -312,7 +283,7 @@ impl Builder<'_> {
             self.patch((file, "patches", number), patch, resources);
         }
         if !kustomization.namespace.is_empty() {
-            transform::namespace(resources, &kustomization.namespace, &self.configuration);
+            transform::namespace(resources, &kustomization.namespace);
         }
         let (prefix, suffix) = (&kustomization.name_prefix, &kustomization.name_suffix);
         transform::rename(resources, prefix, suffix);
