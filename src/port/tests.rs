@@ -483,7 +483,7 @@ fn versions_without_a_conversion_are_a_warning() {
     );
     assert!(!lost(&port).contains("differ"), "{report}");
     assert!(
-        notes[2].contains("1 warning: `PORTING.md` has it"),
+        notes[2].contains("1 warning: see `PORTING.md`"),
         "{notes:?}"
     );
 }
