@@ -17,6 +17,7 @@ pub(super) use self::transform::image_name;
 use self::{
     fields::Pairs,
     patch::{Patch, PatchFile},
+    references::{Configuration, NameReference},
     resource::Resource,
     transform::{Image, LabelPairs, Replicas},
 };
@@ -68,15 +69,15 @@ struct Kustomization {
     common_annotations: Pairs,
     replicas: Vec<Replicas>,
     images: Vec<Image>,
+    configurations: Vec<String>,
     #[serde(flatten)]
     others: BTreeMap<String, Value>,
 }
 
-/// The fields that change nothing in what is read here. `configurations` are about other fields of objects.
-const WITHOUT_EFFECT: [&str; 7] = [
+/// The fields that change nothing in the objects.
+const WITHOUT_EFFECT: [&str; 6] = [
     "apiVersion",
     "buildMetadata",
-    "configurations",
     "generatorOptions",
     "kind",
     "metadata",
@@ -89,12 +90,13 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
         files,
         built: Built::default(),
         lines: BTreeMap::new(),
+        references: Vec::new(),
         open: Vec::new(),
         visited: 0,
     };
     let mut resources = Vec::new();
     builder.add_folder(folder, &mut resources);
-    references::resolve(&mut resources);
+    references::resolve(&mut resources, &builder.references);
     let objects = resources.into_iter().map(|resource| resource.object);
     builder.built.objects = objects.collect();
     builder.built
@@ -108,6 +110,8 @@ struct Builder<'a> {
     built: Built,
     /// The lines of the files in which something was left out.
     lines: BTreeMap<String, Lines>,
+    /// What all files of `configurations` declare.
+    references: Vec<NameReference>,
     /// The folders that are being built, each inside of the one before.
     open: Vec<String>,
     /// How many folders were built.
@@ -125,6 +129,11 @@ impl Builder<'_> {
             None => file.to_owned(),
         };
         self.built.left.insert(format!("`{place}`: {what}"));
+    }
+
+    fn leave_field(&mut self, file: &str, document: usize, name: &str) {
+        let what = format!("`{name}`, which `init --from` does not apply");
+        self.leave((file, document, &[name]), &what);
     }
 
     /// The path of the kustomization in `folder`.
@@ -204,9 +213,11 @@ impl Builder<'_> {
         }
         for name in kustomization.others.keys() {
             if !WITHOUT_EFFECT.contains(&name.as_str()) {
-                let what = format!("`{name}`, which `init --from` does not apply");
-                self.leave((&file, 0, &[name]), &what);
+                self.leave_field(&file, 0, name);
             }
+        }
+        for configuration in &kustomization.configurations {
+            self.configure(&file, configuration);
         }
         self.change(&file, &kustomization, resources);
         self.open.pop();
@@ -265,6 +276,25 @@ impl Builder<'_> {
             self.leave(place, &what);
         }
         path
+    }
+
+    /// Adds what a file of `configurations` declares.
+    fn configure(&mut self, file: &str, entry: &str) {
+        let Some(path) = self.path((file, 0, &["configurations", entry]), entry) else {
+            return;
+        };
+        for (number, document) in self.documents(&path).into_iter().enumerate() {
+            let Some(configuration) = self.read::<Configuration>(&path, document) else {
+                continue;
+            };
+            for name in configuration.others.keys() {
+                // `namespace` is for fields that are not read here, and `varReference` is where `vars` are replaced.
+                if !matches!(name.as_str(), "namespace" | "varReference") {
+                    self.leave_field(&path, number, name);
+                }
+            }
+            self.references.extend(configuration.name_reference);
+        }
     }
 
     /// Changes the objects, in the order of kustomize.

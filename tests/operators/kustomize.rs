@@ -39,7 +39,6 @@ fn files_in(folder: &Path) -> Files {
 /// Removes the fields that only kubectl sets, because `init --from` does not read them.
 fn leave_out_unread(object: &mut Value) {
     let (parent, field) = match object["kind"].as_str() {
-        Some("Certificate") => ("spec", "issuerRef"),
         Some("CustomResourceDefinition") => ("spec", "conversion"),
         // It has no namespace in a cluster.
         Some("ValidatingAdmissionPolicy") => ("metadata", "namespace"),
@@ -307,6 +306,7 @@ fn fields() -> impl Strategy<Value = Value> {
                 "patch": operations(),
             }]),
         ),
+        ("configurations", json!(["names.yaml"])),
     ];
     let fields = subsequence(all.to_vec(), 0..=all.len());
     let merges = vec(merge().prop_map(|merge| merge.to_string()), 0..2);
@@ -316,6 +316,15 @@ fn fields() -> impl Strategy<Value = Value> {
             kustomization[name] = value;
         }
         kustomization
+    })
+}
+
+/// A file of `configurations`.
+fn names() -> Value {
+    json!({
+        "nameReference": [{
+            "kind": "ConfigMap", "fieldSpecs": [{"kind": "Thing", "path": "spec/env/name"}],
+        }],
     })
 }
 
@@ -358,6 +367,7 @@ fn projects() -> impl Strategy<Value = Files> {
                 }
             }
             kustomization["resources"] = json!(resources);
+            files.insert(format!("{folder}/names.yaml"), names().to_string());
             if folder == "base" && is_component {
                 kustomization["components"] = json!(["../overlay"]);
             }

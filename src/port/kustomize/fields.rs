@@ -49,6 +49,7 @@ pub(super) fn find<'a>(value: &'a mut Value, path: &str, missing: Missing) -> Ve
         return vec![value];
     }
     let (name, rest) = path.split_once('/').unwrap_or((path, ""));
+    let name = name.trim_end_matches("[]");
     let is_created = missing == Missing::Create && (value.is_null() || value.is_object());
     let field = if is_created {
         Some(&mut value[name])

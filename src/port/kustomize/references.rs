@@ -1,11 +1,40 @@
 //! References between objects, which get the names that the objects have in the cluster.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     fields::{Missing::Skip, TEMPLATE, find, set},
     resource::Resource,
 };
+
+/// What files of `configurations` declare.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Configuration {
+    pub name_reference: Vec<NameReference>,
+    /// The fields that are not known.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
+}
+
+/// The fields that have the name of an object of this kind.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct NameReference {
+    kind: String,
+    field_specs: Vec<FieldSpec>,
+}
+
+/// A field of the objects of a kind. An empty kind stands for all kinds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct FieldSpec {
+    kind: String,
+    path: String,
+}
 
 /// Fields of the template of a Pod: the kind that they refer to, and where they are.
 const IN_PODS: [(&str, &str); 7] = [
@@ -40,7 +69,7 @@ const OTHERS: [(&str, &str, &str); 6] = [
 ];
 
 /// The fields of objects of this kind that have the name of another object: its kind, and where the field is.
-fn references(kind: &str) -> Vec<(&'static str, String)> {
+fn references<'a>(kind: &str, declared: &'a [NameReference]) -> Vec<(&'a str, String)> {
     let mut references = Vec::new();
     if kind == "Deployment" {
         for (to, path) in IN_PODS {
@@ -57,15 +86,22 @@ fn references(kind: &str) -> Vec<(&'static str, String)> {
             references.push((to, path.to_owned()));
         }
     }
+    for reference in declared {
+        for field in &reference.field_specs {
+            if field.kind == kind || field.kind.is_empty() {
+                references.push((&reference.kind, field.path.clone()));
+            }
+        }
+    }
     references
 }
 
-/// Sets the names in all references.
-pub(super) fn resolve(resources: &mut [Resource]) {
+/// Sets the names in all references. `declared` has those of `configurations`.
+pub(super) fn resolve(resources: &mut [Resource], declared: &[NameReference]) {
     for index in 0..resources.len() {
         let from = &resources[index];
         let mut value = from.object.value.clone();
-        for (to, path) in references(from.object.kind()) {
+        for (to, path) in references(from.object.kind(), declared) {
             for field in find(&mut value, &path, Skip) {
                 point(field, to, from, resources);
             }

@@ -1,6 +1,6 @@
 //! What a Go project deploys: it is taken over, or named in the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{all_files, lost, lost_about, mini, read, read_changed, resource, texts};
 use crate::{
@@ -1067,6 +1067,31 @@ fn init_containers_refer_to_objects_with_a_prefix() {
     // A digest cannot be before a slash, so this is the name.
     assert_eq!(container["image"], "a@b/c:2");
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_role_refers_to_objects_with_a_prefix_by_a_configuration() {
+    let files = BTreeMap::from([
+        (
+            "x/kustomization.yaml",
+            "resources: [all.yaml]\nnamePrefix: a-\nconfigurations: [names.yaml]",
+        ),
+        (
+            "x/names.yaml",
+            "nameReference: [{kind: Secret, fieldSpecs: [{kind: Role, path: 'rules[]/resourceNames'}]}]\n\
+             namespace: []\nimages: []",
+        ),
+        (
+            "x/all.yaml",
+            "{apiVersion: v1, kind: Secret, metadata: {name: keys}}\n---\n\
+             {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: b}, \
+             rules: [{resourceNames: [keys]}]}",
+        ),
+    ]);
+    let (objects, left) = kustomized(&files, "x");
+    assert_eq!(objects[1]["rules"][0]["resourceNames"][0], "a-keys");
+    let line = "`x/names.yaml:3`: `images`, which `init --from` does not apply";
+    assert_eq!(left, BTreeSet::from([line.to_owned()]));
 }
 
 #[test]
