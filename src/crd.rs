@@ -1,5 +1,5 @@
-//! A compiler that commands and templates only call, so who changes these need not read it: a CRD in, Rust code and the
-//! list of losses out.
+//! Compiles a CRD to Rust types, and lists what is lost. Commands and templates only call this folder, so their
+//! contributors need not read it.
 //!
 //! kube generates a schema from the Rust types. This schema should equal the schema of the CRD. [`Generated::schema`]
 //! is the schema that kube will generate, and [`Generated::losses`] lists its differences from the CRD.

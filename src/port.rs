@@ -1,5 +1,5 @@
-//! Ports a Go operator to a project of rscaffold. Who changes commands or templates need not read this folder: a
-//! snapshot of files comes in, and a [`Project`], rules of its controllers, texts of files and a [`Report`] come out.
+//! Ports a Go operator. Input: a snapshot of its files. Output: a [`Project`], rules of its controllers, texts of files
+//! and a [`Report`]. Only `init --from` uses this folder, so contributors to other commands or templates need not read it.
 //!
 //! The code here is pure. The files of the Go project are untrusted data: the types of [`names`](crate::names) validate
 //! each name, and the report lists what cannot be taken over.
@@ -68,7 +68,7 @@ use crate::{
     visible::visible,
 };
 
-/// How many characters of these files count.
+/// How many characters of a license file are searched for the name of the license.
 const MAX_TITLE: usize = 400;
 
 /// The name of the report file.
@@ -253,20 +253,12 @@ impl Port {
     fn notes(&self, project: &Project, lost: &Lost) -> Vec<String> {
         let folder = visible(&self.operator.folder);
         let mut notes = vec![format!("from `{folder}`: {}", self.summary(project))];
-        match lost.items.len() {
-            0 => {}
-            1 => notes.push(format!(
-                "1 thing could not be taken over: `{REPORT}` lists it"
-            )),
-            several => notes.push(format!(
-                "{several} things could not be taken over: `{REPORT}` lists them"
-            )),
-        }
-        match lost.warnings.len() {
-            0 => {}
-            1 => notes.push(format!("1 warning: `{REPORT}` has it")),
-            several => notes.push(format!("{several} warnings: `{REPORT}` has them")),
-        }
+        let things = counted(lost.items.len(), "thing");
+        notes.extend(
+            things.map(|things| format!("{things} could not be taken over: see `{REPORT}`")),
+        );
+        let warnings = counted(lost.warnings.len(), "warning");
+        notes.extend(warnings.map(|warnings| format!("{warnings}: see `{REPORT}`")));
         notes
     }
 
@@ -282,17 +274,22 @@ impl Port {
             (project.webhooks().count(), "kind", " with webhooks"),
             (self.operator.rules.len(), "resource", " in RULES"),
         ] {
-            match count {
-                0 => {}
-                1 => parts.push(format!("1 {thing}{rest}")),
-                _ => parts.push(format!("{count} {thing}s{rest}")),
-            }
+            parts.extend(counted(count, thing).map(|things| things + rest));
         }
         if parts.is_empty() {
             "no kinds".to_owned()
         } else {
             parts.join(", ")
         }
+    }
+}
+
+/// A number of things, such as `2 kinds`; `None` for 0.
+fn counted(count: usize, thing: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {thing}")),
+        _ => Some(format!("{count} {thing}s")),
     }
 }
 

@@ -70,20 +70,18 @@ impl Writer {
 
 /// A character of the class. Letters and digits are preferred.
 fn char_of(class: &Class) -> Option<char> {
-    let mut readable = ('a'..='z')
-        .chain('1'..='9')
-        .chain(['0'])
-        .chain('A'..='Z')
-        .chain(' '..='~');
-    readable.find(|char| has(class, *char))
-}
-
-fn has(class: &Class, char: char) -> bool {
-    match class {
-        Class::Unicode(class) => {
-            (class.ranges().iter()).any(|range| (range.start()..=range.end()).contains(&char))
-        }
-        Class::Bytes(class) => (class.ranges().iter())
-            .any(|range| (char::from(range.start())..=char::from(range.end())).contains(&char)),
-    }
+    // The parser does not know Unicode.
+    let Class::Bytes(class) = class else {
+        return None;
+    };
+    let mut readable = (b'a'..=b'z')
+        .chain(b'1'..=b'9')
+        .chain([b'0'])
+        .chain(b'A'..=b'Z')
+        .chain(b' '..=b'~');
+    let is_in_class = |byte: &u8| {
+        let mut ranges = class.ranges().iter();
+        ranges.any(|range| (range.start()..=range.end()).contains(byte))
+    };
+    readable.find(is_in_class).map(char::from)
 }

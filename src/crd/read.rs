@@ -25,7 +25,7 @@ pub struct Crd {
     pub short_names: Vec<String>,
     /// Its categories, such as `all`: kubectl lists the kinds of a category together.
     pub categories: Vec<String>,
-    /// The annotations that the project does not take, although no tool writes them again.
+    /// The annotations that are dropped and reported: cert-manager's, for the webhook of the other operator.
     pub left_out: Vec<String>,
     /// The labels of the CRD.
     pub labels: BTreeMap<String, String>,

@@ -28,7 +28,7 @@ enum What {
 struct Said {
     what: What,
     place: Place,
-    /// The controllers that the code may belong to. None if the code is in a file that builds none.
+    /// The controllers that the code may belong to. Empty if the file builds no controller.
     setups: BTreeSet<usize>,
 }
 
@@ -43,18 +43,18 @@ impl Codes {
         let mut all = Vec::new();
         for file in go.files() {
             let mut said = Vec::new();
-            for function in ["FieldOwner", "WithFieldOwner"] {
-                for (at, value) in go.arguments(file, function, 0) {
-                    said.push((at, What::FieldManager(value)));
-                }
+            for (at, function) in file.calls() {
+                let what = match function {
+                    "FieldOwner" | "WithFieldOwner" => What::FieldManager,
+                    "GetEventRecorder" | "GetEventRecorderFor" => What::EventReporter,
+                    _ => continue,
+                };
+                let arguments = file.arguments(at + 1);
+                let name = arguments.first().map(|name| go.value(file, name));
+                said.extend(name.map(|name| (at, what(name))));
             }
-            for (at, value) in go.set(file, "FieldManager") {
-                said.push((at, What::FieldManager(value)));
-            }
-            for function in ["GetEventRecorderFor", "GetEventRecorder"] {
-                for (at, value) in go.arguments(file, function, 0) {
-                    said.push((at, What::EventReporter(value)));
-                }
+            for (at, value) in file.set_to("FieldManager") {
+                said.push((at, What::FieldManager(go.value(file, &value))));
             }
             if !setups.in_file(&file.path).is_empty() {
                 said.extend(related(file, setups));

@@ -21,7 +21,7 @@ const OF_TOOLS: [&str; 2] = [
 ];
 
 /// Reports each object, or field of an object, that the new project does not deploy. `rendered` and `texts` have the files
-/// of the new project, and those of `texts` count more.
+/// of the new project: a file in `texts` replaces the one in `rendered`.
 pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost: &mut Lost) {
     let (source, deployed) = (&operator.source, &operator.deployed);
     if !deployed.is_built {

@@ -1,15 +1,7 @@
 //! The controllers that the Go code does not build by `NewControllerManagedBy(mgr).For(&Kind{})`, and those whose kind
-//! may be one of several groups: their kinds are guessed, and only named in the report.
+//! may be one of several groups: the report names their places.
 
-use std::collections::BTreeSet;
-
-use super::{
-    go::Go,
-    go_file::File,
-    go_files::GoFiles,
-    lost::Lost,
-    path::{file_name, folder},
-};
+use super::{go::Go, go_file::File, go_files::GoFiles, lost::Lost};
 
 /// Reports these controllers.
 pub(super) fn report(go: &Go, files: &GoFiles, lost: &mut Lost) {
@@ -26,14 +18,7 @@ pub(super) fn report(go: &Go, files: &GoFiles, lost: &mut Lost) {
                     "for {kind}: several groups have a kind of this name, and the code does not say which one it is"
                 ),
                 None => {
-                    let names: Vec<_> = kinds_of(go, files, file, argument).into_iter().collect();
-                    let kinds = match names.as_slice() {
-                        [] => "the code does not show its kind".to_owned(),
-                        names => format!("it seems to be for {}", names.join(", ")),
-                    };
-                    format!(
-                        "that is not built by `NewControllerManagedBy(mgr).For(&Kind{{}})`: {kinds}"
-                    )
+                    "that is not built by `NewControllerManagedBy(mgr).For(&Kind{})`".to_owned()
                 }
             };
             lost.add(format!(
@@ -61,35 +46,4 @@ fn argument_of_for(file: &File, at: usize) -> Option<usize> {
         }
     }
     None
-}
-
-/// The kinds that a controller in a file may be for: those that the code sets the field or variable at `argument` to, or
-/// that the name of the file begins with, or that the file mentions.
-fn kinds_of<'a>(
-    go: &'a Go,
-    files: &'a GoFiles,
-    file: &File,
-    argument: Option<usize>,
-) -> BTreeSet<&'a str> {
-    let known = files.names();
-    let mut found = BTreeSet::new();
-    if let Some((_, field)) = argument.and_then(|start| file.type_at(start)) {
-        for other in go.code() {
-            let values = other.set_to(field).map(|(_, value)| value.start);
-            let kinds = values.filter_map(|start| other.object_at(start));
-            found.extend(
-                kinds
-                    .map(|(_, kind)| kind)
-                    .filter(|kind| known.contains(kind)),
-            );
-        }
-    }
-    if found.is_empty() {
-        let called = files.called(file_name(&file.path), folder(&file.path));
-        found.extend(called.iter().map(|kind| kind.kind.as_str()));
-    }
-    if found.is_empty() {
-        found.extend(known.into_iter().filter(|kind| file.mentions(kind)));
-    }
-    found
 }

@@ -10,7 +10,7 @@ use super::{
     kustomize::{self, Built},
     lost::Lost,
     makefile::deployed_folder,
-    path::file_name,
+    path::{file_name, folder},
     pod_security::LABEL,
     source::{Object, Source},
 };
@@ -92,8 +92,8 @@ impl Deployed {
         found
     }
 
-    /// The name of an object without the prefix that the names in the files share with the Deployment of the operator.
-    /// kubebuilder writes the files without a prefix, so this is the name that kubebuilder gives the object.
+    /// The name that kubebuilder gives this object: its name in the file, without the prefix that the name of the
+    /// Deployment has in its file.
     pub fn usual_name<'a>(&self, object: &'a Object) -> &'a str {
         let own = self.deployment.as_ref();
         let own = own.map_or("", |own| &own.0.name_in_file);
@@ -167,7 +167,10 @@ fn features(source: &Source, go: &GoProject, built: &Built) -> BTreeSet<Feature>
     let folders: BTreeSet<_> = (built.folders.iter())
         .map(|folder| file_name(folder))
         .collect();
-    let has_chart = source.files.texts.keys().any(|path| is_chart(path));
+    let has_chart = source.files.texts.keys().any(|path| {
+        let chart = path.strip_suffix("/Chart.yaml").unwrap_or("");
+        matches!(chart, "chart" | "dist/chart") || folder(chart) == "charts"
+    });
     let has_grafana = go.has_plugin("grafana") || source.has_below("grafana/");
     let has_roles = !folders.is_empty() && built.objects.iter().any(is_user_role);
     let mut features = BTreeSet::new();
@@ -192,12 +195,4 @@ pub(super) fn is_user_role(object: &Object) -> bool {
     let ends = ["-admin-role", "-editor-role", "-viewer-role"];
     (object.is_a("ClusterRole") || object.is_a("Role"))
         && ends.iter().any(|end| object.name().ends_with(end))
-}
-
-fn is_chart(path: &str) -> bool {
-    let parts: Vec<_> = path.split('/').collect();
-    matches!(
-        parts.as_slice(),
-        ["dist", "chart", "Chart.yaml"] | ["chart", "Chart.yaml"] | ["charts", _, "Chart.yaml"]
-    )
 }

@@ -96,7 +96,8 @@ fn is_lease_name(name: &str) -> bool {
 
 /// Whether a flag is about leader election.
 pub(super) fn is_about(flag: &str) -> bool {
-    beside(flag).is_some() || has_word(flag, "lease")
+    let name = flag.trim_start_matches('-').to_ascii_lowercase();
+    beside(flag).is_some() || name.starts_with("lease")
 }
 
 /// Whether an argument with this flag is neither the switch nor the name of the Lease.
@@ -278,19 +279,6 @@ fn in_code(go: &Go, deployment: Option<&Deployment>, lost: &mut Lost) -> Option<
     (computed.is_empty() && (deployment.is_some() || is_off && is_literal)).then_some(false)
 }
 
-/// Whether one of the words of a name, such as `LeaseDuration` or `lease-name`, is `word`. `Release` has another word.
-fn has_word(name: &str, word: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let mut found = lower.match_indices(word);
-    found.any(|(at, _)| {
-        let (before, rest) = (&name[..at], &name[at + word.len()..]);
-        let after = rest.strip_prefix('s').unwrap_or(rest);
-        let starts = !before.ends_with(|c: char| c.is_ascii_alphabetic())
-            || name[at..].starts_with(|c: char| c.is_ascii_uppercase());
-        starts && !after.starts_with(|c: char| c.is_ascii_lowercase())
-    })
-}
-
 /// The fields that have a flag here, with the flag.
 const FLAGS: [(&str, &str); 4] = [
     ("LeaseDuration", "--leader-elect-lease-duration"),
@@ -395,18 +383,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_a_word_and_not_a_part_of_one() {
-        for name in [
-            "Lease",
-            "LeaseDuration",
-            "leaseName",
-            "nodeLeases",
-            "lease-name",
-        ] {
-            assert!(has_word(name, "lease"), "{name}");
+    fn a_flag_about_leases_begins_with_the_word() {
+        for flag in ["--lease", "-leaseDuration", "--leaseName", "--lease-name"] {
+            assert!(is_about(flag), "{flag}");
         }
-        for name in ["Release", "HelmReleases", "please", "leased", "released-at"] {
-            assert!(!has_word(name, "lease"), "{name}");
+        for flag in ["--release", "--helm-releases", "--please", "--released-at"] {
+            assert!(!is_about(flag), "{flag}");
         }
     }
 }

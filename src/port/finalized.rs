@@ -116,9 +116,14 @@ fn kinds_with(setting: &Setting, found: &Finalizers, setups: &Setups) -> BTreeSe
     kinds
 }
 
-/// The kinds of a setting: what the code says about the object, or else the kind of the controller that the code belongs
-/// to, the kind that the name of the file or of the constant begins with, and at last the kinds of the controllers in the
-/// folder. None if kinds of several groups have the name, or if the code may belong to controllers of several kinds.
+/// The kinds of a setting. The first rule that finds any counts:
+///
+/// 1. the type of the object
+/// 2. the kind of the controller around the code
+/// 3. the kind whose name begins the name of the file or of the constant
+/// 4. the kinds of the controllers in the folder
+///
+/// None if kinds of several groups have the name, or if the code may belong to controllers of several kinds.
 fn kinds_of(setting: &Setting, setups: &Setups) -> BTreeSet<GroupKind> {
     let path = &*setting.place.path;
     match &setting.object {

@@ -4,12 +4,14 @@
 //! An object that has a finalizer is deleted only after an operator has removed the finalizer. So whatever looks like a
 //! finalizer, and is not taken over, is reported with its place.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use super::{
     go::{Go, Value},
     go_file::{File, Place},
-    go_files::GoFiles,
     go_tokens::Token,
     group_kind::GroupKind,
     path::{file_name, folder},
@@ -19,9 +21,6 @@ use crate::names::FinalizerName;
 
 /// The largest number of places that are found. A project has a few.
 const MAX_PLACES: usize = 1_000;
-
-/// How many functions may pass a finalizer on to the function that sets it.
-const MAX_ROUNDS: usize = 5;
 
 /// The most tokens of a function in which the types of its variables are looked for.
 const MAX_FUNCTION: usize = 20_000;
@@ -81,7 +80,6 @@ impl Finalizers {
         let mut finder = Finder {
             go,
             setups,
-            kinds: &setups.files,
             functions: BTreeSet::new(),
             helpers: Vec::new(),
             reported: BTreeSet::new(),
@@ -225,7 +223,6 @@ fn type_beside(file: &File, at: usize) -> Option<(&str, &str)> {
 struct Finder<'a> {
     go: &'a Go,
     setups: &'a Setups<'a>,
-    kinds: &'a GoFiles<'a>,
     /// The functions of the project, in files that say something about finalizers.
     functions: BTreeSet<String>,
     helpers: Vec<Helper>,
@@ -290,26 +287,19 @@ impl Finder<'_> {
 
     /// Follows the functions of the project that set a finalizer in one of their parameters, to their calls.
     fn helper_calls(&mut self, files: &[&File]) {
-        let mut done = 0;
-        for _ in 0..MAX_ROUNDS {
-            let new = done..self.helpers.len();
-            done = new.end;
-            if new.is_empty() {
-                break;
+        let mut calls: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for file in files {
+            for (at, function) in file.calls() {
+                calls.entry(function).or_default().push((file, at));
             }
-            let names = self.helpers[new.clone()]
-                .iter()
-                .map(|helper| helper.function.clone());
-            let names: BTreeSet<_> = names.collect();
-            for file in files {
-                for (at, function) in file.calls() {
-                    if names.contains(function) {
-                        for index in new.clone() {
-                            self.helper_call(file, at, index);
-                        }
-                    }
-                }
+        }
+        let mut index = 0;
+        // A call may add another function.
+        while let Some(helper) = self.helpers.get(index) {
+            for (file, at) in calls.get(&*helper.function).into_iter().flatten() {
+                self.helper_call(file, *at, index);
             }
+            index += 1;
         }
         // What is in the parameter of a function that nothing calls is not known.
         for helper in &self.helpers {
@@ -479,14 +469,14 @@ impl Finder<'_> {
             return self.kind(file, package, kind);
         }
         // A variable or a field often has the name of the kind.
-        match self.kinds.named(name, folder(&file.path))[..] {
+        match self.setups.files.named(name, folder(&file.path))[..] {
             [kind] => Object::Kind(kind.clone()),
             _ => Object::Unknown,
         }
     }
 
     fn kind(&self, file: &File, package: &str, kind: &str) -> Object {
-        match self.kinds.of_type(file, package, kind)[..] {
+        match self.setups.files.of_type(file, package, kind)[..] {
             [known] => return Object::Kind(known.clone()),
             [] => {}
             _ => return Object::Unknown,

@@ -31,8 +31,8 @@ const MAX_TOKENS: usize = 100;
 /// The longest expression that the report shows, in characters.
 const MAX_SHOWN: usize = 80;
 
-/// The number of arguments before the default in a call of a flag function: with `&variable` for those that end in
-/// `Var`, and with a letter for those that end in `P`.
+/// The index of the default among the arguments of a flag function: 1 in `String("flag", "x")`, 2 in
+/// `StringVar(&v, "flag", "x")`, 3 in `StringVarP(&v, "flag", "f", "x")`.
 fn before_default(function: &str) -> usize {
     let (function, letter) = match function.strip_suffix('P') {
         Some(function) => (function, 1),
@@ -255,44 +255,18 @@ impl Go {
         self.files.get(path)
     }
 
+    pub(super) fn files_and_tests(&self) -> impl Iterator<Item = &File> {
+        self.files.values()
+    }
+
     /// The files except tests.
     pub(super) fn files(&self) -> impl Iterator<Item = &File> {
-        self.files.values().filter(|file| !file.is_test)
+        self.files_and_tests().filter(|file| !file.is_test)
     }
 
     /// The files that people wrote, except tests.
     pub(super) fn code(&self) -> impl Iterator<Item = &File> {
         self.files().filter(|file| !file.is_generated)
-    }
-
-    /// The values of the argument at `index` in all calls of `function` in a file, each with the index of the name of the
-    /// function.
-    pub(super) fn arguments(
-        &self,
-        file: &File,
-        function: &str,
-        index: usize,
-    ) -> Vec<(usize, Value)> {
-        let mut values = Vec::new();
-        for (at, _) in file.calls().filter(|(_, name)| *name == function) {
-            if let Some(argument) = file.arguments(at + 1).get(index) {
-                values.push((at, self.value(file, argument)));
-            }
-        }
-        values
-    }
-
-    /// The values of the field or variable `name` in a file, each with the index of the name.
-    pub(super) fn set(&self, file: &File, name: &str) -> Vec<(usize, Value)> {
-        let all = self.of_name(name);
-        let in_file = all
-            .iter()
-            .filter(|definition| definition.place.path == file.path);
-        in_file
-            .filter_map(|definition| {
-                Some((definition.at, self.value(file, definition.value.as_ref()?)))
-            })
-            .collect()
     }
 
     /// The definitions of `name` in files without tests, in the order of the files and tokens.
@@ -552,10 +526,18 @@ mod tests {
         BTreeSet::from([Value::Unknown(text.to_owned())])
     }
 
-    /// The values of the first argument of `function` in the file at `path`.
+    /// The values of the argument at `index` in all calls of `function` in the file at `path`.
+    fn arguments(go: &Go, path: &str, function: &str, index: usize) -> BTreeSet<Value> {
+        let file = go.file(path).expect("a file");
+        let calls = file.calls().filter(|(_, name)| *name == function);
+        let arguments = calls.map(|(at, _)| file.arguments(at + 1));
+        arguments
+            .filter_map(|all| Some(go.value(file, all.get(index)?)))
+            .collect()
+    }
+
     fn first(go: &Go, path: &str, function: &str) -> BTreeSet<Value> {
-        let values = go.arguments(go.file(path).expect("a file"), function, 0);
-        values.into_iter().map(|(_, value)| value).collect()
+        arguments(go, path, function, 0)
     }
 
     #[test]
@@ -583,13 +565,13 @@ mod tests {
             ),
             ("api/v1/groupversion.go", "var Group = \"example.com\"\n"),
         ]);
-        let lease = go.set(go.file("main.go").unwrap(), "LeaderElectionID");
+        let main = go.file("main.go").unwrap();
+        let (_, lease) = main.set_to("LeaderElectionID").next().unwrap();
         let known_lease = Value::Known("source-controller-leader-election".to_owned());
-        assert_eq!(lease[0].1, known_lease);
+        assert_eq!(go.value(main, &lease), known_lease);
         let path = "internal/controller/book.go";
-        let finalizers = go.arguments(go.file(path).unwrap(), "AddFinalizer", 1);
-        let finalizer = Value::Known("example.com/finalizer".to_owned());
-        assert_eq!(finalizers[0].1, finalizer);
+        let finalizers = arguments(&go, path, "AddFinalizer", 1);
+        assert_eq!(finalizers, known("example.com/finalizer"));
         assert_eq!(first(&go, path, "FieldOwner"), unknown("r.Name"));
     }
 

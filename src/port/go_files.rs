@@ -62,12 +62,6 @@ impl<'a> GoFiles<'a> {
             .unwrap_or(import)
     }
 
-    /// The names of all kinds.
-    pub fn names(&self) -> BTreeSet<&str> {
-        let kinds = self.kinds.values().flat_map(BTreeMap::keys);
-        kinds.map(|kind| kind.kind.as_str()).collect()
-    }
-
     /// The place of the package that a file calls `package`; an empty name is that of its own package.
     pub fn place_of<'p>(&self, file: &'p File, package: &str) -> &'p str {
         match package {
@@ -99,8 +93,8 @@ impl<'a> GoFiles<'a> {
         kinds
     }
 
-    /// The kinds that a name begins with, in a file of a folder. If several names match, the longest: `Bookcase` for
-    /// `bookcase_types.go`, not `Book`.
+    /// The kinds whose name is the start of `name`, in a file of a folder: `Book` for `book_types.go`. If several names
+    /// match, the longest: `Bookcase` for `bookcase_types.go`.
     pub fn called(&self, name: &str, folder: &str) -> Vec<&GroupKind> {
         let joined = name.replace('_', "").to_ascii_lowercase();
         // Of two names that begin the name, the longer one is sorted after the shorter one.

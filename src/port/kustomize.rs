@@ -1,5 +1,6 @@
-//! Builds a kustomization as `kubectl kustomize` does. Nothing is fetched or run: the result names each field that this
-//! code does not know, such as a generator, and each base that is not in the project.
+//! Builds a kustomization as `kubectl kustomize` does, as far as the fields of the objects are read here. Nothing is
+//! fetched or run: the result names each field that this code does not know, such as a generator, and each base that is
+//! not in the project.
 
 mod fields;
 mod patch;
@@ -16,7 +17,7 @@ pub(super) use self::transform::image_name;
 use self::{
     fields::Pairs,
     patch::{Patch, PatchFile},
-    references::Configuration,
+    references::{Configuration, NameReference},
     resource::Resource,
     transform::{Image, LabelPairs, Replicas},
 };
@@ -30,7 +31,7 @@ use crate::yaml::{Lines, documents, remove_nulls};
 pub(super) type Files<'a> = BTreeMap<&'a str, &'a str>;
 
 /// The names that the file of a kustomization can have.
-const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+pub(super) const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// The largest number of objects, and of kustomizations, since each kustomization can contain others twice.
 const MAX_OBJECTS: usize = 10_000;
@@ -89,13 +90,13 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
         files,
         built: Built::default(),
         lines: BTreeMap::new(),
-        configuration: Configuration::default(),
+        references: Vec::new(),
         open: Vec::new(),
         visited: 0,
     };
     let mut resources = Vec::new();
     builder.add_folder(folder, &mut resources);
-    references::resolve(&mut resources, &builder.configuration);
+    references::resolve(&mut resources, &builder.references);
     let objects = resources.into_iter().map(|resource| resource.object);
     builder.built.objects = objects.collect();
     builder.built
@@ -110,7 +111,7 @@ struct Builder<'a> {
     /// The lines of the files in which something was left out.
     lines: BTreeMap<String, Lines>,
     /// What all files of `configurations` declare.
-    configuration: Configuration,
+    references: Vec<NameReference>,
     /// The folders that are being built, each inside of the one before.
     open: Vec<String>,
     /// How many folders were built.
@@ -220,7 +221,7 @@ impl Builder<'_> {
         }
         self.change(&file, &kustomization, resources);
         self.open.pop();
-        // At last, these are the fields of the outermost kustomization.
+        // The outermost kustomization is finished last, so its values remain.
         self.built.prefix = kustomization.name_prefix;
         self.built.namespace = kustomization.namespace;
     }
@@ -287,12 +288,12 @@ impl Builder<'_> {
                 continue;
             };
             for name in configuration.others.keys() {
-                // `varReference` is where `vars` are replaced; `vars` themselves are named.
-                if name != "varReference" {
+                // `namespace` is for fields that are not read here, and `varReference` is where `vars` are replaced.
+                if !matches!(name.as_str(), "namespace" | "varReference") {
                     self.leave_field(&path, number, name);
                 }
             }
-            self.configuration.extend(configuration);
+            self.references.extend(configuration.name_reference);
         }
     }
 
@@ -312,7 +313,7 @@ impl Builder<'_> {
             self.patch((file, "patches", number), patch, resources);
         }
         if !kustomization.namespace.is_empty() {
-            transform::namespace(resources, &kustomization.namespace, &self.configuration);
+            transform::namespace(resources, &kustomization.namespace);
         }
         let (prefix, suffix) = (&kustomization.name_prefix, &kustomization.name_suffix);
         transform::rename(resources, prefix, suffix);

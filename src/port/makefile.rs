@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{path::join, source::Source};
+use super::{kustomize::NAMES, path::join, source::Source};
 
 /// The Makefile of the Go project.
 fn makefile(source: &Source) -> Option<&str> {
@@ -40,70 +40,50 @@ pub(super) fn deployed_folder(source: &Source) -> Option<String> {
         if !is_recipe || !line.starts_with('\t') {
             continue;
         }
-        for path in built(line) {
-            // Without a value, a variable is the folder of the Makefile.
-            if let Some(folder) = expanded(&path, &variables, Some(""))
-                && let Some(folder) = join("", &folder)
-                && source.has_below(&format!("{folder}/"))
-            {
-                return Some(folder);
-            }
+        // Without a value, a variable is the folder of the Makefile.
+        let line = expanded(line, &variables, Some(""));
+        if let Some(folder) = line.and_then(|line| built(source, &line)) {
+            return Some(folder);
         }
     }
     None
 }
 
-/// The flags of kustomize with a value in the next word.
-const WITH_VALUE: [&str; 11] = [
-    "--as-user-id",
-    "--env",
-    "--helm-command",
-    "--helm-kube-version",
-    "--load-restrictor",
-    "--mount",
-    "--network-name",
-    "--output",
-    "--reorder",
-    "-e",
-    "-o",
-];
-
-/// The first word that is neither a flag nor its value.
-fn first_argument<'a>(words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let mut before = "";
-    for word in words {
-        if !word.starts_with('-') && !WITH_VALUE.contains(&before) {
-            return Some(word);
-        }
-        before = word;
-    }
-    None
-}
-
-/// What may be the folder that a line of a recipe gives to kustomize.
-fn built(line: &str) -> Vec<String> {
-    let mut paths = Vec::new();
+/// The folder that a line of a recipe builds: the last word that is the folder of a kustomization.
+fn built(source: &Source, line: &str) -> Option<String> {
+    let mut found = None;
     // The folder that an earlier command of the line has entered.
     let mut entered = String::new();
     let mut words = line.split_whitespace();
     while let Some(word) = words.next() {
-        let named = match word.trim_start_matches(['@', '-']) {
+        match word.trim_start_matches(['@', '-']) {
             "cd" => {
                 entered += words.next().unwrap_or(".");
                 entered.push('/');
-                None
             }
-            "build" | "k" | "kustomize" => first_argument(words.clone()),
-            flag => flag.strip_prefix("kustomize="),
-        };
-        paths.extend(named.map(|path| format!("{entered}{path}")));
+            // `kustomize edit add resource <FOLDER>` builds nothing.
+            "edit" => _ = words.find(|word| *word == "&&"),
+            _ => {
+                let path = word.trim_start_matches("--kustomize=");
+                let folder = join("", &format!("{entered}{path}"));
+                found = folder
+                    .filter(|folder| is_kustomization(source, folder))
+                    .or(found);
+            }
+        }
     }
-    paths
+    found
+}
+
+/// Whether a folder has a kustomization.
+fn is_kustomization(source: &Source, folder: &str) -> bool {
+    let mut paths = NAMES.iter().filter_map(|name| join(folder, name));
+    paths.any(|path| source.text(&path).is_some())
 }
 
 /// A text with the values of variables of make. `default` is the value of an unknown variable.
 fn expanded(text: &str, variables: &BTreeMap<&str, &str>, default: Option<&str>) -> Option<String> {
-    const MAX_VARIABLES: usize = 5;
+    const MAX_VARIABLES: usize = 20;
     let mut expanded = text.replace(['"', '\''], "");
     for _ in 0..MAX_VARIABLES {
         let Some(start) = expanded.find("$(").or_else(|| expanded.find("${")) else {

@@ -100,7 +100,7 @@ const USUAL_PORTS: [(u64, &[&str]); 4] = [
 ];
 
 /// Where the Pods are described.
-const POD: [&str; 3] = ["spec", "template", "spec"];
+pub(super) const POD: [&str; 3] = ["spec", "template", "spec"];
 
 /// Reads a Deployment.
 pub(super) struct Reader<'a> {
@@ -253,8 +253,7 @@ impl Reader<'_> {
         self.project.has(Feature::LeaderElection)
     }
 
-    /// The name of the operator's image, unless it is the one that kubebuilder writes. The Makefile of the Go project
-    /// replaces this one.
+    /// The name of the image. Empty for kubebuilder's `controller`, unless `IMG` in the Makefile names another one.
     fn image(&mut self, container: &Value) -> String {
         let written = container["image"].as_str().unwrap_or("");
         let in_makefile = match image_name(written) {
@@ -447,7 +446,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a text is the name of an image, in which nothing means something to make.
+/// Whether a text is the name of an image, without characters that make would interpret.
 fn is_image(name: &str) -> bool {
     let mut chars = name.chars();
     !name.is_empty()

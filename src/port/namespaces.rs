@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{go_tokens::Token, lost::Lost, operator::Operator, source::list};
+use super::{go_tokens::Token, lost::Lost, manager::POD, operator::Operator, source::list};
 use crate::project::{Project, Rule, Target};
 
 /// The variable by which kubebuilder and the Operator SDK limit an operator to namespaces.
@@ -35,15 +35,7 @@ pub(super) fn report(operator: &Operator, project: &Project, lost: &mut Lost) {
             || value.is_some() && value == own;
         if value != Some("") && !(project.namespaced && is_own) {
             let container = container["name"].as_str().unwrap_or("");
-            let path = [
-                "spec",
-                "template",
-                "spec",
-                "containers",
-                container,
-                "env",
-                VARIABLE,
-            ];
+            let path = [&POD[..], &["containers", container, "env", VARIABLE]].concat();
             lost.add(format!(
                 "{}: the variable `{VARIABLE}`, which the new operator does not read: here, it watches {watched}; to \
                  watch others, {ADVICE}",

@@ -27,8 +27,11 @@ pub(super) struct Operator {
 }
 
 impl Operator {
-    /// The controllers.
-    pub fn controlled<'a>(&'a self, project: &'a Project) -> Vec<Controlled<'a>> {
+    /// The controllers, each with its kind and with what the Go code says about it.
+    pub fn controlled<'a>(
+        &'a self,
+        project: &'a Project,
+    ) -> Vec<(&'a Code, &'a Resource, &'a Controller)> {
         let mut controlled = Vec::new();
         for kind in &self.kinds {
             for code in &kind.controllers {
@@ -36,23 +39,12 @@ impl Operator {
                     && let mut controllers = resource.controllers.iter()
                     && let Some(controller) = controllers.find(|own| own.name == code.name)
                 {
-                    controlled.push(Controlled {
-                        code,
-                        resource,
-                        controller,
-                    });
+                    controlled.push((code, resource, controller));
                 }
             }
         }
         controlled
     }
-}
-
-/// A controller, and what the Go code says about it.
-pub(super) struct Controlled<'a> {
-    pub code: &'a Code,
-    pub resource: &'a Resource,
-    pub controller: &'a Controller,
 }
 
 /// The name of a controller in the report: its kind, and its own name if the kind has several controllers.
@@ -98,7 +90,7 @@ pub(super) struct Code {
     pub event_reporters: BTreeSet<Value>,
     /// The kinds that the controller owns, each with the name of its package.
     pub owns: BTreeSet<(String, String)>,
-    /// The same for watched kinds. At last, only kinds that the project does not watch.
+    /// The same for watched kinds. `related::take` removes the kinds that the project watches.
     pub watches: BTreeSet<(String, String)>,
     /// The owned kinds by their names in the project, except for the controller's own kind. Empty if one of them has no name there.
     pub owned: Vec<GroupVersionKind>,

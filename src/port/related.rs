@@ -12,32 +12,25 @@ use crate::{
 /// Adds the kinds that the Go controllers watch to the controllers of `project`. Owned kinds are not added: the
 /// generated code for an owned kind creates an example object, whose name an object in the cluster may already have.
 pub(super) fn take(project: &mut Project, source: &Source, kinds: &mut [GoKind]) {
-    let all = kinds.iter_mut();
-    let codes = all.flat_map(
-        |GoKind {
-             id, controllers, ..
-         }| {
-            let id = id.clone();
-            controllers.iter_mut().map(move |code| (id.clone(), code))
-        },
-    );
-    for (id, code) in codes {
-        let mut owned = Vec::new();
-        for (package, name) in &code.owns {
-            owned.extend(called(project, source, &code.files, package, name));
+    for kind in kinds {
+        for code in &mut kind.controllers {
+            let mut owned = Vec::new();
+            for (package, name) in &code.owns {
+                owned.extend(called(project, source, &code.files, package, name));
+            }
+            // If an owned kind is unknown, a watched kind may be the same.
+            if owned.len() < code.owns.len() {
+                continue;
+            }
+            code.watches.retain(|(package, name)| {
+                let watched = called(project, source, &code.files, package, name);
+                !watched.is_some_and(|watched| {
+                    !owned.contains(&watched) && watch(project, &kind.id, &code.name, watched)
+                })
+            });
+            owned.retain(|owned| *owned != kind.id);
+            code.owned = owned;
         }
-        // If an owned kind is unknown, a watched kind may be the same.
-        if owned.len() < code.owns.len() {
-            continue;
-        }
-        code.watches.retain(|(package, name)| {
-            let watched = called(project, source, &code.files, package, name);
-            !watched.is_some_and(|watched| {
-                !owned.contains(&watched) && watch(project, &id, &code.name, watched)
-            })
-        });
-        owned.retain(|owned| *owned != id);
-        code.owned = owned;
     }
 }
 

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::{
     code::shown,
-    operator::{Controlled, Operator},
-    path::{file_name, folder, is_file_of},
+    go_file::File as GoFile,
+    operator::Operator,
+    path::{file_name, folder},
 };
 use crate::project::Project;
 
@@ -66,20 +67,13 @@ struct Reconciler {
 /// The Go files whose content has a place here, and the folders with other files.
 pub(super) fn files(operator: &Operator, project: &Project) -> (Vec<File>, Vec<Folder>) {
     let remaining = Remaining { operator, project };
-    let mut files = Vec::new();
-    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
-    for (path, text) in &operator.source.files.texts {
-        if !is_file_of("go", path) || operator.source.go.others.have(path) {
-            continue;
-        }
-        let is_generated = text.contains("// Code generated") || path.contains("zz_generated");
-        if let Some(content) = remaining.content(path, text) {
-            files.push(File {
-                path: path.clone(),
-                content,
-            });
-        } else if !path.ends_with("_test.go") && !is_generated {
-            *others.entry(folder(path)).or_default() += 1;
+    let (mut files, mut others) = (Vec::new(), BTreeMap::new());
+    for file in operator.source.go.files_and_tests() {
+        if let Some(content) = remaining.content(file) {
+            let path = file.path.to_string();
+            files.push(File { path, content });
+        } else if !file.is_test && !file.is_generated {
+            *others.entry(folder(&file.path)).or_default() += 1;
         }
     }
     let mut folders = Vec::new();
@@ -98,7 +92,9 @@ struct Remaining<'a> {
 
 impl Remaining<'_> {
     /// What a Go file contains, if the project has a place for it.
-    fn content(&self, path: &str, text: &str) -> Option<Content> {
+    fn content(&self, file: &GoFile) -> Option<Content> {
+        let path = &*file.path;
+        let text = self.operator.source.text(path).unwrap_or("");
         if path.ends_with("_test.go") {
             return match file_name(path) {
                 "suite_test.go" | "e2e_suite_test.go" => Some(Content::TestSetup),
@@ -110,7 +106,6 @@ impl Remaining<'_> {
         if codes.any(|code| code.files.contains(path)) {
             return not_empty(self.reconcilers(path)).map(Content::Reconcilers);
         }
-        let file = self.operator.source.go.file(path)?;
         if file.mentions("NewWebhookManagedBy") {
             let mut targets = Vec::new();
             for resource in self.project.webhooks() {
@@ -176,12 +171,7 @@ impl Remaining<'_> {
     /// The reconcilers in a Go file.
     fn reconcilers(&self, path: &str) -> Vec<Reconciler> {
         let mut reconcilers = Vec::new();
-        for controlled in self.operator.controlled(self.project) {
-            let Controlled {
-                code,
-                resource,
-                controller,
-            } = controlled;
+        for (code, resource, controller) in self.operator.controlled(self.project) {
             if !code.files.contains(path) {
                 continue;
             }

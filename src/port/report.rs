@@ -7,9 +7,8 @@ use super::{
     deployment::Deployment,
     go::Value,
     lost::Lost,
-    operator::{Controlled, Operator, shown},
+    operator::{Operator, shown},
     remaining::{self, File, Folder},
-    texts::Difference,
 };
 use crate::project::{Project, Resource, Stage};
 
@@ -37,7 +36,7 @@ pub struct Report {
     names: Vec<NamesOfController>,
     warnings: Vec<String>,
     lost: Vec<String>,
-    differences: Vec<Difference>,
+    differences: Vec<String>,
     files: Vec<File>,
     /// The folders with other files.
     folders: Vec<Folder>,
@@ -102,7 +101,7 @@ pub(super) fn report(
     operator: &Operator,
     project: &Project,
     lost: &Lost,
-    differences: Vec<Difference>,
+    differences: Vec<String>,
 ) -> Report {
     let lease = project.lease.as_ref();
     let namespace = operator.deployed.namespace.as_ref();
@@ -138,12 +137,7 @@ pub(super) fn report(
 /// The names that each controller gives to objects.
 fn names(operator: &Operator, project: &Project) -> Vec<NamesOfController> {
     let mut names = Vec::new();
-    for controlled in operator.controlled(project) {
-        let Controlled {
-            code,
-            resource,
-            controller,
-        } = controlled;
+    for (code, resource, controller) in operator.controlled(project) {
         let field_manager = project.field_manager(resource, controller);
         let finalizer = project.finalizer_name(resource, controller);
         let events = project.controller_name(resource, controller);

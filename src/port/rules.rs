@@ -37,7 +37,7 @@ const OF_RUNTIME: [&str; 3] = ["leader-election-role", "metrics-auth-role", "pro
 pub(super) struct Granted {
     /// The bindings of its `ServiceAccount`.
     bindings: Vec<Object>,
-    /// The roles that these bind, or else those in `role.yaml`, or else those called `manager-role`.
+    /// The roles that these bind, or else those called `manager-role`.
     roles: Vec<Role>,
 }
 
@@ -64,17 +64,13 @@ impl Granted {
             }
         }
         if roles.is_empty() {
-            let has_main_file = all.iter().any(is_in_main_file);
+            all.retain(|role| deployed.usual_name(role) == "manager-role");
             for object in all {
                 let is_in_namespace = object.is_a("Role");
-                if is_in_main_file(&object)
-                    || !has_main_file && deployed.usual_name(&object) == "manager-role"
-                {
-                    roles.push(Role {
-                        namespace: is_in_namespace.then(|| object.namespace().to_owned()),
-                        object,
-                    });
-                }
+                roles.push(Role {
+                    namespace: is_in_namespace.then(|| object.namespace().to_owned()),
+                    object,
+                });
             }
         }
         for role in &mut roles {
@@ -173,10 +169,6 @@ fn namespaces(role: &Object, bindings: &[Object]) -> BTreeSet<Option<String>> {
         namespaces.retain(Option::is_none);
     }
     namespaces
-}
-
-fn is_in_main_file(role: &Object) -> bool {
-    role.file().ends_with("/role.yaml") || role.file().ends_with("/role.yml")
 }
 
 /// What is not taken over of a rule: the field, and what it is.

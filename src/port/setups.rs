@@ -35,8 +35,8 @@ pub(super) struct Setup {
 /// All controllers that the code builds.
 pub(super) struct Setups<'a> {
     pub files: GoFiles<'a>,
+    /// In the order of their files.
     pub all: Vec<Setup>,
-    by_file: BTreeMap<String, Range<usize>>,
     /// By the type of the reconciler, with its folder.
     by_type: BTreeMap<(String, String), BTreeSet<usize>>,
 }
@@ -46,7 +46,6 @@ impl<'a> Setups<'a> {
         let mut setups = Self {
             files,
             all: Vec::new(),
-            by_file: BTreeMap::new(),
             by_type: BTreeMap::new(),
         };
         for file in go
@@ -65,9 +64,6 @@ impl<'a> Setups<'a> {
                     setups.add(go, file, &calls, number, kind);
                 }
             }
-            setups
-                .by_file
-                .insert(file.path.to_string(), first..setups.all.len());
         }
         setups
     }
@@ -152,16 +148,21 @@ impl<'a> Setups<'a> {
         all.filter(move |(_, setup)| setup.kind == *kind)
     }
 
-    /// The controllers that a file builds.
-    pub fn in_file(&self, path: &str) -> &[Setup] {
-        let range = self.by_file.get(path).cloned();
-        &self.all[range.unwrap_or(0..0)]
+    /// The numbers of the controllers that a file builds.
+    pub fn in_file(&self, path: &str) -> Range<usize> {
+        let start = (self.all).partition_point(|setup| *setup.place.path < *path);
+        let end = (self.all).partition_point(|setup| *setup.place.path <= *path);
+        start..end
     }
 
-    /// The numbers of the controllers that the code at a token belongs to: the one that is built there, those with this
-    /// type of reconciler, or those that the file builds.
+    /// The numbers of the controllers that the code at this token may belong to. The first rule that finds any counts:
+    ///
+    /// 1. the controller that this code builds
+    /// 2. the controllers that this function builds
+    /// 3. the controllers whose reconciler has the type of this method
+    /// 4. the controllers that this file builds
     pub fn at(&self, file: &File, at: usize) -> BTreeSet<usize> {
-        let in_file = self.by_file.get(&*file.path).cloned().unwrap_or(0..0);
+        let in_file = self.in_file(&file.path);
         let around = file.around(at);
         for is_near in [
             |setup: &Setup, at: usize| setup.tokens.contains(&at),
@@ -195,7 +196,7 @@ impl<'a> Setups<'a> {
 
     /// Whether a controller is built by the code at this token.
     pub fn is_in_setup(&self, path: &str, at: usize) -> bool {
-        self.in_file(path)
+        self.all[self.in_file(path)]
             .iter()
             .any(|setup| setup.tokens.contains(&at))
     }

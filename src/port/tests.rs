@@ -332,7 +332,9 @@ fn samples_that_fit_are_taken_over() {
 
 #[test]
 fn the_report_says_where_to_port_each_go_file() {
-    let report = texts(&read(&[]).unwrap()).remove(REPORT).unwrap();
+    let helper = ("test/utils/utils.go", Some("package utils\n"));
+    let report = texts(&read(&[helper]).unwrap()).remove(REPORT).unwrap();
+    assert!(!report.contains("test/utils"), "{report}");
     for expected in [
         "| Lease | `library-lock.example.com` | `library-lock.example.com` |",
         "| namespace | `books` | `books` |",
@@ -483,7 +485,7 @@ fn versions_without_a_conversion_are_a_warning() {
     );
     assert!(!lost(&port).contains("differ"), "{report}");
     assert!(
-        notes[2].contains("1 warning: `PORTING.md` has it"),
+        notes[2].contains("1 warning: see `PORTING.md`"),
         "{notes:?}"
     );
 }

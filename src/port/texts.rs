@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::{
@@ -21,21 +20,15 @@ use crate::{
     yaml::{Lines, documents},
 };
 
-/// A difference between the types of a kind and its CRD.
-#[derive(Debug, Serialize)]
-pub(super) struct Difference {
-    kind: String,
-    what: String,
-}
-
-/// Adds the types, samples and manifests of kinds with a CRD in the Go project to `texts`. Returns the differences.
+/// Adds the types, samples and manifests of kinds with a CRD in the Go project to `texts`. Returns the differences
+/// between the types and the CRDs.
 pub(super) fn of_crds(
     kinds: &[GoKind],
     project: &Project,
     templates: &Templates,
     rendered: &Rendered,
     texts: &mut Texts,
-) -> Result<Vec<Difference>> {
+) -> Result<Vec<String>> {
     let mut differences = Vec::new();
     for kind in kinds {
         let Some(crd) = &kind.crd else { continue };
@@ -48,10 +41,7 @@ pub(super) fn of_crds(
         let files = from_crd.files(project, templates, rendered)?;
         texts.extend(files.texts);
         for loss in files.losses {
-            differences.push(Difference {
-                kind: kind.id.kind().to_string(),
-                what: loss.to_string(),
-            });
+            differences.push(format!("`{}`: {loss}", kind.id.kind()));
         }
     }
     Ok(differences)

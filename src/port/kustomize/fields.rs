@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 /// Labels or annotations.
 pub(super) type Pairs = BTreeMap<String, String>;
 
+/// Where a Deployment has the template of its Pods.
+pub(super) const TEMPLATE: &str = "spec/template";
+
 /// What happens to fields that are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
@@ -46,26 +49,12 @@ pub(super) fn find<'a>(value: &'a mut Value, path: &str, missing: Missing) -> Ve
         return vec![value];
     }
     let (name, rest) = path.split_once('/').unwrap_or((path, ""));
-    let field_name = name.trim_end_matches("[]");
+    let name = name.trim_end_matches("[]");
     let is_created = missing == Missing::Create && (value.is_null() || value.is_object());
     let field = if is_created {
-        Some(&mut value[field_name])
+        Some(&mut value[name])
     } else {
-        value.get_mut(field_name)
+        value.get_mut(name)
     };
     field.map_or_else(Vec::new, |field| find(field, rest, missing))
-}
-
-/// Where the template of Pods of this kind is.
-pub(super) fn template(kind: &str) -> Option<&'static str> {
-    match kind {
-        "CronJob" => Some("spec/jobTemplate/spec/template"),
-        "DaemonSet"
-        | "Deployment"
-        | "Job"
-        | "ReplicaSet"
-        | "ReplicationController"
-        | "StatefulSet" => Some("spec/template"),
-        _ => None,
-    }
 }

@@ -97,10 +97,11 @@ impl Patch {
 /// Merges a patch into an object, which keeps its name and namespace.
 fn merge_into(resource: &mut Resource, patch: &Value) {
     let (group, _) = resource.group_version();
-    let lists = match group {
-        "" | "admissionregistration.k8s.io" | "apps" | "batch" => Lists::Merge,
-        _ => Lists::Replace,
-    };
+    // In kinds that kustomize does not know, a list is replaced.
+    let merges_lists = matches!(
+        group,
+        "" | "admissionregistration.k8s.io" | "apps" | "batch"
+    );
     let mut changes = patch.clone();
     for field in ["name", "namespace"] {
         if let Some(value) = resource.object.value["metadata"].get(field) {
@@ -109,7 +110,7 @@ fn merge_into(resource: &mut Resource, patch: &Value) {
             metadata.remove(field);
         }
     }
-    merge(&mut resource.object.value, &changes, lists);
+    merge(&mut resource.object.value, &changes, merges_lists);
 }
 
 /// Whether the patch has the kind and a name of the object.
@@ -195,15 +196,8 @@ fn merge_key(field: &str, items: &[Value]) -> Option<&'static str> {
     })
 }
 
-/// What happens to the lists of an object. In kinds that kustomize does not know, a list is replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lists {
-    Merge,
-    Replace,
-}
-
 /// A strategic merge.
-fn merge(target: &mut Value, patch: &Value, lists: Lists) {
+fn merge(target: &mut Value, patch: &Value, merges_lists: bool) {
     let Value::Object(changes) = patch else {
         *target = patch.clone();
         return;
@@ -225,13 +219,17 @@ fn merge(target: &mut Value, patch: &Value, lists: Lists) {
         match (fields.get_mut(name), change) {
             _ if name.starts_with('$') => {}
             _ if is_deleted => _ = fields.remove(name),
-            (Some(Value::Array(items)), Value::Array(new)) if lists == Lists::Merge => {
+            (Some(Value::Array(items)), Value::Array(new)) if merges_lists => {
                 match merge_key(name, new) {
                     Some(key) => merge_lists(items, new, key),
                     None => items.clone_from(new),
                 }
             }
-            _ => merge(fields.entry(name).or_insert(Value::Null), change, lists),
+            _ => merge(
+                fields.entry(name).or_insert(Value::Null),
+                change,
+                merges_lists,
+            ),
         }
     }
 }
@@ -246,7 +244,7 @@ fn merge_lists(items: &mut Vec<Value>, changed: &[Value], key: &str) {
         let before = items.iter().position(|item| item[key] == change[key]);
         let mut item = before.map_or(Value::Null, |index| items.remove(index));
         if !matches!(change["$patch"].as_str(), Some("delete" | "replace")) {
-            merge(&mut item, change, Lists::Merge);
+            merge(&mut item, change, true);
             merged.push(item);
         }
     }

@@ -6,10 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    fields::{
-        Missing::{self, Create, Skip},
-        find, set, template,
-    },
+    fields::{Missing::Skip, TEMPLATE, find, set},
     resource::Resource,
 };
 
@@ -17,9 +14,7 @@ use super::{
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Configuration {
-    name_reference: Vec<NameReference>,
-    /// The fields that have the namespace.
-    pub namespace: Vec<FieldSpec>,
+    pub name_reference: Vec<NameReference>,
     /// The fields that are not known.
     #[serde(flatten)]
     pub others: BTreeMap<String, Value>,
@@ -28,24 +23,17 @@ pub(super) struct Configuration {
 /// The fields that have the name of an object of this kind.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct NameReference {
+pub(super) struct NameReference {
     kind: String,
     field_specs: Vec<FieldSpec>,
 }
 
-/// A field of the objects of a kind.
+/// A field of the objects of a kind. An empty kind stands for all kinds.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct FieldSpec {
-    pub kind: String,
-    pub path: String,
-    create: bool,
-}
-
-impl FieldSpec {
-    pub fn missing(&self) -> Missing {
-        if self.create { Create } else { Skip }
-    }
+struct FieldSpec {
+    kind: String,
+    path: String,
 }
 
 /// Fields of the template of a Pod: the kind that they refer to, and where they are.
@@ -71,84 +59,49 @@ const IN_CONTAINERS: [(&str, &str); 4] = [
 ];
 
 /// Other fields: the kind that has them, the kind that they refer to, and where they are.
-const OTHERS: [(&str, &str, &str); 13] = [
-    ("APIService", "Service", "spec/service/name"),
+const OTHERS: [(&str, &str, &str); 6] = [
     ("ClusterRoleBinding", "ClusterRole", "roleRef"),
     ("ClusterRoleBinding", "ServiceAccount", "subjects"),
-    (
-        "HorizontalPodAutoscaler",
-        "Deployment",
-        "spec/scaleTargetRef/name",
-    ),
-    (
-        "HorizontalPodAutoscaler",
-        "StatefulSet",
-        "spec/scaleTargetRef/name",
-    ),
-    (
-        "Ingress",
-        "Service",
-        "spec/rules/http/paths/backend/service/name",
-    ),
-    (
-        "MutatingWebhookConfiguration",
-        "Service",
-        "webhooks/clientConfig/service",
-    ),
     ("RoleBinding", "ClusterRole", "roleRef"),
     ("RoleBinding", "Role", "roleRef"),
     ("RoleBinding", "ServiceAccount", "subjects"),
     ("ServiceAccount", "Secret", "imagePullSecrets/name"),
-    ("StatefulSet", "Service", "spec/serviceName"),
-    (
-        "ValidatingWebhookConfiguration",
-        "Service",
-        "webhooks/clientConfig/service",
-    ),
 ];
 
-impl Configuration {
-    /// Adds what another file declares.
-    pub fn extend(&mut self, other: Self) {
-        self.name_reference.extend(other.name_reference);
-        self.namespace.extend(other.namespace);
+/// The fields of objects of this kind that have the name of another object: its kind, and where the field is.
+fn references<'a>(kind: &str, declared: &'a [NameReference]) -> Vec<(&'a str, String)> {
+    let mut references = Vec::new();
+    if kind == "Deployment" {
+        for (to, path) in IN_PODS {
+            references.push((to, format!("{TEMPLATE}/spec/{path}")));
+        }
+        for (to, path) in IN_CONTAINERS {
+            for list in ["containers", "initContainers"] {
+                references.push((to, format!("{TEMPLATE}/spec/{list}/{path}")));
+            }
+        }
     }
-
-    /// The fields of objects of this kind that have the name of another object: its kind, and where the field is.
-    fn references(&self, kind: &str) -> Vec<(&str, String)> {
-        let mut references = Vec::new();
-        if let Some(template) = template(kind) {
-            for (to, path) in IN_PODS {
-                references.push((to, format!("{template}/spec/{path}")));
-            }
-            for (to, path) in IN_CONTAINERS {
-                for list in ["containers", "initContainers"] {
-                    references.push((to, format!("{template}/spec/{list}/{path}")));
-                }
-            }
+    for (from, to, path) in OTHERS {
+        if from == kind {
+            references.push((to, path.to_owned()));
         }
-        for (from, to, path) in OTHERS {
-            if from == kind {
-                references.push((to, path.to_owned()));
-            }
-        }
-        for reference in &self.name_reference {
-            for field in &reference.field_specs {
-                if field.kind == kind || field.kind.is_empty() {
-                    references.push((&reference.kind, field.path.clone()));
-                }
-            }
-        }
-        references
     }
+    for reference in declared {
+        for field in &reference.field_specs {
+            if field.kind == kind || field.kind.is_empty() {
+                references.push((&reference.kind, field.path.clone()));
+            }
+        }
+    }
+    references
 }
 
-/// Sets the names in all references.
-pub(super) fn resolve(resources: &mut [Resource], configuration: &Configuration) {
+/// Sets the names in all references. `declared` has those of `configurations`.
+pub(super) fn resolve(resources: &mut [Resource], declared: &[NameReference]) {
     for index in 0..resources.len() {
         let from = &resources[index];
         let mut value = from.object.value.clone();
-        for (to, path) in configuration.references(from.object.kind()) {
+        for (to, path) in references(from.object.kind(), declared) {
             for field in find(&mut value, &path, Skip) {
                 point(field, to, from, resources);
             }

@@ -2,21 +2,6 @@
 
 use crate::{port::source::Object, project::builtin};
 
-/// The cluster-scoped kinds that are newer than the kinds in kustomize.
-const UNKNOWN: [&str; 11] = [
-    "ClusterTrustBundle",
-    "DeviceClass",
-    "IPAddress",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionPolicyBinding",
-    "ResourceSlice",
-    "ServiceCIDR",
-    "StorageVersionMigration",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-    "VolumeAttributesClass",
-];
-
 /// An object, and what it was called before the kustomizations changed it.
 #[derive(Debug)]
 pub(super) struct Resource {
@@ -63,10 +48,10 @@ impl Resource {
         called.any(|(called, within)| called == name && within == namespace)
     }
 
-    /// Whether kustomize takes objects of this kind for objects in namespaces. It does so if it does not know the kind.
+    /// Whether objects of this kind are in namespaces. As for kustomize, those of an unknown kind are.
     pub fn is_namespaced(&self) -> bool {
         let (kind, (group, _)) = (self.object.kind(), self.group_version());
         let known = builtin::all().find(|known| known.kind == kind && known.group == group);
-        UNKNOWN.contains(&kind) || known.is_none_or(|known| known.namespaced)
+        known.is_none_or(|known| known.namespaced)
     }
 }

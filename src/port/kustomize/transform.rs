@@ -6,9 +6,8 @@ use serde_json::Value;
 use super::{
     fields::{
         Missing::{self, Create, Skip},
-        Pairs, add, find, set, template,
+        Pairs, TEMPLATE, add, find, set,
     },
-    references::Configuration,
     resource::Resource,
 };
 use crate::port::source::Object;
@@ -51,17 +50,8 @@ pub(super) struct Image {
     digest: Option<String>,
 }
 
-/// The fields of some kinds that have the namespace.
-const NAMESPACES: [(&str, &str); 2] = [
-    ("APIService", "spec/service/namespace"),
-    (
-        "CustomResourceDefinition",
-        "spec/conversion/webhook/clientConfig/service/namespace",
-    ),
-];
-
 /// Moves the objects to a namespace.
-pub(super) fn namespace(resources: &mut [Resource], namespace: &str, known: &Configuration) {
+pub(super) fn namespace(resources: &mut [Resource], namespace: &str) {
     for resource in resources {
         let kind = resource.object.kind().to_owned();
         let is_namespaced = resource.is_namespaced();
@@ -78,24 +68,8 @@ pub(super) fn namespace(resources: &mut [Resource], namespace: &str, known: &Con
                 }
             }
         }
-        let mut fields = Vec::new();
-        for (of, path) in NAMESPACES {
-            if of == kind {
-                fields.push((path, Skip));
-            }
-        }
-        for field in &known.namespace {
-            if field.kind == kind {
-                fields.push((&field.path, field.missing()));
-            }
-        }
         if is_namespaced {
-            fields.push(("metadata/namespace", Create));
-        }
-        for (path, missing) in fields {
-            for field in find(value, path, missing) {
-                *field = namespace.into();
-            }
+            set(value, "metadata/namespace", namespace);
         }
         resource.remember();
     }
@@ -122,15 +96,10 @@ pub(super) fn rename(resources: &mut [Resource], prefix: &str, suffix: &str) {
 }
 
 /// Where selectors are.
-const SELECTORS: [(&str, &str, Missing); 8] = [
-    ("DaemonSet", "spec/selector/matchLabels", Create),
+const SELECTORS: [(&str, &str, Missing); 3] = [
     ("Deployment", "spec/selector/matchLabels", Create),
     ("NetworkPolicy", "spec/podSelector/matchLabels", Skip),
-    ("PodDisruptionBudget", "spec/selector/matchLabels", Skip),
-    ("ReplicaSet", "spec/selector/matchLabels", Create),
-    ("ReplicationController", "spec/selector", Create),
     ("Service", "spec/selector", Create),
-    ("StatefulSet", "spec/selector/matchLabels", Create),
 ];
 
 /// Adds labels.
@@ -163,8 +132,8 @@ pub(super) fn annotate(resources: &mut [Resource], annotations: &Pairs) {
 
 /// Adds pairs to this field of the metadata of Pods.
 fn add_to_template(object: &mut Object, field: &str, pairs: &Pairs) {
-    if let Some(template) = template(object.kind()) {
-        let path = format!("{template}/metadata/{field}");
+    if object.is_a("Deployment") {
+        let path = format!("{TEMPLATE}/metadata/{field}");
         add(&mut object.value, &path, Create, pairs);
     }
 }
@@ -172,11 +141,7 @@ fn add_to_template(object: &mut Object, field: &str, pairs: &Pairs) {
 /// Sets the number of replicas.
 pub(super) fn replicate(resources: &mut [Resource], replicas: &Replicas) {
     for resource in resources {
-        let is_meant = matches!(
-            resource.object.kind(),
-            "Deployment" | "ReplicaSet" | "ReplicationController" | "StatefulSet"
-        );
-        if is_meant && resource.was_called(&replicas.name) {
+        if resource.object.is_a("Deployment") && resource.was_called(&replicas.name) {
             set(&mut resource.object.value, "spec/replicas", replicas.count);
         }
     }
@@ -184,25 +149,13 @@ pub(super) fn replicate(resources: &mut [Resource], replicas: &Replicas) {
 
 /// Replaces the image of containers.
 pub(super) fn set_image(resources: &mut [Resource], image: &Image) {
-    for resource in resources {
-        set_images(&mut resource.object.value, image);
-    }
-}
-
-fn set_images(value: &mut Value, image: &Image) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| set_images(item, image)),
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                if matches!(name.as_str(), "containers" | "initContainers") {
-                    for field in find(field, "image", Skip) {
-                        image.set(field);
-                    }
-                }
-                set_images(field, image);
+    for Resource { object, .. } in resources {
+        for list in ["containers", "initContainers"] {
+            let path = format!("{TEMPLATE}/spec/{list}/image");
+            for field in find(&mut object.value, &path, Skip) {
+                image.set(field);
             }
         }
-        _ => {}
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a Go project deploys: it is taken over, or named in the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{all_files, lost, lost_about, mini, read, read_changed, resource, texts};
 use crate::{
@@ -344,7 +344,6 @@ subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
     );
 }
 
-/// The name in the file counts: the name with the prefix of the kustomization ends like that of another role.
 /// The small project, whose only role is in a namespace, with more of the Deployment's variables and more code.
 fn mini_in_namespace(namespace: &str, variables: &str, code: &str) -> Port {
     let role = format!(
@@ -424,6 +423,7 @@ fn permissions_in_other_namespaces_are_not_widened_silently() {
     assert_eq!(lost_about(&port, "it watches its own namespace;").len(), 1);
 }
 
+/// The name in the file counts: the name with the prefix of the kustomization ends like the name of another role.
 #[test]
 fn roles_whose_names_end_alike_are_told_apart() {
     let roles = "\
@@ -557,6 +557,7 @@ fn the_folder_that_make_deploy_builds_is_found_in_each_form_of_its_recipe() {
         "$(KUSTOMIZE) build ./config/other/ | $(KUBECTL) apply -f -",
         "@cd config/manager && kustomize edit set image a=b && cd ../.. && kubectl apply -k config/other",
         "cd config/other && $(KUSTOMIZE) build . | kubectl apply -f -",
+        "cd config/other && $(KUSTOMIZE) edit add resource ../manager && $(KUSTOMIZE) build . | kubectl apply -f -",
         "kubectl apply --kustomize=$(CURDIR)/config/other",
         "kustomize build --load-restrictor LoadRestrictionsNone config/other | kubectl apply -f -",
         "kubectl kustomize --enable-helm \"$(OVERLAY)\" | kubectl apply -f -",
@@ -1069,6 +1070,31 @@ fn init_containers_refer_to_objects_with_a_prefix() {
 }
 
 #[test]
+fn a_role_refers_to_objects_with_a_prefix_by_a_configuration() {
+    let files = BTreeMap::from([
+        (
+            "x/kustomization.yaml",
+            "resources: [all.yaml]\nnamePrefix: a-\nconfigurations: [names.yaml]",
+        ),
+        (
+            "x/names.yaml",
+            "nameReference: [{kind: Secret, fieldSpecs: [{kind: Role, path: 'rules[]/resourceNames'}]}]\n\
+             namespace: []\nimages: []",
+        ),
+        (
+            "x/all.yaml",
+            "{apiVersion: v1, kind: Secret, metadata: {name: keys}}\n---\n\
+             {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: b}, \
+             rules: [{resourceNames: [keys]}]}",
+        ),
+    ]);
+    let (objects, left) = kustomized(&files, "x");
+    assert_eq!(objects[1]["rules"][0]["resourceNames"][0], "a-keys");
+    let line = "`x/names.yaml:3`: `images`, which `init --from` does not apply";
+    assert_eq!(left, BTreeSet::from([line.to_owned()]));
+}
+
+#[test]
 fn the_name_of_an_image_is_data_and_never_code() {
     for image in ["a$(shell id)", "a b", "a\\n\\tid", "a;id", "a#b", "a`id`"] {
         let manager = mini_with(MANAGER, "ghcr.io/example/mini:v3", &format!("\"{image}\""));
@@ -1213,7 +1239,7 @@ fn a_controller_whose_kind_the_setup_does_not_name_is_reported() {
              \treturn ctrl.NewControllerManagedBy(mgr).For(r.Provider).Complete(r)\n}\n\
              var r = &R{Provider: &v1.Foo{}}\n",
             "a controller (`internal/controller/provider.go:3`) that is not built by \
-             `NewControllerManagedBy(mgr).For(&Kind{})`: it seems to be for Foo;",
+             `NewControllerManagedBy(mgr).For(&Kind{})`; if it is not listed above,",
         ),
         (
             "internal/controller/foo_agent.go",
@@ -1221,14 +1247,14 @@ fn a_controller_whose_kind_the_setup_does_not_name_is_reported() {
              func Add(mgr ctrl.Manager) error {\n\
              \tc, err := controller.New(\"agent\", mgr, controller.Options{Reconciler: r})\n\treturn err\n}\n",
             "a controller (`internal/controller/foo_agent.go:4`) that is not built by \
-             `NewControllerManagedBy(mgr).For(&Kind{})`: it seems to be for Foo;",
+             `NewControllerManagedBy(mgr).For(&Kind{})`; if it is not listed above,",
         ),
         (
             "internal/controller/other.go",
             "package controller\nimport \"sigs.k8s.io/controller-runtime/pkg/controller\"\n\
              var c, _ = controller.NewUnmanaged(\"agent\", mgr)\n",
             "a controller (`internal/controller/other.go:3`) that is not built by \
-             `NewControllerManagedBy(mgr).For(&Kind{})`: the code does not show its kind;",
+             `NewControllerManagedBy(mgr).For(&Kind{})`; if it is not listed above,",
         ),
     ] {
         let port = mini(&[(path, code)]);
