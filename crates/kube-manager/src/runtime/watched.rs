@@ -213,7 +213,8 @@ fn keys<K: Resource>(
 
 /// The objects of a watched kind, as the watch has delivered them. Reading them sends no request.
 ///
-/// The first reconcile waits until the watch has begun, unless the watch is [optional](Watches::optional).
+/// The first reconcile waits until the watch has begun, unless the watch is [optional](Watches::optional). In a controller
+/// of several namespaces, it waits only for the watch of its own namespace.
 ///
 /// A reference without a namespace means the namespace of the object of the current [call](crate::Reconciler). Outside of
 /// a call, and for a cluster-scoped object, it is an error in the log, unless `S` is cluster-scoped.
