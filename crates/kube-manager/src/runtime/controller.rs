@@ -572,8 +572,10 @@ mod tests {
         let closures = Closures::new("test", &Metrics::for_test());
         handler.changes = Changes::new(part.store.clone(), Arc::new(Counts::Desired), closures);
         let written = part.worker.access.written.clone();
-        let fails =
-            |version| written.doubt(TypeId::of::<ConfigMap>(), (None, "a".to_owned()), version);
+        let fails = |version| {
+            let key = (None, "a".to_owned());
+            drop(written.begin(TypeId::of::<ConfigMap>(), key, version));
+        };
         let mut is_reconciled = |shown: Shown| {
             handler.handle(&shown);
             part.queue.begin().is_some()
