@@ -145,12 +145,8 @@ impl Owned {
             Shown::All(children) => self.replace(children, namespace, name),
             Shown::Put(child) => {
                 let counts = self.counts(child);
-                let mut index = self.index.lock();
-                if index.is_ahead_of(child) {
-                    return Vec::new();
-                }
-                let woken = index.put(child.clone(), self.owner(child.metadata()));
-                if counts { woken } else { Vec::new() }
+                let owner = self.owner(child.metadata());
+                self.index.lock().show(child, owner, counts)
             }
             Shown::Gone(child) => {
                 let mut index = self.index.lock();
@@ -195,11 +191,8 @@ impl Owned {
             .collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
         for (child, counts) in list.iter().zip(counts) {
-            if index.has(child) {
-                index.unshown.remove(&key(child.metadata()));
-            } else if !index.is_ahead_of(child) {
-                let owners = index.put(child.clone(), self.owner(child.metadata()));
-                woken.extend(owners.into_iter().filter(|_| counts));
+            if !index.has(child) || index.unshown.contains(&key(child.metadata())) {
+                woken.extend(index.show(child, self.owner(child.metadata()), counts));
             }
         }
         woken
@@ -227,6 +220,19 @@ impl Index {
             && self
                 .get(&key)
                 .is_some_and(|known| version(known.metadata()) > version(shown.metadata()))
+    }
+
+    /// Puts a child that the watch shows. Returns the owners to requeue. `counts` says whether the child differs from the
+    /// child in the index.
+    fn show(&mut self, child: &Guarded, owner: Option<OwnerReference>, counts: bool) -> Vec<Owner> {
+        if self.is_ahead_of(child) {
+            return Vec::new();
+        }
+        // The child in the index comes from an answer. Nothing was compared with the versions that the watch has shown
+        // before, and that the answer may have skipped.
+        let is_news = self.unshown.contains(&key(child.metadata()));
+        let woken = self.put(child.clone(), owner);
+        if counts || is_news { woken } else { Vec::new() }
     }
 
     /// Adds a new or changed child of `owner`. Returns its owner, and its previous owner if that is another one.
@@ -365,6 +371,33 @@ mod tests {
         assert_eq!(owned.take(&put("4", "b"), None, None).len(), 2);
         let gone = Shown::Gone(child("one", "5", Some("b")));
         assert_eq!(owned.take(&gone, None, None).len(), 1);
+    }
+
+    /// The answer has skipped the version 2 of another program.
+    #[test]
+    fn the_first_event_after_an_own_write_wakes_the_owner() {
+        fn one(version: &str) -> Guarded {
+            child("one", version, Some("a"))
+        }
+
+        for (shown, wakes) in [
+            (vec![Shown::Put(one("2")), Shown::Put(one("3"))], [0, 1]),
+            (
+                vec![Shown::All(vec![one("3")]), Shown::Put(one("3"))],
+                [1, 0],
+            ),
+        ] {
+            let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
+            let closures = Closures::new("test", &Metrics::for_test());
+            owned.filter(Filter::new(closures, predicates::labels::<ConfigMap>));
+            owned.take(&Shown::All(vec![one("1")]), None, None);
+            owned.add(one("3").0.expect("a child"));
+            let woken = shown
+                .iter()
+                .map(|shown| owned.take(shown, None, None).len());
+            assert_eq!(Vec::from_iter(woken), wakes);
+            assert!(owned.take(&Shown::Put(one("4")), None, None).is_empty());
+        }
     }
 
     #[test]
@@ -507,7 +540,7 @@ mod tests {
             (
                 Shown::All(vec![one("5")]),
                 Some(("5".to_owned(), true)),
-                false,
+                true,
             ),
             (Shown::Put(one("6")), Some(("6".to_owned(), true)), true),
             (Shown::Gone(one("6")), None, true),
