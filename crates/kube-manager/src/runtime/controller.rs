@@ -14,7 +14,7 @@ use super::{
     access::Access,
     backoff::Backoff,
     builder::{Builder, Settings},
-    changes::{Change, Changes, Counts},
+    changes::{Changes, Counts},
     informer::{Handler, Informers, Synced, Wake, some_or_all},
     object::{Guarded, Write, write},
     objects::{Objects, Store, Stores},
@@ -261,7 +261,15 @@ struct Own {
 
 impl Handler for Own {
     fn handle(&mut self, shown: &Shown) {
-        let changed = self.changes.take(shown);
+        let (worker, queue) = (&self.worker, &self.queue);
+        let changed = self.changes.take(shown, |deleted| {
+            let (metadata, key) = (deleted.metadata(), key(deleted.metadata()));
+            worker.forget(&key, metadata);
+            queue.delete(&key, metadata);
+            if worker.may_have_lost(metadata) {
+                queue.push(key, Priority::Normal);
+            }
+        });
         if let Shown::Put(object) = shown {
             let (metadata, key) = (object.metadata(), key(object.metadata()));
             // A running reconcile may write its older object again. Its end removes the version.
@@ -282,19 +290,8 @@ impl Handler for Own {
             Shown::All(_) if mem::take(&mut self.is_first) => Priority::Low,
             _ => Priority::Normal,
         };
-        for change in changed {
-            match change {
-                Change::Changed(key) => self.queue.push(key, priority),
-                Change::Deleted(object) => {
-                    let metadata = object.metadata();
-                    let key = key(metadata);
-                    self.worker.forget(&key, metadata);
-                    self.queue.delete(&key, metadata);
-                    if self.worker.may_have_lost(metadata) {
-                        self.queue.push(key, Priority::Normal);
-                    }
-                }
-            }
+        for key in changed {
+            self.queue.push(key, priority);
         }
     }
 }
