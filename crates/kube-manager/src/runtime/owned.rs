@@ -6,6 +6,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, OnceLock},
+    time::Instant,
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 use super::{
     closures::Filter,
     object::{AnyObject, Guarded},
+    requests::PATIENCE,
     tie::{Tie, controlled_by},
     watch::{Key, Shown, is_in, key, version},
 };
@@ -39,6 +41,8 @@ struct Index {
     owners: HashMap<Key, Arc<str>>,
     /// The children that an answer of the API server has added, until the watch shows this version or a newer one.
     unshown: HashSet<Key>,
+    /// The version in which the watch has shown the deletion of a child, and when. An older answer may arrive later.
+    gone: HashMap<Key, (Option<u64>, Instant)>,
 }
 
 /// A child in the index.
@@ -107,10 +111,16 @@ impl Owned {
         })
     }
 
-    /// Adds a child that the API server has returned, unless the index has this version or a newer one.
+    /// Adds a child that the API server has returned, unless the watch has shown its deletion, or the index has this version
+    /// or a newer one.
     pub fn add(&self, child: AnyObject) {
         let key = key(child.metadata());
         let mut index = self.index.lock();
+        if let Some((gone, _)) = index.gone.get(&key)
+            && *gone >= version(child.metadata())
+        {
+            return;
+        }
         let known = index.get(&key);
         if known.is_none_or(|known| version(known.metadata()) < version(child.metadata())) {
             let owner = self.owner(child.metadata());
@@ -153,7 +163,11 @@ impl Owned {
                 if index.is_ahead_of(child) {
                     return Vec::new();
                 }
-                Vec::from_iter(index.take(&key(child.metadata())))
+                index.bury(child.metadata());
+                // A child that was forgotten has an owner, too.
+                let owner = self.owner(child.metadata());
+                let owner = owner.map(|owner| (child.metadata().namespace.clone(), owner.name));
+                Vec::from_iter(index.take(&key(child.metadata())).or(owner))
             }
         }
     }
@@ -233,6 +247,17 @@ impl Index {
         let is_news = self.unshown.contains(&key(child.metadata()));
         let woken = self.put(child.clone(), owner);
         if counts || is_news { woken } else { Vec::new() }
+    }
+
+    /// Remembers a deletion as long as an answer to an earlier request may arrive.
+    fn bury(&mut self, child: &ObjectMeta) {
+        let now = Instant::now();
+        self.gone.insert(key(child), (version(child), now));
+        // A look at all of them for each deletion would take too long.
+        if self.gone.len().is_power_of_two() {
+            self.gone
+                .retain(|_, (_, shown)| now.duration_since(*shown) < PATIENCE);
+        }
     }
 
     /// Adds a new or changed child of `owner`. Returns its owner, and its previous owner if that is another one.
@@ -550,6 +575,37 @@ mod tests {
             assert_eq!(!owned.take(&shown, None, None).is_empty(), wakes);
             assert_eq!(known(&owned), after);
         }
+    }
+
+    #[test]
+    fn an_answer_from_before_a_deletion_adds_no_child() {
+        let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
+        let answer = |version| child("one", version, Some("a")).0.expect("a child");
+        owned.take(&Shown::Put(child("one", "5", Some("a"))), None, None);
+        owned.take(&Shown::Gone(child("one", "6", Some("a"))), None, None);
+        owned.add(answer("5"));
+        owned.add(answer("6"));
+        assert!(owned.by("uid of a").is_empty());
+        owned.add(answer("7"));
+        assert_eq!(known(&owned), Some(("7".to_owned(), false)));
+    }
+
+    #[test]
+    fn old_deletions_are_forgotten() {
+        let mut index = Index::default();
+        let long_ago = Instant::now().checked_sub(PATIENCE).expect("an uptime");
+        let keys = (0..63).map(|number| (None, number.to_string()));
+        index.gone = keys.map(|key| (key, (Some(1), long_ago))).collect();
+        index.bury(child("one", "2", None).metadata());
+        assert_eq!(index.gone.len(), 1);
+    }
+
+    #[test]
+    fn the_deletion_of_a_forgotten_child_wakes_its_owner() {
+        let (_, owned) = woken(vec![]);
+        let gone = child("one", "2", Some("a"));
+        owned.forget(gone.metadata());
+        assert_eq!(owned.take(&Shown::Gone(gone), None, None).len(), 1);
     }
 
     #[test]
