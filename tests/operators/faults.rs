@@ -763,14 +763,5 @@ fn a_second_signal_ends_the_operator_at_once() {
     fixture.operator.signal("TERM");
     fixture.operator.says(&["stopping"]);
     assert!(fixture.operator.runs());
-    // Signals within a second count as one.
-    wait_until("the operator to end", PATIENCE, || {
-        if fixture.operator.runs() {
-            fixture.operator.signal("TERM");
-            return Ok(None);
-        }
-        Ok(Some(()))
-    })
-    .expect("a signal that ends it");
-    assert!(!fixture.operator.ends_within(PATIENCE).success());
+    assert!(!fixture.operator.ends_after_more_signals().success());
 }

@@ -516,6 +516,20 @@ fn the_lease_expires_if_a_blocking_call_outlives_its_reconcile_when_its_leader_i
 }
 
 #[test]
+fn a_second_signal_ends_a_leader_whose_call_blocks() {
+    let replicas = Replicas::new("impatient-call");
+    let mut one = replicas.start_with("one", |launch| {
+        launch.args("--graceful-shutdown-timeout=1h")
+    });
+    replicas.apply("task", "wait-600");
+    one.says(&["\"blocks\""]);
+    one.signal("TERM");
+    one.says(&["stopping"]);
+    assert!(!one.ends_after_more_signals().success());
+    one.says(&["the lease is not released, because work still runs"]);
+}
+
+#[test]
 fn a_lease_is_released_once_blocking_calls_have_ended() {
     let replicas = Replicas::new("short-call");
     let (mut one, two) = replicas.leader_and_standby(|launch| launch);

@@ -667,6 +667,19 @@ impl Operator {
         }
     }
 
+    /// Sends signals until the operator ends, and returns its exit status. Signals within a second count as one.
+    #[track_caller]
+    pub fn ends_after_more_signals(&mut self) -> ExitStatus {
+        let ended = wait_until("a signal to end the operator", PATIENCE, || {
+            let status = self.child.try_wait()?;
+            if status.is_none() {
+                self.signal("TERM");
+            }
+            Ok(status)
+        });
+        ended.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
     /// Checks whether the operator still runs.
     pub fn runs(&mut self) -> bool {
         let status = self.child.try_wait().expect("a child process");

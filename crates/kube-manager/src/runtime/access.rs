@@ -216,6 +216,10 @@ impl Access {
         let namespace = metadata["namespace"].as_str().map(str::to_owned);
         let version = metadata["resourceVersion"].as_str();
         let version = version.and_then(|version| version.parse().ok());
+        let (version, key) = (
+            version.unwrap_or_default(),
+            (namespace.clone(), name.clone()),
+        );
         let manager = self.field_manager();
         let schema = schema.filter(|_| !self.in_object.has(&kind.resource));
         let part = schema.and_then(|schema| {
@@ -223,6 +227,7 @@ impl Access {
             let fields: Vec<ManagedFieldsEntry> = fields.unwrap_or_default();
             status::part(&fields, &manager, schema, (&content["status"], &status))
         });
+        let unanswered = self.written.begin(kind.type_id, key, version);
         let answer = match part {
             Some(part) => {
                 let patch = json!({
@@ -240,6 +245,7 @@ impl Access {
         };
         match kind.object(answer) {
             Ok(written) => {
+                unanswered.answered();
                 self.written.add(written.clone());
                 Ok(Some(written))
             }
@@ -251,13 +257,10 @@ impl Access {
                         .as_ref()
                         .is_some_and(|details| details.name == name) =>
             {
+                unanswered.answered();
                 Ok(None)
             }
-            Err(error) => {
-                let version = version.unwrap_or_default();
-                self.written.doubt(kind.type_id, (namespace, name), version);
-                Err(error)
-            }
+            Err(error) => Err(error),
         }
     }
 
@@ -300,3 +303,43 @@ impl Access {
 
 #[cfg(test)]
 use super::{events, metrics::Metrics};
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use futures::FutureExt;
+    use http::{Request, Response};
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{client::Body, core::ObjectMeta};
+
+    use super::{super::objects::Stores, *};
+
+    /// For example, because a limit for the reconcile has ended the call.
+    #[tokio::test]
+    async fn a_status_write_that_nobody_waits_for_may_be_stored_later() {
+        let silent = tower::service_fn(async |_: Request<Body>| {
+            pending::<Result<Response<Body>, tower::BoxError>>().await
+        });
+        let watcher = Watcher {
+            controller: "test",
+            field_manager: "test",
+            rules: &[],
+            keeps_status_fields: false,
+            is_optional: false,
+        };
+        let written = Written::new(TypeId::of::<ConfigMap>(), Stores::default());
+        let access = Access::for_test(Client::new(silent, "default"), watcher, written);
+        let object = |version: u64| ObjectMeta {
+            name: Some("a".to_owned()),
+            resource_version: Some(version.to_string()),
+            ..ObjectMeta::default()
+        };
+        let kind = Kind::of::<ConfigMap>();
+        let content = json!({"metadata": object(10)});
+        let write = access.change_status(&kind, content, json!({}), None);
+        assert!(write.now_or_never().is_none());
+        assert!(!access.written.ends_doubt(&object(10)));
+        assert!(access.written.ends_doubt(&object(11)));
+    }
+}

@@ -52,14 +52,6 @@ pub struct Changes {
     seen: HashMap<u64, u64>,
 }
 
-/// What an event means for the objects of one name.
-pub enum Change {
-    /// The object has to be reconciled.
-    Changed(Key),
-    /// The object is deleted. Another object with its name may exist already, and is then in a `Changed` of its own.
-    Deleted(Guarded),
-}
-
 impl Changes {
     /// `store` gets the objects of the watch.
     pub fn new(store: Store, counts: Arc<Counts>, closures: Closures) -> Self {
@@ -71,32 +63,35 @@ impl Changes {
         }
     }
 
-    /// Puts what the watch has shown into the store, and returns what has changed.
-    pub fn take(&mut self, shown: &Shown) -> Vec<Change> {
-        let before = match shown {
-            Shown::All(list) => self.store.replace(list.clone()),
-            Shown::Put(object) => Vec::from_iter(self.store.put(object.clone())),
+    /// Puts what the watch has shown into the store. Returns the objects to reconcile. Calls `deleted` for each deleted
+    /// object while the store has no object of its name, so a reconcile of a later object cannot begin before.
+    pub fn take(&mut self, shown: &Shown, deleted: impl Fn(&Guarded)) -> Vec<Key> {
+        // An object that was deleted and made again has another uid. The watch may report only the new object.
+        let uids: HashMap<_, _> = shown
+            .objects()
+            .iter()
+            .map(|object| (key(object.metadata()), &object.metadata().uid))
+            .collect();
+        let mut gone = match shown {
+            Shown::All(_) => self.store.all(),
+            Shown::Put(object) => Vec::from_iter(self.store.get(&key(object.metadata()))),
             Shown::Gone(object) => {
-                let before = self.store.remove(&key(object.metadata()));
+                let before = self.store.get(&key(object.metadata()));
                 vec![before.unwrap_or_else(|| object.clone())]
             }
         };
-        let mut changes = Vec::new();
-        for object in before {
+        gone.retain(|object| uids.get(&key(object.metadata())) != Some(&&object.metadata().uid));
+        for object in gone {
             let key = key(object.metadata());
-            // An object that was deleted and made again has another uid. The watch may report only the new object.
-            let stored = self.store.get(&key);
-            if stored.is_none_or(|stored| stored.metadata().uid != object.metadata().uid) {
-                self.seen.remove(&hash(key));
-                changes.push(Change::Deleted(object));
-            }
+            self.store.remove(&key);
+            self.seen.remove(&hash(key));
+            deleted(&object);
         }
         for object in shown.objects() {
-            if self.is_new(object) {
-                changes.push(Change::Changed(key(object.metadata())));
-            }
+            self.store.put(object.clone());
         }
-        changes
+        let new = shown.objects().iter().filter(|object| self.is_new(object));
+        new.map(|object| key(object.metadata())).collect()
     }
 
     /// Whether `object` is new, or its fingerprint, uid, finalizers or deletion state have changed. Remembers the new
@@ -143,6 +138,8 @@ fn hash(value: impl Hash) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use k8s_openapi::api::core::v1::Pod;
     use kube::core::ObjectMeta;
 
@@ -189,17 +186,18 @@ mod tests {
     fn changes(events: &[Shown], counts: Counts) -> String {
         let closures = Closures::new("test", &Metrics::for_test());
         let mut changes = Changes::new(Store::default(), Arc::new(counts), closures);
-        let mut all = Vec::new();
+        let (all, store) = (RefCell::new(Vec::new()), changes.store.clone());
         for event in events {
-            all.extend(changes.take(event).into_iter().map(|change| match change {
-                Change::Changed((_, name)) => name,
-                Change::Deleted(object) => {
-                    let uid = object.metadata().uid.clone().unwrap_or_default();
-                    format!("-{}{uid}", key(object.metadata()).1)
-                }
-            }));
+            let changed = changes.take(event, |object| {
+                let key = key(object.metadata());
+                assert!(!store.has(&key), "a later object is reconciled first");
+                let uid = object.metadata().uid.clone().unwrap_or_default();
+                all.borrow_mut().push(format!("-{}{uid}", key.1));
+            });
+            let names = changed.into_iter().map(|(_, name)| name);
+            all.borrow_mut().extend(names);
         }
-        all.join(" ")
+        all.take().join(" ")
     }
 
     #[test]

@@ -86,8 +86,9 @@ where
     }
 
     /// Requeues the owner of a changed child only if the change affects the value of `predicate`, or is a creation, a
-    /// deletion or the beginning of a deletion. Without a predicate, each change of a child requeues its owner. Call this
-    /// where the controller declares the children. kube has [predicates](kube::runtime::predicates), which combine.
+    /// deletion or the beginning of a deletion. Without a predicate, each change of a child requeues its owner. A write by
+    /// the controller always requeues the owner once: it may hide a change by another program. Call this where the
+    /// controller declares the children. kube has [predicates](kube::runtime::predicates), which combine.
     ///
     /// Children are corrected only in a reconcile of their owner. So the value should depend on all fields that the
     /// controller sets, as the generation does for most kinds.

@@ -1,7 +1,7 @@
 //! Runs a reconciler for each changed object, and again after a failure. Several objects are reconciled at once, but
 //! never the same object twice at once. A failure affects one object only.
 
-use std::{mem, panic, sync::Arc};
+use std::{collections::HashSet, mem, panic, sync::Arc};
 
 use anyhow::Context as _;
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ use super::{
     access::Access,
     backoff::Backoff,
     builder::{Builder, Settings},
-    changes::{Change, Changes, Counts},
+    changes::{Changes, Counts},
     informer::{Handler, Informers, Synced, Wake, some_or_all},
     object::{Guarded, Write, write},
     objects::{Objects, Store, Stores},
@@ -261,7 +261,15 @@ struct Own {
 
 impl Handler for Own {
     fn handle(&mut self, shown: &Shown) {
-        let changed = self.changes.take(shown);
+        let (worker, queue) = (&self.worker, &self.queue);
+        let changed = self.changes.take(shown, |deleted| {
+            let (metadata, key) = (deleted.metadata(), key(deleted.metadata()));
+            worker.forget(&key, metadata);
+            queue.delete(&key, metadata);
+            if worker.may_have_lost(metadata) {
+                queue.push(key, Priority::Normal);
+            }
+        });
         if let Shown::Put(object) = shown {
             let (metadata, key) = (object.metadata(), key(object.metadata()));
             // A running reconcile may write its older object again. Its end removes the version.
@@ -275,26 +283,20 @@ impl Handler for Own {
                 self.queue.push(key(metadata), Priority::Normal);
             }
         }
-        for references in &self.references {
-            references.take(shown, self.namespace.as_ref());
-        }
+        let references = self.references.iter();
+        let mut gaining: HashSet<_> = references
+            .flat_map(|references| references.take(shown, self.namespace.as_ref()))
+            .collect();
         let priority = match shown {
             Shown::All(_) if mem::take(&mut self.is_first) => Priority::Low,
             _ => Priority::Normal,
         };
-        for change in changed {
-            match change {
-                Change::Changed(key) => self.queue.push(key, priority),
-                Change::Deleted(object) => {
-                    let metadata = object.metadata();
-                    let key = key(metadata);
-                    self.worker.forget(&key, metadata);
-                    self.queue.delete(&key, metadata);
-                    if self.worker.may_have_lost(metadata) {
-                        self.queue.push(key, Priority::Normal);
-                    }
-                }
-            }
+        for key in changed {
+            gaining.remove(&key);
+            self.queue.push(key, priority);
+        }
+        for key in gaining {
+            self.queue.push(key, priority);
         }
     }
 }
@@ -439,7 +441,7 @@ mod tests {
     use super::*;
     use crate::runtime::{
         action::Action, children::Children, closures::Closures, context::Context, metrics::Metrics,
-        rbac::Rule,
+        object::typed_ref, rbac::Rule,
     };
 
     /// Records the calls for each object: the uid of a reconciled object, a minus sign and the uid of a deleted one.
@@ -572,8 +574,10 @@ mod tests {
         let closures = Closures::new("test", &Metrics::for_test());
         handler.changes = Changes::new(part.store.clone(), Arc::new(Counts::Desired), closures);
         let written = part.worker.access.written.clone();
-        let fails =
-            |version| written.doubt(TypeId::of::<ConfigMap>(), (None, "a".to_owned()), version);
+        let fails = |version| {
+            let key = (None, "a".to_owned());
+            drop(written.begin(TypeId::of::<ConfigMap>(), key, version));
+        };
         let mut is_reconciled = |shown: Shown| {
             handler.handle(&shown);
             part.queue.begin().is_some()
@@ -586,6 +590,39 @@ mod tests {
         assert!(!is_reconciled(Shown::Put(status_of(4))));
         fails(4);
         assert!(is_reconciled(Shown::All(vec![status_of(5)])));
+    }
+
+    #[tokio::test]
+    async fn an_object_that_refers_to_something_new_is_reconciled() {
+        fn referring_to(secret: &str) -> Guarded {
+            let mut object = ConfigMap::default();
+            object.metadata.name = Some("a".to_owned());
+            object.metadata.generation = Some(1);
+            object.data = Some([("secret".to_owned(), secret.to_owned())].into());
+            Guarded(Ok(Arc::new(object)))
+        }
+
+        let (part, mut handler, _) = part(1);
+        let closures = Closures::new("test", &Metrics::for_test());
+        handler.changes = Changes::new(part.store.clone(), Arc::new(Counts::Desired), closures);
+        let references = References::for_test(|object| {
+            let object = object.0.as_deref().expect("an object");
+            let object: &ConfigMap = typed_ref(object).expect("a ConfigMap");
+            let names = object.data.iter().flat_map(|data| data.values());
+            names.map(|name| (None, name.clone())).collect()
+        });
+        handler.references = vec![Arc::new(references)];
+        let mut is_reconciled = |shown: Shown| {
+            handler.handle(&shown);
+            part.queue.begin().is_some()
+        };
+        assert!(is_reconciled(Shown::All(vec![referring_to("one")])));
+        for (name, expected) in [("one", false), ("two", true), ("two", false), ("one", true)] {
+            assert_eq!(is_reconciled(Shown::Put(referring_to(name))), expected);
+            assert!(!is_reconciled(Shown::All(vec![referring_to(name)])));
+        }
+        assert!(is_reconciled(Shown::All(vec![referring_to("two")])));
+        assert!(!is_reconciled(Shown::Gone(referring_to("two"))));
     }
 
     struct OfNodes {

@@ -11,7 +11,7 @@ use super::{
     object::Guarded,
     scope::Kind,
     services::Services,
-    watch::{Extent, Key, Selector, Shown, State, Watcher, watch},
+    watch::{Extent, Key, Selector, Shown, State, Watcher, is_in, watch},
 };
 
 /// Handles the events of a watch in their order.
@@ -131,9 +131,12 @@ impl Informers {
                 namespace: namespace.clone(),
                 selector: follow.selector.clone(),
             };
+            // All objects wait for a watch whose namespaces may differ from those of the controller.
+            let waiting = namespace.clone().filter(|_| is_of_controller);
             let handler = Follower {
                 index: index.clone(),
                 namespace: namespace.clone(),
+                waiting: waiting.clone(),
                 wake: wake.clone(),
                 is_first: true,
             };
@@ -146,8 +149,7 @@ impl Informers {
                 }));
             }
             synced.push(Synced {
-                // All objects wait for a watch whose namespaces may differ from those of the controller.
-                namespace: namespace.filter(|_| is_of_controller),
+                namespace: waiting,
                 state,
                 is_optional: watcher.is_optional,
             });
@@ -218,16 +220,19 @@ pub fn some_or_all(namespaces: Vec<String>) -> Vec<Option<String>> {
 struct Follower {
     index: Arc<dyn Index>,
     namespace: Option<String>,
+    /// See [`Synced::namespace`].
+    waiting: Option<String>,
     wake: Wake,
     is_first: bool,
 }
 
 impl Handler for Follower {
     fn handle(&mut self, shown: &Shown) {
-        let woken = self.index.take(shown, self.namespace.as_ref());
-        // The first list requeues nothing, because each object is reconciled after the start anyway.
+        let mut woken = self.index.take(shown, self.namespace.as_ref());
         if matches!(shown, Shown::All(_)) && mem::take(&mut self.is_first) {
-            return;
+            // An object that waits for this watch is reconciled after the start anyway. An object of another namespace
+            // may have been reconciled already.
+            woken.retain(|key| !is_in(key, self.waiting.as_ref()));
         }
         woken.into_iter().for_each(|key| (self.wake)(key));
     }
@@ -338,22 +343,44 @@ mod tests {
         assert_eq!(synced[0].namespace, None);
     }
 
-    #[test]
-    fn the_first_list_requeues_nothing() {
-        fn secret(name: &str) -> Guarded {
-            let mut secret = Secret::default();
-            secret.metadata.name = Some(name.to_owned());
-            Guarded(Ok(Arc::new(secret)))
-        }
+    fn secret(name: &str) -> Guarded {
+        let mut secret = Secret::default();
+        secret.metadata.name = Some(name.to_owned());
+        Guarded(Ok(Arc::new(secret)))
+    }
 
+    /// A handler of the watch of `namespace`, and the names that it wakes.
+    fn follower(namespace: Option<&str>) -> (Follower, Arc<Mutex<Vec<String>>>) {
         let woken = Arc::new(Mutex::new(Vec::new()));
         let wakes = woken.clone();
-        let mut handler = Follower {
+        let handler = Follower {
             index: Arc::new(Names),
-            namespace: None,
+            namespace: namespace.map(str::to_owned),
+            waiting: namespace.map(str::to_owned),
             wake: Arc::new(move |(_, name)| wakes.lock().push(name)),
             is_first: true,
         };
+        (handler, woken)
+    }
+
+    #[test]
+    fn the_first_list_wakes_objects_of_other_namespaces() {
+        let (mut handler, woken) = follower(Some("b"));
+        let list = [("a", "refers"), ("b", "waits")].map(|(namespace, name)| {
+            let mut secret = Secret::default();
+            secret.metadata.namespace = Some(namespace.to_owned());
+            secret.metadata.name = Some(name.to_owned());
+            Guarded(Ok(Arc::new(secret)))
+        });
+        handler.handle(&Shown::All(list.to_vec()));
+        assert_eq!(*woken.lock(), ["refers"]);
+        handler.handle(&Shown::All(list.to_vec()));
+        assert_eq!(*woken.lock(), ["refers", "refers", "waits"]);
+    }
+
+    #[test]
+    fn the_first_list_requeues_nothing() {
+        let (mut handler, woken) = follower(None);
         let mut list = Vec::new();
         let first = [
             Event::Init,

@@ -477,7 +477,9 @@ impl Candidate {
             },
             renew_time: now,
             lease_transitions: Some(
-                old.lease_transitions.unwrap_or_default() + i32::from(changes_hands && !renews),
+                old.lease_transitions
+                    .unwrap_or_default()
+                    .saturating_add(i32::from(changes_hands && !renews)),
             ),
             ..old
         }
@@ -602,6 +604,12 @@ mod tests {
         let taken = candidate.claim(Some(lease("other", 15)));
         assert_eq!(taken.acquire_time, taken.renew_time);
         assert_eq!(taken.lease_transitions, Some(1));
+        let often = LeaseSpec {
+            lease_transitions: Some(i32::MAX),
+            ..lease("other", 15)
+        };
+        let taken = candidate.claim(Some(often));
+        assert_eq!(taken.lease_transitions, Some(i32::MAX));
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use prometheus::Registry;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
-    time::{sleep, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -455,7 +455,11 @@ impl Manager {
                 pod_health.waits("lease", "lost, this process ends");
             }
         } else {
-            let close = stop_limit.deadline();
+            let close = if hurries {
+                Instant::now() + CLOSE
+            } else {
+                stop_limit.deadline()
+            };
             if !has_ended {
                 let (controllers, tasks_left) = (tasks.len(), background.len());
                 tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");

@@ -1,6 +1,6 @@
 //! The objects of a controller's own kind.
 
-use std::{collections::HashMap, marker::PhantomData, mem, sync::Arc};
+use std::{collections::HashMap, marker::PhantomData, sync::Arc};
 
 use kube::{Resource, runtime::reflector::ObjectRef};
 use parking_lot::{Mutex, RwLock};
@@ -30,23 +30,13 @@ impl Store {
         self.0.lock().values().cloned().collect()
     }
 
-    /// Adds an object, and returns the object that had its key.
-    pub fn put(&self, object: Guarded) -> Option<Guarded> {
-        self.0.lock().insert(key(object.metadata()), object)
+    /// Adds an object, or replaces the object that has its key.
+    pub fn put(&self, object: Guarded) {
+        self.0.lock().insert(key(object.metadata()), object);
     }
 
-    /// Removes an object, and returns it.
-    pub fn remove(&self, key: &Key) -> Option<Guarded> {
-        self.0.lock().remove(key)
-    }
-
-    /// Replaces all objects, and returns them.
-    pub fn replace(&self, objects: Vec<Guarded>) -> Vec<Guarded> {
-        let keyed = objects
-            .into_iter()
-            .map(|object| (key(object.metadata()), object));
-        let before = mem::replace(&mut *self.0.lock(), keyed.collect());
-        before.into_values().collect()
+    pub fn remove(&self, key: &Key) {
+        self.0.lock().remove(key);
     }
 }
 

@@ -6,6 +6,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, OnceLock},
+    time::Instant,
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 use super::{
     closures::Filter,
     object::{AnyObject, Guarded},
+    requests::PATIENCE,
     tie::{Tie, controlled_by},
     watch::{Key, Shown, is_in, key, version},
 };
@@ -39,6 +41,8 @@ struct Index {
     owners: HashMap<Key, Arc<str>>,
     /// The children that an answer of the API server has added, until the watch shows this version or a newer one.
     unshown: HashSet<Key>,
+    /// The version in which the watch has shown the deletion of a child, and when. An older answer may arrive later.
+    gone: HashMap<Key, (Option<u64>, Instant)>,
 }
 
 /// A child in the index.
@@ -107,10 +111,16 @@ impl Owned {
         })
     }
 
-    /// Adds a child that the API server has returned, unless the index has this version or a newer one.
+    /// Adds a child that the API server has returned, unless the watch has shown its deletion, or the index has this version
+    /// or a newer one.
     pub fn add(&self, child: AnyObject) {
         let key = key(child.metadata());
         let mut index = self.index.lock();
+        if let Some((gone, _)) = index.gone.get(&key)
+            && *gone >= version(child.metadata())
+        {
+            return;
+        }
         let known = index.get(&key);
         if known.is_none_or(|known| version(known.metadata()) < version(child.metadata())) {
             let owner = self.owner(child.metadata());
@@ -145,19 +155,19 @@ impl Owned {
             Shown::All(children) => self.replace(children, namespace, name),
             Shown::Put(child) => {
                 let counts = self.counts(child);
-                let mut index = self.index.lock();
-                if index.is_ahead_of(child) {
-                    return Vec::new();
-                }
-                let woken = index.put(child.clone(), self.owner(child.metadata()));
-                if counts { woken } else { Vec::new() }
+                let owner = self.owner(child.metadata());
+                self.index.lock().show(child, owner, counts)
             }
             Shown::Gone(child) => {
                 let mut index = self.index.lock();
                 if index.is_ahead_of(child) {
                     return Vec::new();
                 }
-                Vec::from_iter(index.take(&key(child.metadata())))
+                index.bury(child.metadata());
+                // A child that was forgotten has an owner, too.
+                let owner = self.owner(child.metadata());
+                let owner = owner.map(|owner| (child.metadata().namespace.clone(), owner.name));
+                Vec::from_iter(index.take(&key(child.metadata())).or(owner))
             }
         }
     }
@@ -195,11 +205,8 @@ impl Owned {
             .collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
         for (child, counts) in list.iter().zip(counts) {
-            if index.has(child) {
-                index.unshown.remove(&key(child.metadata()));
-            } else if !index.is_ahead_of(child) {
-                let owners = index.put(child.clone(), self.owner(child.metadata()));
-                woken.extend(owners.into_iter().filter(|_| counts));
+            if !index.has(child) || index.unshown.contains(&key(child.metadata())) {
+                woken.extend(index.show(child, self.owner(child.metadata()), counts));
             }
         }
         woken
@@ -227,6 +234,30 @@ impl Index {
             && self
                 .get(&key)
                 .is_some_and(|known| version(known.metadata()) > version(shown.metadata()))
+    }
+
+    /// Puts a child that the watch shows. Returns the owners to requeue. `counts` says whether the child differs from the
+    /// child in the index.
+    fn show(&mut self, child: &Guarded, owner: Option<OwnerReference>, counts: bool) -> Vec<Owner> {
+        if self.is_ahead_of(child) {
+            return Vec::new();
+        }
+        // The child in the index comes from an answer. Nothing was compared with the versions that the watch has shown
+        // before, and that the answer may have skipped.
+        let is_news = self.unshown.contains(&key(child.metadata()));
+        let woken = self.put(child.clone(), owner);
+        if counts || is_news { woken } else { Vec::new() }
+    }
+
+    /// Remembers a deletion as long as an answer to an earlier request may arrive.
+    fn bury(&mut self, child: &ObjectMeta) {
+        let now = Instant::now();
+        self.gone.insert(key(child), (version(child), now));
+        // A look at all of them for each deletion would take too long.
+        if self.gone.len().is_power_of_two() {
+            self.gone
+                .retain(|_, (_, shown)| now.duration_since(*shown) < PATIENCE);
+        }
     }
 
     /// Adds a new or changed child of `owner`. Returns its owner, and its previous owner if that is another one.
@@ -365,6 +396,33 @@ mod tests {
         assert_eq!(owned.take(&put("4", "b"), None, None).len(), 2);
         let gone = Shown::Gone(child("one", "5", Some("b")));
         assert_eq!(owned.take(&gone, None, None).len(), 1);
+    }
+
+    /// The answer has skipped the version 2 of another program.
+    #[test]
+    fn the_first_event_after_an_own_write_wakes_the_owner() {
+        fn one(version: &str) -> Guarded {
+            child("one", version, Some("a"))
+        }
+
+        for (shown, wakes) in [
+            (vec![Shown::Put(one("2")), Shown::Put(one("3"))], [0, 1]),
+            (
+                vec![Shown::All(vec![one("3")]), Shown::Put(one("3"))],
+                [1, 0],
+            ),
+        ] {
+            let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
+            let closures = Closures::new("test", &Metrics::for_test());
+            owned.filter(Filter::new(closures, predicates::labels::<ConfigMap>));
+            owned.take(&Shown::All(vec![one("1")]), None, None);
+            owned.add(one("3").0.expect("a child"));
+            let woken = shown
+                .iter()
+                .map(|shown| owned.take(shown, None, None).len());
+            assert_eq!(Vec::from_iter(woken), wakes);
+            assert!(owned.take(&Shown::Put(one("4")), None, None).is_empty());
+        }
     }
 
     #[test]
@@ -507,7 +565,7 @@ mod tests {
             (
                 Shown::All(vec![one("5")]),
                 Some(("5".to_owned(), true)),
-                false,
+                true,
             ),
             (Shown::Put(one("6")), Some(("6".to_owned(), true)), true),
             (Shown::Gone(one("6")), None, true),
@@ -517,6 +575,37 @@ mod tests {
             assert_eq!(!owned.take(&shown, None, None).is_empty(), wakes);
             assert_eq!(known(&owned), after);
         }
+    }
+
+    #[test]
+    fn an_answer_from_before_a_deletion_adds_no_child() {
+        let owned = Owned::new(ApiResource::erase::<Deployment>(&()));
+        let answer = |version| child("one", version, Some("a")).0.expect("a child");
+        owned.take(&Shown::Put(child("one", "5", Some("a"))), None, None);
+        owned.take(&Shown::Gone(child("one", "6", Some("a"))), None, None);
+        owned.add(answer("5"));
+        owned.add(answer("6"));
+        assert!(owned.by("uid of a").is_empty());
+        owned.add(answer("7"));
+        assert_eq!(known(&owned), Some(("7".to_owned(), false)));
+    }
+
+    #[test]
+    fn old_deletions_are_forgotten() {
+        let mut index = Index::default();
+        let long_ago = Instant::now().checked_sub(PATIENCE).expect("an uptime");
+        let keys = (0..63).map(|number| (None, number.to_string()));
+        index.gone = keys.map(|key| (key, (Some(1), long_ago))).collect();
+        index.bury(child("one", "2", None).metadata());
+        assert_eq!(index.gone.len(), 1);
+    }
+
+    #[test]
+    fn the_deletion_of_a_forgotten_child_wakes_its_owner() {
+        let (_, owned) = woken(vec![]);
+        let gone = child("one", "2", Some("a"));
+        owned.forget(gone.metadata());
+        assert_eq!(owned.take(&Shown::Gone(gone), None, None).len(), 1);
     }
 
     #[test]

@@ -75,6 +75,10 @@ const RELOAD: Duration = Duration::from_secs(10);
 /// connection after 90 s. A server with a shorter limit could close it just when the client sends a request.
 const IDLE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 120 });
 
+/// The most bytes of the head of a request, and of a buffer. A client without permission could otherwise fill the memory
+/// with heads that it does not complete, or with long tokens, which are cached.
+const HEAD: usize = 32 << 10;
+
 /// How long a client may take for a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
@@ -136,7 +140,9 @@ async fn answer(
     watcher: Watcher,
 ) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(IDLE);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(IDLE)
+        .max_buf_size(HEAD);
     let service = TowerToHyperService::new(routes);
     let connection = http.serve_connection(TokioIo::new(stream), service);
     let _ = watcher.watch(connection).await;
@@ -442,6 +448,7 @@ impl Gate {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use axum::{body::Bytes, routing::post};
     use futures::{future::join_all, poll};
     use kube::client::Body;
     use serde_json::{Value, json};
@@ -512,6 +519,39 @@ mod tests {
         stream.read_to_string(&mut answer).await.expect("an end");
         assert!(answer.ends_with("hello"), "{answer}");
         server.await.expect("no panic").expect("no error");
+    }
+
+    #[tokio::test]
+    async fn a_long_token_is_refused_and_a_long_body_is_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let (gate, reviews) = gate(&Arc::default());
+        let gate = Arc::new(gate);
+        let routes = Router::new()
+            .route("/", post(async |body: Bytes| body.len().to_string()))
+            .layer(middleware::from_fn_with_state(gate.clone(), authorize));
+        tokio::spawn(plain(listener, routes));
+        let send = async |token: &str, length: usize| {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            let head = format!(
+                "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: {length}\r\n\
+                 authorization: Bearer {token}\r\n\r\n"
+            );
+            let request = [head.into_bytes(), vec![b' '; length]].concat();
+            let mut answer = String::new();
+            // The server may close the connection before it has read all.
+            let _ = stream.write_all(&request).await;
+            let _ = stream.read_to_string(&mut answer).await;
+            answer
+        };
+        let answer = send(&"a".repeat(100_000), 0).await;
+        let is_refused = answer.is_empty() || answer.starts_with("HTTP/1.1 431");
+        assert!(is_refused, "{answer}");
+        assert_eq!(reviews.load(Ordering::Relaxed), 0);
+        assert!(gate.decisions.lock().0.is_empty());
+        let answer = send("good", 1_000_000).await;
+        assert!(answer.ends_with("1000000"), "{answer}");
     }
 
     /// A gate, and the number of its reviews. Only `good` is a valid token. A review of `slow` waits for `go`.

@@ -213,7 +213,8 @@ fn keys<K: Resource>(
 
 /// The objects of a watched kind, as the watch has delivered them. Reading them sends no request.
 ///
-/// The first reconcile waits until the watch has begun, unless the watch is [optional](Watches::optional).
+/// The first reconcile waits until the watch has begun, unless the watch is [optional](Watches::optional). In a controller
+/// of several namespaces, it waits only for the watch of its own namespace.
 ///
 /// A reference without a namespace means the namespace of the object of the current [call](crate::Reconciler). Outside of
 /// a call, and for a cluster-scoped object, it is an error in the log, unless `S` is cluster-scoped.
@@ -369,24 +370,27 @@ pub(super) struct References {
 type Find = Box<dyn Fn(&Guarded) -> HashSet<Key> + Send + Sync>;
 
 impl References {
-    /// Takes an event of the watch of the controller's own kind in `namespace`, or in all namespaces.
-    pub fn take(&self, shown: &Shown, namespace: Option<&String>) {
+    /// Takes an event of the watch of the controller's own kind in `namespace`, or in all namespaces. Returns the objects
+    /// that refer to something new. It may have changed before the index knew the reference.
+    pub fn take(&self, shown: &Shown, namespace: Option<&String>) -> Vec<Key> {
         match shown {
             Shown::All(objects) => {
                 let listed: HashMap<_, _> = objects
                     .iter()
                     .map(|object| (key(object.metadata()), (self.find)(object)))
                     .collect();
-                self.links.lock().replace(namespace, listed);
+                self.links.lock().replace(namespace, listed)
             }
             Shown::Put(object) => {
-                let to = (self.find)(object);
-                self.links.lock().set(key(object.metadata()), to);
+                let (from, to) = (key(object.metadata()), (self.find)(object));
+                let gains = self.links.lock().set(&from, to);
+                Vec::from_iter(gains.then_some(from))
             }
-            Shown::Gone(object) => self
-                .links
-                .lock()
-                .set(key(object.metadata()), HashSet::new()),
+            Shown::Gone(object) => {
+                let from = key(object.metadata());
+                self.links.lock().set(&from, HashSet::new());
+                Vec::new()
+            }
         }
     }
 
@@ -405,11 +409,13 @@ struct Links {
 }
 
 impl Links {
-    /// Sets the objects that the object `from` refers to.
-    fn set(&mut self, from: Key, to: HashSet<Key>) {
-        for old in self.from.remove(&from).unwrap_or_default() {
+    /// Sets the objects that the object `from` refers to. Returns whether it did not refer to all of them before.
+    fn set(&mut self, from: &Key, to: HashSet<Key>) -> bool {
+        let before = self.from.remove(from).unwrap_or_default();
+        let gains = !to.is_subset(&before);
+        for old in before {
             if let Some(referring) = self.to.get_mut(&old) {
-                referring.remove(&from);
+                referring.remove(from);
                 if referring.is_empty() {
                     self.to.remove(&old);
                 }
@@ -420,20 +426,40 @@ impl Links {
             referring.insert(from.clone());
         }
         if !to.is_empty() {
-            self.from.insert(from, to);
+            self.from.insert(from.clone(), to);
         }
+        gains
     }
 
-    /// Replaces the references of the objects in `namespace`, or in all namespaces.
-    fn replace(&mut self, namespace: Option<&String>, listed: HashMap<Key, HashSet<Key>>) {
+    /// Replaces the references of the objects in `namespace`, or in all namespaces. Returns the objects that refer to
+    /// something new.
+    fn replace(
+        &mut self,
+        namespace: Option<&String>,
+        mut listed: HashMap<Key, HashSet<Key>>,
+    ) -> Vec<Key> {
         let known: Vec<_> = self.from.keys().cloned().collect();
         for from in known {
-            if is_in(&from, namespace) && !listed.contains_key(&from) {
-                self.set(from, HashSet::new());
+            if is_in(&from, namespace) {
+                listed.entry(from).or_default();
             }
         }
+        let mut gaining = Vec::new();
         for (from, to) in listed {
-            self.set(from, to);
+            if self.set(&from, to) {
+                gaining.push(from);
+            }
+        }
+        gaining
+    }
+}
+
+#[cfg(test)]
+impl References {
+    pub fn for_test(find: impl Fn(&Guarded) -> HashSet<Key> + Send + Sync + 'static) -> Self {
+        Self {
+            find: Box::new(find),
+            links: Mutex::default(),
         }
     }
 }

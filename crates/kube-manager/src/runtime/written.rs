@@ -15,12 +15,33 @@ use super::{
 /// Each object with its version.
 type Versions = HashMap<Key, (u64, AnyObject)>;
 
+/// A write without an answer. If it is dropped, by a failure or a timeout, the API server may have stored it, or may
+/// store it later.
+pub struct Unanswered<'a> {
+    written: &'a Written,
+    /// The object and the version that the write is for; `None` if there is nothing to doubt.
+    doubt: Option<(Key, u64)>,
+}
+
+impl Unanswered<'_> {
+    /// The API server has answered.
+    pub fn answered(mut self) {
+        self.doubt = None;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        self.written.doubts.lock().extend(self.doubt.take());
+    }
+}
+
 /// The objects of one kind that the API server has returned in a newer version than the watch has delivered.
 #[derive(Clone)]
 pub struct Written {
     kind: TypeId,
     versions: Arc<Mutex<Versions>>,
-    /// The version that the last write was for, of each object whose last write has failed.
+    /// The version that the last write was for, of each object whose last write has failed, or was given up.
     doubts: Arc<Mutex<HashMap<Key, u64>>>,
     /// An object outside of the watch would stay in `versions`, because the watch never delivers it.
     watched: Stores,
@@ -57,10 +78,11 @@ impl Written {
         }
     }
 
-    /// Remembers that a write for this version of an object has failed. The API server may have stored it.
-    pub fn doubt(&self, kind: TypeId, key: Key, version: u64) {
-        if self.is_about(kind) {
-            self.doubts.lock().insert(key, version);
+    /// Begins a write for this version of an object of the type `kind`.
+    pub fn begin(&self, kind: TypeId, key: Key, version: u64) -> Unanswered<'_> {
+        Unanswered {
+            written: self,
+            doubt: self.is_about(kind).then_some((key, version)),
         }
     }
 

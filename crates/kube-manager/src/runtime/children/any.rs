@@ -249,8 +249,8 @@ impl AnyChildren {
         Ok(self.send_delete(child, &params).await?.is_some())
     }
 
-    /// Deletes a child. Returns the child, if the API server has returned it; `None` if it was deleted already, or has
-    /// changed since it was read.
+    /// Deletes a child, and takes the result into the index. Returns the child if its deletion has only begun; `None` if
+    /// it was deleted already, or has changed since it was read.
     pub async fn send_delete(
         &self,
         child: &ObjectMeta,
@@ -261,7 +261,14 @@ impl AnyChildren {
             let left = answer.left().map(|left| self.kind.object(Ok(left)));
             left.transpose()
         });
-        self.answered("delete", child, deleted)
+        let Some(left) = self.answered("delete", child, deleted)? else {
+            return Ok(None);
+        };
+        let going = left.filter(|left| left.metadata().deletion_timestamp.is_some());
+        if going.is_none() {
+            self.owned.forget(child);
+        }
+        Ok(Some(going.map(|going| self.wrote(going))))
     }
 
     /// The answer to a request about a child, or `None` if the child is deleted, or has changed since it was read.

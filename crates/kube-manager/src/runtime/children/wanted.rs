@@ -362,13 +362,8 @@ impl Wanted<'_> {
         tracing::info!(child, field, "deleted, because this field cannot change");
         match deleted {
             // The end of the deletion wakes the owner, which then creates the child.
-            Some(going) if going.metadata().deletion_timestamp.is_some() => {
-                Ok(self.all.wrote(going))
-            }
-            _ => {
-                self.all.owned.forget(live);
-                Box::pin(self.create()).await
-            }
+            Some(going) => Ok(going),
+            None => Box::pin(self.create()).await,
         }
     }
 

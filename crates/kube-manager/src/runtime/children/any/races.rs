@@ -59,6 +59,8 @@ struct Cluster {
     index: Arc<Owned>,
     /// What happens before each of the next requests.
     acts: VecDeque<Vec<Act>>,
+    /// What happens before each of the next answers arrives.
+    late_acts: VecDeque<Vec<Act>>,
     /// Whether the watch has shown something that requeues the owner.
     is_woken: bool,
     requests: Vec<Method>,
@@ -234,6 +236,10 @@ impl Cluster {
             _ if !is_current => failed(409, "Conflict"),
             Method::DELETE => {
                 assert!(!self.keeps_values, "a kept value would be lost");
+                if live["metadata"]["finalizers"].is_array() {
+                    self.act(Act::Terminate);
+                    return (200, json!(self.secret));
+                }
                 self.store(None);
                 let success = kube::core::Status::success();
                 (200, json!(success))
@@ -303,6 +309,7 @@ impl World {
             events: VecDeque::new(),
             index: index(),
             acts: VecDeque::new(),
+            late_acts: VecDeque::new(),
             is_woken: false,
             requests: Vec::new(),
             keeps_values,
@@ -320,10 +327,12 @@ impl World {
                     Some(value) => value.to_str().expect("a text"),
                     None => "",
                 };
+                let mut cluster = cluster.lock();
                 let (code, answer) =
-                    cluster
-                        .lock()
-                        .answer(&parts.method, parts.uri.path(), media_type, &sent);
+                    cluster.answer(&parts.method, parts.uri.path(), media_type, &sent);
+                for act in cluster.late_acts.pop_front().unwrap_or_default() {
+                    cluster.act(act);
+                }
                 let answer = Body::from(answer.to_string().into_bytes());
                 Response::builder()
                     .status(code)
@@ -433,8 +442,8 @@ fn wait<F: Future>(future: F) -> F::Output {
 }
 
 /// What happens before a reconcile, whether the operator restarts then, and what happens during the reconcile: first
-/// between its read and its first request, then before each request.
-type Round = (Vec<Act>, bool, Vec<Vec<Act>>);
+/// between its read and its first request, then before each request, and last what happens before each answer arrives.
+type Round = (Vec<Act>, bool, Vec<Vec<Act>>, Vec<Vec<Act>>);
 
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
@@ -452,15 +461,16 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn rounds() -> impl Strategy<Value = Vec<Round>> {
-    let during = vec(vec(act(), 0..3), 0..5);
-    vec((vec(act(), 0..4), prop::bool::weighted(0.2), during), 1..8)
+    let during = || vec(vec(act(), 0..3), 0..5);
+    let restarts = prop::bool::weighted(0.2);
+    vec((vec(act(), 0..4), restarts, during(), during()), 1..8)
 }
 
 fn run(way: Way, rounds: &[Round]) {
     wait(async {
         let mut world = World::new(!matches!(way, Way::Reuse));
         let mut title = String::new();
-        for (number, (before, restarts, during)) in rounds.iter().enumerate() {
+        for (number, (before, restarts, during, late)) in rounds.iter().enumerate() {
             if *restarts {
                 world.restart();
             }
@@ -468,6 +478,7 @@ fn run(way: Way, rounds: &[Round]) {
                 world.cluster.lock().act(*act);
             }
             world.cluster.lock().acts = during.iter().cloned().collect();
+            world.cluster.lock().late_acts = late.iter().cloned().collect();
             title = format!("title {}", number / 2);
             let _ = world.reconcile(way, &title).await;
         }
@@ -475,6 +486,7 @@ fn run(way: Way, rounds: &[Round]) {
         // Once nobody interferes, events and failures bring the child to its desired state, and then a reconcile sends no
         // request.
         world.cluster.lock().acts.clear();
+        world.cluster.lock().late_acts.clear();
         let mut applied = world.reconcile(way, &title).await;
         for _ in 0..10 {
             if world.goes_on() {
@@ -662,6 +674,48 @@ fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_polic
                 assert!(!error.is_permanent());
                 assert_eq!(*requests, [Method::PATCH]);
             }
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_arrives_after_the_deletion_adds_no_child() {
+    wait(async {
+        let mut world = World::new(false);
+        world.cluster.lock().late_acts = [vec![Act::Delete, Act::Show, Act::Show]].into();
+        assert_eq!(settled(&mut world, "one").await, 1);
+        assert!(world.children.of(&owner()).is_empty());
+        assert!(world.goes_on());
+        assert_eq!(settled(&mut world, "one").await, 1);
+        assert_eq!(world.children.of(&owner()).len(), 1);
+    });
+}
+
+#[test]
+fn a_deletion_is_known_before_the_watch_shows_it() {
+    wait(async {
+        for has_finalizer in [false, true] {
+            let mut world = World::new(false);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            if has_finalizer {
+                let mut secret = world.cluster.lock().secret.clone().expect("a Secret");
+                secret["metadata"]["finalizers"] = json!(["example.com/wait"]);
+                world.cluster.lock().store(Some(secret));
+            }
+            world.show_all();
+            let secret = world.children.of(&owner()).remove(0);
+            let deleted = world.children.delete(&secret).await;
+            assert!(deleted.expect("an answer"));
+            let left = world.children.of(&owner());
+            let is_going = |secret: &Arc<Secret>| secret.metadata.deletion_timestamp.is_some();
+            assert_eq!(
+                Vec::from_iter(left.iter().map(is_going)),
+                vec![true; usize::from(has_finalizer)]
+            );
+            // The watch shows the end of the deletion, which wakes the owner.
+            world.cluster.lock().is_woken = false;
+            assert!(world.goes_on());
+            assert!(world.children.of(&owner()).is_empty());
         }
     });
 }
