@@ -340,6 +340,7 @@ where
     /// begins. By default, a change of generation, labels, annotations or finalizers reconciles a custom resource, and
     /// each change reconciles an object of a kind of Kubernetes, such as a Pod. kube has
     /// [predicates](kube::runtime::predicates), which combine.
+    #[doc(alias = "WithEventFilter")]
     pub fn predicate(&mut self, predicate: impl Predicate<K> + Send + Sync + 'static) {
         self.settings.predicate = Some(property(predicate));
     }
@@ -352,6 +353,7 @@ where
     }
 
     /// Sets how many objects the controller reconciles at once. The default is the flag `--concurrency`.
+    #[doc(alias = "MaxConcurrentReconciles")]
     pub fn concurrency(&mut self, concurrency: u16) {
         self.settings.concurrency = concurrency.max(1);
     }

@@ -99,6 +99,7 @@ impl Context {
     /// If the same event with the same note repeats within minutes, the count of the first event increases. As in
     /// client-go, a controller can record 25 events about an object at once, and then one in five minutes. The metric
     /// `events_dropped_total` counts events that were not sent.
+    #[doc(alias = "EventRecorder")]
     pub fn event<K>(
         &self,
         object: &K,

@@ -33,7 +33,7 @@ mod worker;
 use worker::{AnyReconciler, Worker, finalizers};
 
 /// The objects of one watched namespace, or of all.
-struct Part {
+struct Shard {
     worker: Arc<Worker>,
     store: Store,
     queue: Arc<Queue>,
@@ -168,21 +168,21 @@ impl Controller {
         } else {
             vec![None]
         };
-        let (mut parts, mut synced) = (Vec::new(), Vec::new());
+        let (mut shards, mut synced) = (Vec::new(), Vec::new());
         for namespace in &namespaces {
-            let part = Part {
+            let shard = Shard {
                 worker: worker.clone(),
                 store: Store::default(),
                 queue: Arc::new(Queue::new(worker.queue.clone())),
             };
-            let (store, closures) = (part.store.clone(), declared.closures.clone());
+            let (store, closures) = (shard.store.clone(), declared.closures.clone());
             self.stores.add(store.clone());
             let handler = Own {
                 worker: worker.clone(),
                 references: declared.references.clone(),
                 namespace: namespace.clone(),
                 changes: Changes::new(store.clone(), counts.clone(), closures),
-                queue: part.queue.clone(),
+                queue: shard.queue.clone(),
                 is_first: true,
             };
             let extent = Extent {
@@ -204,38 +204,38 @@ impl Controller {
                 let handler = Unselected {
                     finalizer: finalizer.clone(),
                     store,
-                    queue: part.queue.clone(),
+                    queue: shard.queue.clone(),
                 };
                 informers.add(watcher, &kind.metadata(), all, Box::new(handler));
             }
-            parts.push(Arc::new(part));
+            shards.push(Arc::new(shard));
         }
-        let wake = wake(parts.clone(), kind.namespaced);
+        let wake = wake(shards.clone(), kind.namespaced);
         for trigger in declared.triggers {
             trigger.lock().push(wake.clone());
         }
         for follow in declared.follows {
             synced.extend(informers.follow(follow, &watched_namespaces, &wake));
         }
-        for (namespace, part) in namespaces.iter().zip(parts) {
+        for (namespace, shard) in namespaces.iter().zip(shards) {
             let mut watches = synced.clone();
             // A cluster-scoped object may have children in all namespaces.
             watches.retain(|watch| {
                 namespace.is_none() || watch.namespace.is_none() || watch.namespace == *namespace
             });
-            tasks.spawn(run(part, all_begun(watches)));
+            tasks.spawn(run(shard, all_begun(watches)));
         }
         Ok(())
     }
 }
 
-/// Queues the object with this key in those parts of the controller that have the object.
-fn wake(parts: Vec<Arc<Part>>, is_namespaced: bool) -> Wake {
+/// Queues the object with this key in those shards of the controller that have the object.
+fn wake(shards: Vec<Arc<Shard>>, is_namespaced: bool) -> Wake {
     Arc::new(move |(namespace, name)| {
         let key = (namespace.filter(|_| is_namespaced), name);
-        for part in &parts {
-            if part.store.has(&key) {
-                part.queue.push(key.clone(), Priority::Normal);
+        for shard in &shards {
+            if shard.store.has(&key) {
+                shard.queue.push(key.clone(), Priority::Normal);
             }
         }
     })
@@ -325,24 +325,24 @@ impl Handler for Unselected {
 
 /// Reconciles the objects from the queue, until the process stops. Begins after `synced`: before, a reconcile would not
 /// see all objects; and without the permission to watch, it would never see a change.
-async fn run(part: Arc<Part>, synced: impl Future<Output = ()>) {
-    let stop = &part.worker.services.host.stop;
+async fn run(shard: Arc<Shard>, synced: impl Future<Output = ()>) {
+    let stop = &shard.worker.services.host.stop;
     if stop.run_until_cancelled(synced).await.is_some() {
-        tokio::join!(reconcile_changed(&part), report_deleted(&part));
+        tokio::join!(reconcile_changed(&shard), report_deleted(&shard));
     }
 }
 
 /// Reconciles each changed object, several at once.
-async fn reconcile_changed(part: &Arc<Part>) {
-    let worker = &part.worker;
+async fn reconcile_changed(shard: &Arc<Shard>) {
+    let worker = &shard.worker;
     let mut reconciles = JoinSet::new();
     let begin = async {
         loop {
-            part.queue.waits().await;
+            shard.queue.waits().await;
             // The slot comes first, so that it is for the object that is the most urgent one then.
             let slot = slot(&worker.slots).await;
-            if let Some(turn) = part.queue.begin() {
-                let reconciling = part.clone();
+            if let Some(turn) = shard.queue.begin() {
+                let reconciling = shard.clone();
                 reconciles.spawn(async move { reconciling.reconcile(turn, slot).await });
             }
             while let Some(ended) = reconciles.try_join_next() {
@@ -357,12 +357,12 @@ async fn reconcile_changed(part: &Arc<Part>) {
 }
 
 /// Calls `deleted` for each deleted object, several at once.
-async fn report_deleted(part: &Arc<Part>) {
-    let worker = &part.worker;
+async fn report_deleted(shard: &Arc<Shard>) {
+    let worker = &shard.worker;
     let mut calls = JoinSet::new();
     let begin = async {
         loop {
-            let (turn, deleted) = part.queue.next_gone().await;
+            let (turn, deleted) = shard.queue.next_gone().await;
             let slot = slot(&worker.deleted_slots).await;
             let called = worker.clone();
             calls.spawn(async move {
@@ -397,7 +397,7 @@ fn propagate_panic(ended: Result<(), JoinError>) {
     }
 }
 
-impl Part {
+impl Shard {
     /// Reconciles the object of this turn, if it still exists.
     async fn reconcile(&self, turn: Turn, _slot: Option<OwnedSemaphorePermit>) {
         let worker = &self.worker;
@@ -508,16 +508,16 @@ mod tests {
     }
 
     /// A controller without an API server, and the handler of its watch.
-    fn part(concurrency: usize) -> (Part, Own, Arc<Recorder>) {
-        part_with(concurrency, None, None)
+    fn shard(concurrency: usize) -> (Shard, Own, Arc<Recorder>) {
+        shard_with(concurrency, None, None)
     }
 
     /// The same, with a limit for each call of the reconciler, and with a finalizer and a selector.
-    fn part_with(
+    fn shard_with(
         concurrency: usize,
         limit: Option<Duration>,
         finalizer: Option<&str>,
-    ) -> (Part, Own, Arc<Recorder>) {
+    ) -> (Shard, Own, Arc<Recorder>) {
         let metrics = Metrics::for_test();
         let (store, stores) = (Store::default(), Stores::default());
         stores.add(store.clone());
@@ -540,12 +540,12 @@ mod tests {
             queue: queue.clone(),
             is_first: true,
         };
-        let part = Part {
+        let shard = Shard {
             worker,
             store,
             queue,
         };
-        (part, handler, recorder)
+        (shard, handler, recorder)
     }
 
     fn object(name: &str, uid: u32, version: usize) -> Guarded {
@@ -570,17 +570,17 @@ mod tests {
             Guarded(Ok(Arc::new(object)))
         }
 
-        let (part, mut handler, _) = part(1);
+        let (shard, mut handler, _) = shard(1);
         let closures = Closures::new("test", &Metrics::for_test());
-        handler.changes = Changes::new(part.store.clone(), Arc::new(Counts::Desired), closures);
-        let written = part.worker.access.written.clone();
+        handler.changes = Changes::new(shard.store.clone(), Arc::new(Counts::Desired), closures);
+        let written = shard.worker.access.written.clone();
         let fails = |version| {
             let key = (None, "a".to_owned());
             drop(written.begin(TypeId::of::<ConfigMap>(), key, version));
         };
         let mut is_reconciled = |shown: Shown| {
             handler.handle(&shown);
-            part.queue.begin().is_some()
+            shard.queue.begin().is_some()
         };
         assert!(is_reconciled(Shown::All(vec![status_of(1)])));
         assert!(!is_reconciled(Shown::Put(status_of(2))));
@@ -602,9 +602,9 @@ mod tests {
             Guarded(Ok(Arc::new(object)))
         }
 
-        let (part, mut handler, _) = part(1);
+        let (shard, mut handler, _) = shard(1);
         let closures = Closures::new("test", &Metrics::for_test());
-        handler.changes = Changes::new(part.store.clone(), Arc::new(Counts::Desired), closures);
+        handler.changes = Changes::new(shard.store.clone(), Arc::new(Counts::Desired), closures);
         let references = References::for_test(|object| {
             let object = object.0.as_deref().expect("an object");
             let object: &ConfigMap = typed_ref(object).expect("a ConfigMap");
@@ -614,7 +614,7 @@ mod tests {
         handler.references = vec![Arc::new(references)];
         let mut is_reconciled = |shown: Shown| {
             handler.handle(&shown);
-            part.queue.begin().is_some()
+            shard.queue.begin().is_some()
         };
         assert!(is_reconciled(Shown::All(vec![referring_to("one")])));
         for (name, expected) in [("one", false), ("two", true), ("two", false), ("one", true)] {
@@ -643,7 +643,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cluster_scoped_object_has_children_in_the_namespaces_of_its_controller() {
-        let (part, ..) = part(1);
+        let (shard, ..) = shard(1);
         let (mut informers, mut tasks) = (Informers::default(), JoinSet::new());
         let new = |builder: &mut Builder<Node>| {
             builder.namespaces(["shop"]);
@@ -651,7 +651,7 @@ mod tests {
                 _maps: builder.owns(),
             }
         };
-        let started = start(new, &part.worker.services, &mut informers, &mut tasks);
+        let started = start(new, &shard.worker.services, &mut informers, &mut tasks);
         started.expect("settings that can work");
         assert_eq!(informers.namespaces(&Kind::of::<Node>()), [None]);
         let shop = Some("shop".to_owned());
@@ -661,15 +661,15 @@ mod tests {
     /// Otherwise, the second write of a status in one reconcile would compare with an object from before the first write.
     #[tokio::test]
     async fn what_a_reconcile_has_written_counts_until_its_end() {
-        let (part, mut own, _) = part(1);
+        let (shard, mut own, _) = shard(1);
         let (old, new) = (object("a", 1, 1), object("a", 1, 2));
         own.handle(&Shown::All(vec![old.clone()]));
-        let turn = part.queue.begin().expect("a changed object");
-        let written = &part.worker.access.written;
+        let turn = shard.queue.begin().expect("a changed object");
+        let written = &shard.worker.access.written;
         written.add(new.0.clone().expect("an object"));
         own.handle(&Shown::Put(new));
         assert!(written.newer_than(old.metadata()).is_some());
-        part.reconcile(turn, None).await;
+        shard.reconcile(turn, None).await;
         assert!(written.newer_than(old.metadata()).is_none());
     }
 
@@ -678,7 +678,7 @@ mod tests {
         for (finalizers, is_queued) in
             [(vec!["own"], true), (vec!["other"], false), (vec![], false)]
         {
-            let (part, mut own, _) = part_with(1, None, Some("own"));
+            let (shard, mut own, _) = shard_with(1, None, Some("own"));
             let object = Guarded(Ok(Arc::new(ConfigMap {
                 metadata: ObjectMeta {
                     finalizers: Some(finalizers.iter().map(ToString::to_string).collect()),
@@ -687,46 +687,48 @@ mod tests {
                 ..ConfigMap::default()
             })));
             own.handle(&Shown::All(vec![object.clone()]));
-            drop(part.queue.begin());
+            drop(shard.queue.begin());
             own.handle(&Shown::Gone(object));
-            let (turn, _) = part.queue.next_gone().await;
+            let (turn, _) = shard.queue.next_gone().await;
             drop(turn);
-            assert_eq!(part.queue.begin().is_some(), is_queued, "{finalizers:?}");
+            assert_eq!(shard.queue.begin().is_some(), is_queued, "{finalizers:?}");
         }
     }
 
     #[tokio::test]
     async fn a_retry_is_counted_for_each_failure() {
-        let (part, ..) = part(1);
+        let (shard, ..) = shard(1);
         for (name, retries) in [("fine", 0), ("panics", 1), ("panics", 2), ("fine", 2)] {
             let object = object(name, 1, 1);
-            part.worker
+            shard
+                .worker
                 .reconcile(&object, &key(object.metadata()))
                 .await;
-            assert_eq!(part.worker.queue.retries.get(), retries, "{name}");
+            assert_eq!(shard.worker.queue.retries.get(), retries, "{name}");
         }
     }
 
     #[tokio::test]
     async fn a_reconcile_that_takes_too_long_fails_with_a_reason_of_its_own() {
-        let (part, _, recorder) = part_with(1, Some(Duration::from_millis(10)), None);
+        let (shard, _, recorder) = shard_with(1, Some(Duration::from_millis(10)), None);
         let object = object("hangs", 1, 1);
-        let action = part
+        let action = shard
             .worker
             .reconcile(&object, &key(object.metadata()))
             .await;
         assert!(action.requeue_after.is_some());
-        let errors = &part.worker.services.metrics.errors;
+        let errors = &shard.worker.services.metrics.errors;
         assert_eq!(errors.with_label_values(&["test", "timeout"]).get(), 1);
         assert_eq!(recorder.calls("hangs"), [""; 0]);
     }
 
     #[tokio::test]
     async fn the_context_says_how_many_attempts_have_failed() {
-        let (part, _, recorder) = part(1);
+        let (shard, _, recorder) = shard(1);
         for name in ["panics", "panics", "panics", "fine"] {
             let object = object(name, 1, 1);
-            part.worker
+            shard
+                .worker
                 .reconcile(&object, &key(object.metadata()))
                 .await;
         }
@@ -735,22 +737,22 @@ mod tests {
 
     #[tokio::test]
     async fn the_context_says_that_the_operator_stops() {
-        let (part, ..) = part(1);
-        let context = part.worker.context(&(None, "a".to_owned()));
+        let (shard, ..) = shard(1);
+        let context = shard.worker.context(&(None, "a".to_owned()));
         assert!(!context.is_stopping());
-        part.worker.services.host.stop.cancel();
+        shard.worker.services.host.stop.cancel();
         assert!(context.is_stopping());
         context.stopped().await;
     }
 
     #[tokio::test]
     async fn an_object_that_is_deleted_before_its_reconcile_is_reported_and_not_reconciled() {
-        let (part, mut own, recorder) = part(1);
+        let (shard, mut own, recorder) = shard(1);
         let begins = Arc::new(Notify::new());
         let gate = begins.clone();
-        let worker = part.worker.clone();
+        let worker = shard.worker.clone();
         let synced = async move { gate.notified().await };
-        let running = tokio::spawn(run(Arc::new(part), synced));
+        let running = tokio::spawn(run(Arc::new(shard), synced));
         own.handle(&Shown::All(Vec::new()));
         own.handle(&Shown::Put(object("a", 1, 1)));
         own.handle(&Shown::Gone(object("a", 1, 1)));
@@ -763,9 +765,9 @@ mod tests {
     #[tokio::test]
     async fn an_object_that_is_deleted_and_made_again_is_reconciled() {
         for pauses in 0..40 {
-            let (part, mut own, recorder) = part(1);
-            let worker = part.worker.clone();
-            let running = tokio::spawn(run(Arc::new(part), ready(())));
+            let (shard, mut own, recorder) = shard(1);
+            let worker = shard.worker.clone();
+            let running = tokio::spawn(run(Arc::new(shard), ready(())));
             own.handle(&Shown::All(Vec::new()));
             own.handle(&Shown::Put(object("a", 1, 1)));
             recorder.until("a", |calls| calls == ["1"]).await;
@@ -816,9 +818,9 @@ mod tests {
 
     async fn check(steps: Vec<(Step, usize)>, concurrency: usize) {
         let names = ["a", "b", "c"];
-        let (part, mut own, recorder) = part(concurrency);
-        let worker = part.worker.clone();
-        let running = tokio::spawn(run(Arc::new(part), ready(())));
+        let (shard, mut own, recorder) = shard(concurrency);
+        let worker = shard.worker.clone();
+        let running = tokio::spawn(run(Arc::new(shard), ready(())));
         own.handle(&Shown::All(Vec::new()));
         let mut uids = [0_u32; 3];
         let mut alive = [false; 3];

@@ -159,6 +159,7 @@ impl Manager {
 
     /// Adds a task that runs beside the controllers, such as a server or an hourly report. If a task fails, the
     /// operator ends; if it returns, only the task ends. `name` is for the log.
+    #[doc(alias = "Runnable")]
     pub fn add_task<F>(
         &mut self,
         name: &'static str,

@@ -139,6 +139,7 @@ where
     /// Requeues the objects that `map` names for a changed object, which may have been deleted. `map` is called for the
     /// object before and after the change, so an object that is no longer named is requeued, too. A reference without a
     /// namespace means the namespace of the changed object.
+    #[doc(alias = "EnqueueRequestsFromMapFunc")]
     pub fn requeues(
         self,
         map: impl Fn(&S) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
@@ -156,6 +157,7 @@ where
     /// Requeues the owner of a changed object: the object of the controller to which the controller owner reference
     /// points, before and after the change. [`Builder::owns`](super::Builder::owns) also creates and corrects the owned objects. Use this method for objects that another
     /// program creates, or if their metadata is enough.
+    #[doc(alias = "EnqueueRequestForOwner")]
     pub fn requeues_owner(self) -> Watched<S> {
         let kind = ApiResource::erase::<K>(&());
         self.follow(Woken::Named(Box::new(move |object| {

@@ -11,7 +11,7 @@ use super::{
     header::name,
     hub::{Directions, Spoke},
     incomplete::{self, common, complete},
-    version::{Part, Parts, TYPE_AND_METADATA, Version},
+    version::{Convert, Parts, TYPE_AND_METADATA, Version},
 };
 
 /// The maximal number of conversions to find out which changes still fit.
@@ -151,7 +151,7 @@ fn convert(
     [from, to]: [&Version; 2],
     body: &Value,
     spoke: &Spoke,
-    direction: impl Fn(Directions) -> Part,
+    direction: impl Fn(Directions) -> Convert,
 ) -> Result<Value, String> {
     let parts = from.parts(body);
     let converted = plain(from, &parts, spoke, &direction).or_else(|error: String| {
@@ -182,7 +182,7 @@ fn plain<'a>(
     from: &Version,
     parts: &Parts<'a>,
     spoke: &Spoke,
-    direction: &impl Fn(Directions) -> Part,
+    direction: &impl Fn(Directions) -> Convert,
 ) -> Result<Parts<'a>, String> {
     let convert = |part: &Option<Cow<'a, Value>>, directions: Directions| match part {
         Some(value) if !value.is_null() => {

@@ -9,7 +9,7 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::version::{Part, Rewrite, Version};
+use super::version::{Convert, Rewrite, Version};
 
 /// The conversion of a kind: between version `H`, and each version that is a spoke.
 ///
@@ -61,7 +61,7 @@ use super::version::{Part, Rewrite, Version};
 pub struct Hub<H> {
     pub(super) spokes: Vec<Spoke>,
     /// `None` without a status.
-    pub(super) rewrite_status: Option<Part>,
+    pub(super) rewrite_status: Option<Convert>,
     version: PhantomData<fn() -> H>,
 }
 
@@ -122,7 +122,7 @@ impl<H: Versioned> Hub<H> {
         self.with::<S>(None, None)
     }
 
-    fn with<S>(mut self, status: Option<Directions>, rewrite_status: Option<Part>) -> Self
+    fn with<S>(mut self, status: Option<Directions>, rewrite_status: Option<Convert>) -> Self
     where
         S: Versioned,
         H::Spec: TryInto<S::Spec, Error: Display>,
@@ -148,9 +148,9 @@ impl<H: Versioned> Hub<H> {
 #[derive(Clone, Copy)]
 pub struct Directions {
     /// From the spoke to the hub.
-    pub up: Part,
+    pub up: Convert,
     /// From the hub to the spoke.
-    pub down: Part,
+    pub down: Convert,
 }
 
 pub fn part<A, B>(value: &Value) -> Result<Value, String>

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub const TYPE_AND_METADATA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Converts a spec or a status.
-pub type Part = fn(&Value) -> Result<Value, String>;
+pub type Convert = fn(&Value) -> Result<Value, String>;
 
 /// Reads a spec and a status, and writes them again, as the Rust types do.
 #[cfg_attr(
@@ -18,8 +18,8 @@ pub type Part = fn(&Value) -> Result<Value, String>;
 )]
 #[derive(Clone, Copy)]
 pub struct Rewrite {
-    pub spec: Part,
-    pub status: Option<Part>,
+    pub spec: Convert,
+    pub status: Option<Convert>,
 }
 
 #[derive(Clone)]
