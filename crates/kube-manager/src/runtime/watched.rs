@@ -155,8 +155,8 @@ where
     }
 
     /// Requeues the owner of a changed object: the object of the controller to which the controller owner reference
-    /// points, before and after the change. [`Builder::owns`](super::Builder::owns) also creates and corrects the owned objects. Use this method for objects that another
-    /// program creates, or if their metadata is enough.
+    /// points, before and after the change. [`Builder::owns`](super::Builder::owns) also creates and corrects the owned
+    /// objects. Use this method for objects that another program creates, or if their metadata is enough.
     #[doc(alias = "EnqueueRequestForOwner")]
     pub fn requeues_owner(self) -> Watched<S> {
         let kind = ApiResource::erase::<K>(&());
