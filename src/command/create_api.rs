@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use self::story::story;
+use self::story::{story, unapproved};
 pub use self::{
     arguments::{CreateApi, CreateController},
     resource::existing,
@@ -58,6 +58,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
 
     let controller = settings.of_controller.controller_of(&id);
     let mut story = story(&id, &wanted, &controller, &after, &tree)?;
+    story.notes.extend(unapproved(&wanted, &after));
     story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(settings.same_plural(&wanted, &before));
     story.notes.extend(args.of_other_tools.note());

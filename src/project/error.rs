@@ -23,6 +23,12 @@ pub enum Error {
         id: GroupVersionKind,
         changes: Vec<String>,
     },
+    /// Someone else defines the kind.
+    #[error("{existing} exists already, defined by {definer}")]
+    OtherDefiner {
+        existing: String,
+        definer: &'static str,
+    },
     /// A second version of a kind would get controllers.
     #[error("`{id}` cannot have a controller: `{other}` has the controllers of the kind")]
     SecondControllers {
