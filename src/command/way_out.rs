@@ -97,7 +97,10 @@ fn way_out(refusal: &Error) -> Option<String> {
             "if the schemas are equal, use `--conversion=none`, else use `--served=false` for all \
              but one until you run `rscaffold create webhook --conversion`"
         }
-        Error::GoProject | Error::TooOld { .. } => return None,
+        Error::ClusterScoped { has_api: true, .. } => {
+            "make the owner cluster-scoped, with `--namespaced=false`"
+        }
+        Error::ClusterScoped { .. } | Error::GoProject | Error::TooOld { .. } => return None,
         Error::Related { .. } => {
             "remove it from `owns` or `watches` of the controller in `PROJECT`, then run `rscaffold apply`"
         }

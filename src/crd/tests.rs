@@ -928,9 +928,10 @@ spec:
     for known in LINES.lines() {
         let is_same = known.trim_start().split(':').next() == Some(start);
         let indent = &known[..known.len() - known.trim_start().len()];
-        let _ = match is_same {
-            true => writeln!(text, "{indent}{line}"),
-            false => writeln!(text, "{known}"),
+        let _ = if is_same {
+            writeln!(text, "{indent}{line}")
+        } else {
+            writeln!(text, "{known}")
         };
     }
     text

@@ -112,6 +112,13 @@ pub enum Error {
         group: String,
         name: String,
     },
+    /// A namespaced kind would own a cluster-scoped kind.
+    #[error("{owner} cannot own `{id}`: a namespaced object cannot own a cluster-scoped object")]
+    ClusterScoped {
+        owner: String,
+        id: GroupVersionKind,
+        has_api: bool,
+    },
     /// A controller owns or watches the kind that would be removed.
     #[error("the controller `{controller}` of `{of}` {verb} `{id}`")]
     Related {
