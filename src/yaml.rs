@@ -169,7 +169,9 @@ fn located(file: &str, error: &Error, path: &str) -> anyhow::Error {
 fn reason(error: &Error) -> Cow<'_, str> {
     match error {
         Error::AliasError { error, .. } => reason(error),
-        Error::AliasReplayLimitExceeded { .. } => "its aliases repeat too much text".into(),
+        Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => "its aliases repeat too much text".into(),
         Error::RecursiveReferencesRequireWeakTypes { .. } => "an alias refers to itself".into(),
         Error::Budget {
             breach: BudgetBreach::Depth { .. },

@@ -407,7 +407,7 @@ mod tests {
             (
                 "init my-operator --domain com",
                 "`rscaffold init` does not take `my-operator`",
-                "run `mkdir my-operator && cd my-operator && rscaffold init --domain com`: a \
+                "run `mkdir -p my-operator && cd my-operator && rscaffold init --domain com`: a \
                  project starts in the current folder",
             ),
             (
@@ -452,7 +452,7 @@ mod tests {
             (
                 "new a --lib",
                 "`rscaffold new` is not a command",
-                "run `mkdir a && cd a && rscaffold init`: a project starts in the current folder",
+                "run `mkdir -p a && cd a && rscaffold init`: a project starts in the current folder",
             ),
             (
                 "frobnicate",

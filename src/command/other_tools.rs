@@ -43,8 +43,10 @@ const BOOL: &[&str] = &["true", "false"];
 const V1: &[&str] = &["v1"];
 
 const IN_FOLDER: &str = "a project starts in the current folder";
-const INIT: Equivalent =
-    Equivalent::Run("mkdir <FOLDER> && cd <FOLDER> && rscaffold init", IN_FOLDER);
+const INIT: Equivalent = Equivalent::Run(
+    "mkdir -p <FOLDER> && cd <FOLDER> && rscaffold init",
+    IN_FOLDER,
+);
 const CREATE_API: Equivalent = Equivalent::Run(
     "rscaffold create api --group <GROUP> --version <VERSION> --kind <KIND>",
     "it adds a kind with its types, CRD and controller",
@@ -567,17 +569,17 @@ mod tests {
             (
                 "new foo",
                 "",
-                "mkdir foo && cd foo && rscaffold init".to_owned(),
+                "mkdir -p foo && cd foo && rscaffold init".to_owned(),
             ),
             (
                 "new My App",
                 "",
-                "mkdir App && cd App && rscaffold init".to_owned(),
+                "mkdir -p App && cd App && rscaffold init".to_owned(),
             ),
             (
                 "new foo",
                 "--domain com",
-                "mkdir foo && cd foo && rscaffold init --domain com".to_owned(),
+                "mkdir -p foo && cd foo && rscaffold init --domain com".to_owned(),
             ),
             (
                 "create crd",

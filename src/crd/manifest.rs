@@ -77,8 +77,8 @@ pub fn losses_of_all_versions(crd: &Crd) -> Vec<Loss> {
         losses.push(Loss::new("", what));
     }
     if crd.keeps_unknown_fields {
-        let what = "`preserveUnknownFields` is left out: with a schema, the API server removes the fields that the \
-                    schema lacks";
+        let what = "`preserveUnknownFields` is left out: a CRD of `apiextensions.k8s.io/v1` cannot set it, so the API \
+                    server removes the fields that the schema lacks";
         losses.push(Loss::new("", what));
     }
     for name in &crd.left_out {
