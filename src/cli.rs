@@ -248,7 +248,7 @@ mod tests {
                 &["init", "--a\u{202e}\n"],
                 "`--a\\u{202e}\n  ` is not a flag",
             ),
-            (&["new", "a\u{1b}"], "`mkdir 'a\\u{1b}' && cd"),
+            (&["new", "a\u{1b}"], "`mkdir -p 'a\\u{1b}' && cd"),
             (&["diff", "--exit-code=\u{1b}\t"], "\\u{1b}\\t"),
         ] {
             let words = ["rscaffold"].iter().chain(arguments).map(OsString::from);

@@ -27,7 +27,9 @@ pub use self::{
     compare::{Loss, compare},
     manifest::{losses_of_all_versions, manifest_version},
     model::TypesCode,
-    read::{Column, Crd, CrdVersion, Scale, SelectableField, Subresources, of_object, parse},
+    read::{
+        Column, Crd, CrdVersion, Scale, SelectableField, Subresources, file_name, of_object, parse,
+    },
 };
 
 /// The output for one version of a CRD.

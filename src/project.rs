@@ -41,7 +41,7 @@ mod webhook;
 mod webhooks;
 
 pub use self::{
-    annotations::Annotation,
+    annotations::{APPROVAL, Annotation},
     controller::Controller,
     definition::{Conversion, Definition, Deprecation, External, Own, Stage, Types},
     deployment::{Deployment, Labels},

@@ -67,7 +67,7 @@ pub fn remove_nulls(value: &mut Value) {
     }
 }
 
-/// Refuses a list of names in which YAML reads a name as another value, such as `required: [n]`.
+/// Refuses a CRD in which YAML reads a name or a text as another value, such as `required: [n]`.
 ///
 /// # Errors
 /// Give the line and the value.
@@ -102,17 +102,26 @@ fn all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
             max_events: 2_000_000,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,
+        // As kubectl reads `010`.
+        legacy_octal_numbers: true,
         merge_keys: MergeKeyPolicy::Error,
         with_snippet: false,
     };
     serde_yaml::from_multiple_with_options(text, options).map_err(|error| {
-        let reason = reason(error.without_snippet());
+        let line = line_of(&error);
+        let mut reason = reason(error.without_snippet());
+        if is_helm_template(text, line) {
+            reason = "it is a Helm template: render it first, with `helm template`".into();
+        }
         let first = reason.lines().next().unwrap_or_default();
-        anyhow!(
-            "line {} cannot be read: {}",
-            line_of(&error),
-            visible(first)
-        )
+        anyhow!("line {line} cannot be read: {}", visible(first))
+    })
+}
+
+/// Whether a text that is not YAML has actions of Helm: in this line, or as lines of their own.
+fn is_helm_template(text: &str, line: u64) -> bool {
+    (1..).zip(text.lines()).any(|(number, text)| {
+        text.trim_start().starts_with("{{") || number == line && text.contains("{{")
     })
 }
 
@@ -159,7 +168,11 @@ fn located(file: &str, error: &Error, path: &str) -> anyhow::Error {
 
 fn reason(error: &Error) -> Cow<'_, str> {
     match error {
-        Error::AliasReplayLimitExceeded { .. } => "its aliases repeat too much text".into(),
+        Error::AliasError { error, .. } => reason(error),
+        Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => "its aliases repeat too much text".into(),
+        Error::RecursiveReferencesRequireWeakTypes { .. } => "an alias refers to itself".into(),
         Error::Budget {
             breach: BudgetBreach::Depth { .. },
             ..
@@ -186,7 +199,13 @@ fn reason(error: &Error) -> Cow<'_, str> {
             "string scalar" => "a text is expected".into(),
             _ => UserMessageFormatter.format_message(error),
         },
-        _ => UserMessageFormatter.format_message(error),
+        // The scanner has a limit of its own, and no error of its own for the limit.
+        _ => match UserMessageFormatter.format_message(error) {
+            text if text == "recursion limit exceeded" => {
+                "too many lists and objects are inside of each other".into()
+            }
+            text => text,
+        },
     }
 }
 
@@ -358,10 +377,13 @@ mod tests {
     fn yaml_that_would_take_long_to_read_is_refused_at_once() {
         let start = Instant::now();
         let brackets = "[".repeat(100_000);
-        assert_error(&brackets, "`BOOK` line 1: recursion limit exceeded");
+        assert_error(
+            &brackets,
+            "`BOOK` line 1: too many lists and objects are inside of each other",
+        );
         assert_error(
             &format!("lent: true\npages: {brackets}"),
-            "`BOOK` line 2, `pages`: recursion limit exceeded",
+            "`BOOK` line 2, `pages`: too many lists and objects are inside of each other",
         );
         let mut lines = vec!["a0: &a0 [x, x, x, x, x, x, x, x, x]".to_owned()];
         for level in 1..12 {

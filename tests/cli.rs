@@ -182,12 +182,20 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
     create.exp_string("Group, such as `webapp`: ").unwrap();
     create.send_line("webapp").unwrap();
     create.exp_string("Kind, such as `Guestbook`: ").unwrap();
+    create.send_line("guestbook").unwrap();
+    create.exp_string("`guestbook` is not a kind").unwrap();
+    create.exp_string("Kind, such as `Guestbook`: ").unwrap();
     create.send_line("Guestbook").unwrap();
     create.exp_eof().unwrap();
 
     let mut create = at_a_terminal(&folder, &["create", "webhook", "--kind", "Guestbook"]);
     create.exp_string("Group [webapp]: ").unwrap();
     create.send_line("").unwrap();
+    create.exp_string("Version [v1]: ").unwrap();
+    create.send_line("v9").unwrap();
+    create
+        .exp_string("no kind has this name; there is `webapp/v1beta1/Guestbook`")
+        .unwrap();
     create.exp_string("Version [v1]: ").unwrap();
     create.send_line("v1beta1").unwrap();
     create

@@ -2,7 +2,7 @@
 //! it.
 
 /// A text after `^` is at the start of a line, without the name of a version.
-pub const LOSSES: [(&str, &str); 22] = [
+pub const LOSSES: [(&str, &str); 25] = [
     (
         "`spec` is required",
         "^`spec` is required, because the Rust type of a kind always has one",
@@ -87,6 +87,18 @@ pub const LOSSES: [(&str, &str); 22] = [
     (
         "the conversion by a webhook is left out, if the CRD has one version",
         "^the conversion by a webhook is left out, because there is one version",
+    ),
+    (
+        "`preserveUnknownFields: true` is left out",
+        "^`preserveUnknownFields` is left out: ",
+    ),
+    (
+        "a keyword that the API server does not know or refuses is left out, such as `const` or `$ref`",
+        " is left out: the API server ",
+    ),
+    (
+        "a keyword is left out if its value has the wrong type, such as `maxLength: \"3\"`",
+        " is left out: it must be ",
     ),
 ];
 

@@ -300,7 +300,7 @@ fn the_note_about_webhooks_of_a_builtin_kind_agrees_with_the_manifest() {
                 format!("create webhook --group core --version v1 --kind {kind} --defaulting");
             let said = notes(&project.run(&command).stderr).concat();
             let manifest = project.read("config/webhook/manifests.yaml");
-            assert!(said.contains("the API server goes on without it"), "{said}");
+            assert!(said.contains("the API server skips the webhook"), "{said}");
             for (words, selector) in [
                 (
                     "not called for objects of `v1/Pod` in `kube-system`",

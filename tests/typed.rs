@@ -4,7 +4,7 @@ use std::{ffi::OsString, fs, path::Path, process::Command};
 
 use rscaffold::{
     cli::Cli,
-    command::other_tools::{Here, TYPED},
+    command::other_tools::{Equivalent, OTHER_TOOLS},
 };
 use tempfile::TempDir;
 
@@ -51,10 +51,10 @@ fn kind(command: &str) -> &'static str {
     }
 }
 
-/// Returns each command that users type, with what does it here.
-fn typed() -> Vec<(String, Here)> {
+/// Returns each command that users type, with its equivalent.
+fn typed() -> Vec<(String, Equivalent)> {
     let mut typed = Vec::new();
-    for (row, here) in TYPED.iter().filter(|(row, _)| !row.starts_with('-')) {
+    for (row, equivalent) in OTHER_TOOLS.iter().filter(|(row, _)| !row.starts_with('-')) {
         let mut all = vec![String::new()];
         for names in row.split(' ') {
             let longer = all.iter().flat_map(|start| {
@@ -64,7 +64,7 @@ fn typed() -> Vec<(String, Here)> {
             });
             all = longer.collect();
         }
-        typed.extend(all.into_iter().map(|words| (words, *here)));
+        typed.extend(all.into_iter().map(|words| (words, *equivalent)));
     }
     typed
 }
@@ -74,8 +74,8 @@ fn each_hint_for_a_command_of_another_tool_is_a_command_that_works() {
     let base = TempDir::new().unwrap();
     project(base.path());
     let go = root().join("tests/go");
-    each(&typed(), |(words, here)| {
-        let Here::Run(command, _) = here else {
+    each(&typed(), |(words, equivalent)| {
+        let Equivalent::Run(command, _) = equivalent else {
             return;
         };
         let top = TempDir::new().unwrap();
@@ -145,8 +145,10 @@ fn each_flag_of_another_tool_is_the_flag_that_its_row_names() {
     let commands: Vec<_> = (commands("").into_iter())
         .map(|command| (flags(&help(&command)), command))
         .collect();
-    for (typed, here) in TYPED {
-        let Here::Flag(name) = here else { continue };
+    for (typed, equivalent) in OTHER_TOOLS {
+        let Equivalent::Flag(name) = equivalent else {
+            continue;
+        };
         let value = VALUES.iter().find(|(of, _)| *of == name);
         let value = value.map(|(_, value)| *value);
         let flag = format!("--{name}");
@@ -171,10 +173,12 @@ fn each_flag_that_a_hint_names_exists() {
             known.extend(flag.split([' ', ',', '[']).map(str::to_owned));
         }
     }
-    for (typed, here) in TYPED {
-        let hint = match here {
-            Here::Flag(flag) => format!("`--{flag}`"),
-            Here::Hint(hint) | Here::Run(_, hint) | Here::Image(hint) => hint.to_owned(),
+    for (typed, equivalent) in OTHER_TOOLS {
+        let hint = match equivalent {
+            Equivalent::Flag(flag) => format!("`--{flag}`"),
+            Equivalent::Hint(hint) | Equivalent::Run(_, hint) | Equivalent::Image(hint) => {
+                hint.to_owned()
+            }
             _ => continue,
         };
         for code in hint.split('`').skip(1).step_by(2) {

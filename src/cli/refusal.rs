@@ -9,11 +9,13 @@ use clap::{
 
 use crate::{
     command::{
-        other_tools::{Here, command, filled, here},
+        other_tools::{Equivalent, command, equivalent, filled},
         report::UsageError,
     },
     hint::OrHint,
+    names::in_backticks,
     project::Feature,
+    visible::visible,
 };
 
 /// The error for the arguments `typed` of the program, which clap refuses with `error`; `None` if clap's text has all
@@ -30,8 +32,17 @@ pub(super) fn refusal(
         }
         ErrorKind::UnknownArgument => match text_of(error, ContextKind::InvalidArg)? {
             flag if flag.starts_with('-') => unknown_flag(flag, error, typed, cli),
-            word => unknown_word(word, error, typed, cli),
+            word => match flag_before(word, typed) {
+                Some(flag) => needless_value(flag, word),
+                None => unknown_word(word, error, typed, cli),
+            },
         },
+        ErrorKind::TooManyValues => {
+            let flag = text_of(error, ContextKind::InvalidArg)?;
+            needless_value(flag, text_of(error, ContextKind::InvalidValue)?)
+        }
+        ErrorKind::MissingRequiredArgument => missing(error, typed, cli)?,
+        ErrorKind::ArgumentConflict => conflict(error)?,
         _ => bad_value(error)?,
     };
     let error = anyhow::Error::new(UsageError(message));
@@ -63,6 +74,80 @@ fn bad_value(error: &clap::Error) -> Option<(String, Option<String>)> {
     ))
 }
 
+/// The flag before `word`, if `word` is a boolean: the user has typed it as the value of the flag.
+fn flag_before<'a>(word: &str, typed: &'a [String]) -> Option<&'a str> {
+    let place = typed.iter().rposition(|there| there == word)?;
+    let flag = typed.get(place.checked_sub(1)?)?;
+    let is_flag = flag.starts_with('-') && !flag.contains('=');
+    (is_flag && is_boolean(word)).then_some(flag)
+}
+
+fn is_boolean(word: &str) -> bool {
+    ["true", "false"].contains(&word.to_lowercase().as_str())
+}
+
+/// The message and the hint for a flag that takes no value.
+fn needless_value(flag: &str, value: &str) -> (String, Option<String>) {
+    let flag = name(flag);
+    let hint = if value.eq_ignore_ascii_case("false") {
+        format!("leave out `{flag}`")
+    } else {
+        format!("use `{flag}` alone")
+    };
+    let value = visible(value).replace('\t', "\\t");
+    let message = format!("`{flag}` does not take the value `{value}`");
+    (message, Some(hint))
+}
+
+/// The message and the hint for arguments that a flag or the command needs.
+fn missing(
+    error: &clap::Error,
+    typed: &[String],
+    cli: &Command,
+) -> Option<(String, Option<String>)> {
+    let ContextValue::Strings(needed) = error.get(ContextKind::InvalidArg)? else {
+        return None;
+    };
+    let (path, _) = typed_command(cli, typed);
+    let (command, flags) = typed.split_at(path);
+    // clap does not say which flag needs them: the one that is refused alone in the same way.
+    let mut flags = flags.chunk_by(|_, next| !next.starts_with('-'));
+    let by = flags.find(|flag| {
+        let words = [&[String::new()], command, *flag].concat();
+        let refused = cli.clone().try_get_matches_from(words).err();
+        refused.is_some_and(|refused| {
+            refused.get(ContextKind::InvalidArg) == error.get(ContextKind::InvalidArg)
+        })
+    });
+    let names = in_backticks(needed.iter().map(|argument| name(argument)));
+    if let Some([flag, ..]) = by {
+        let message = format!("`{}` needs {names}", name(flag));
+        return Some((message, Some(format!("add {}", in_backticks(needed)))));
+    }
+    let command = shown(command);
+    let hint = format!("`{command} --help` lists the values");
+    Some((format!("`{command}` needs {names}"), Some(hint)))
+}
+
+/// The message and the hint for flags that exclude each other, and for a flag that is given twice.
+fn conflict(error: &clap::Error) -> Option<(String, Option<String>)> {
+    let one = name(text_of(error, ContextKind::InvalidArg)?);
+    let others: Vec<_> = match error.get(ContextKind::PriorArg)? {
+        ContextValue::String(other) => vec![name(other)],
+        ContextValue::Strings(others) => others.iter().map(|other| name(other)).collect(),
+        _ => return None,
+    };
+    let message = match others.as_slice() {
+        [other] if *other == one => format!("`{one}` is given twice"),
+        [other] => format!("`{one}` and `{other}` cannot be used together"),
+        others => format!(
+            "`{one}` cannot be used together with {}",
+            in_backticks(others)
+        ),
+    };
+    Some((message, Some("leave out one of them".to_owned())))
+}
+
 /// The message and the hint for a word that is neither a command nor a value.
 fn unknown_word(
     word: &str,
@@ -84,9 +169,11 @@ fn unknown_word(
     let command_name = shown(&typed[..path]);
     let row = command(&words);
     let hint = match (row, suggested(error)) {
-        (Some((count, here)), _) if count > path => of_row(here, &words, count, &flags, cli),
+        (Some((count, equivalent)), _) if count > path => {
+            of_row(equivalent, &words, count, &flags, cli)
+        }
         (_, Some(similar)) => format!("a similar command is `{command_name} {similar}`"),
-        (Some((count, here)), None) => of_row(here, &words, count, &flags, cli),
+        (Some((count, equivalent)), None) => of_row(equivalent, &words, count, &flags, cli),
         (None, None) if found.has_subcommands() => {
             format!("`{command_name} --help` lists the commands")
         }
@@ -100,21 +187,27 @@ fn unknown_word(
     (message, Some(hint))
 }
 
-/// The hint of the row for a command of another tool, whose name is the first `count` of these `words`.
-fn of_row(here: Here, words: &[&str], count: usize, flags: &[String], cli: &Command) -> String {
-    match here {
-        Here::Run(command, why) => {
+/// The hint of a row that matches the first `count` words.
+fn of_row(
+    row: Equivalent,
+    words: &[&str],
+    count: usize,
+    flags: &[String],
+    cli: &Command,
+) -> String {
+    match row {
+        Equivalent::Run(command, why) => {
             let flags = known(flags, command, cli);
             let command = filled(command, words, count, &flags);
             let end = if why.is_empty() { "" } else { ": " };
             format!("run `{command}`{end}{why}")
         }
-        Here::Hint(hint) => hint.to_owned(),
+        Equivalent::Hint(hint) => hint.to_owned(),
         _ => String::new(),
     }
 }
 
-/// The `flags` by the names that they have here, without those that the command lacks.
+/// The `flags` by the names that rscaffold has for them, without those that the command lacks.
 fn known(flags: &[String], command: &str, cli: &Command) -> Vec<String> {
     let Some((_, words)) = command.rsplit_once("rscaffold ") else {
         return Vec::new();
@@ -132,15 +225,18 @@ fn known(flags: &[String], command: &str, cli: &Command) -> Vec<String> {
             continue;
         }
         let typed = name(flag);
-        let long = match here(typed) {
-            Some(Here::Flag(long)) => format!("--{long}"),
-            _ => typed.to_owned(),
+        let own = typed.trim_start_matches('-');
+        let other = match equivalent(typed) {
+            Some(Equivalent::Flag(long)) => long,
+            _ => own,
         };
-        let mut of_command = command.get_arguments().filter_map(|there| there.get_long());
-        is_known = of_command.any(|there| long == format!("--{there}"));
-        if is_known {
-            known.push(flag.replacen(typed, &long, 1));
-        }
+        let of_command = command.get_arguments().filter_map(|there| there.get_long());
+        let of_command: Vec<_> = of_command.collect();
+        let long = [own, other]
+            .into_iter()
+            .find(|long| of_command.contains(long));
+        is_known = long.is_some();
+        known.extend(long.map(|long| flag.replacen(typed, &format!("--{long}"), 1)));
     }
     known
 }
@@ -155,17 +251,18 @@ fn unknown_flag(
     let flag = name(argument);
     let (path, _) = typed_command(cli, typed);
     let command = shown(&typed[..path]);
-    let row = here(flag);
+    let row = equivalent(flag);
+    let own = flag.trim_start_matches('-');
     let long = match row {
-        Some(Here::Flag(long)) => long,
-        _ => flag.trim_start_matches('-'),
+        Some(Equivalent::Flag(long)) if commands_with(cli, own).is_empty() => long,
+        _ => own,
     };
     let commands = commands_with(cli, long).join("`, `");
     let similar = text_of(error, ContextKind::SuggestedArg).map(name);
     let similar =
         similar.filter(|flag| !commands_with(cli, flag.trim_start_matches('-')).is_empty());
     let hint = match (row, Feature::from_str(long, true), similar) {
-        (Some(Here::Hint(hint)), ..) => hint.to_owned(),
+        (Some(Equivalent::Hint(hint)), ..) => hint.to_owned(),
         (_, Ok(feature), _) => format!("`rscaffold edit --enable {feature}` adds the feature"),
         _ if !commands.is_empty() => format!("`--{long}` is a flag of `{commands}`"),
         (None, _, Some(similar)) => format!("a similar flag is `{similar}`"),
@@ -231,7 +328,7 @@ fn commands_with(cli: &Command, flag: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{super::Cli, *};
-    use crate::{command::other_tools::TYPED, hint::hint};
+    use crate::{command::other_tools::OTHER_TOOLS, hint::hint};
 
     /// The error and the hint that the user gets for `arguments`.
     fn refused(arguments: &str) -> (String, String) {
@@ -259,6 +356,8 @@ mod tests {
                 "create api --owner=me",
                 "`--owner` is a flag of `init`, `edit`",
             ),
+            ("edit --from x", "`--from` is a flag of `init`"),
+            ("create api --cluster", "use `--namespaced=false`"),
             (
                 "create api --validation",
                 "`--programmatic-validation` is a flag of `create webhook`, `delete webhook`",
@@ -288,7 +387,9 @@ mod tests {
 
     #[test]
     fn a_flag_of_kubebuilder_gets_no_similar_flag() {
-        let unknown = TYPED.iter().filter(|(_, here)| *here == Here::Unknown);
+        let unknown = OTHER_TOOLS
+            .iter()
+            .filter(|(_, equivalent)| *equivalent == Equivalent::Unknown);
         for (flag, _) in unknown {
             for command in ["init", "edit", "create api", "create webhook", "delete api"] {
                 let (_, hint) = refused(&format!("{command} {flag}=x"));
@@ -306,7 +407,7 @@ mod tests {
             (
                 "init my-operator --domain com",
                 "`rscaffold init` does not take `my-operator`",
-                "run `mkdir my-operator && cd my-operator && rscaffold init --domain com`: a \
+                "run `mkdir -p my-operator && cd my-operator && rscaffold init --domain com`: a \
                  project starts in the current folder",
             ),
             (
@@ -328,6 +429,22 @@ mod tests {
                  adds a kind with its types, CRD and controller",
             ),
             (
+                "create webhook Database --defaulting",
+                "`rscaffold create webhook` does not take `Database`",
+                "run `rscaffold create webhook --group <GROUP> --version <VERSION> --kind Database \
+                 --defaulting`: `--defaulting` and `--conversion` add other webhooks",
+            ),
+            (
+                "edit PROJECT",
+                "`rscaffold edit` does not take `PROJECT`",
+                "edit the file in your editor, then run `rscaffold apply`",
+            ),
+            (
+                "helm",
+                "`rscaffold helm` is not a command",
+                "run `rscaffold edit --enable helm`: it adds a chart",
+            ),
+            (
                 "create webhok",
                 "`rscaffold create webhok` is not a command",
                 "a similar command is `rscaffold create webhook`",
@@ -335,7 +452,7 @@ mod tests {
             (
                 "new a --lib",
                 "`rscaffold new` is not a command",
-                "run `mkdir a && cd a && rscaffold init`: a project starts in the current folder",
+                "run `mkdir -p a && cd a && rscaffold init`: a project starts in the current folder",
             ),
             (
                 "frobnicate",
@@ -395,9 +512,63 @@ mod tests {
     }
 
     #[test]
-    fn clap_says_what_is_missing() {
+    fn flags_that_do_not_go_together_are_named() {
+        for (arguments, error, hint) in [
+            (
+                "create webhook --kind A --defaulting false",
+                "`--defaulting` does not take the value `false`",
+                "leave out `--defaulting`",
+            ),
+            (
+                "create webhook --defaulting=true",
+                "`--defaulting` does not take the value `true`",
+                "use `--defaulting` alone",
+            ),
+            (
+                "create webhook --validation True",
+                "`--validation` does not take the value `True`",
+                "use `--validation` alone",
+            ),
+            (
+                "create api -k A --image-container-port 80 -g a",
+                "`--image-container-port` needs `--image`",
+                "add `--image <IMAGE>`",
+            ),
+            (
+                "create webhook --spoke=v2 --dry-run",
+                "`--spoke` needs `--conversion`",
+                "add `--conversion`",
+            ),
+            (
+                "completion",
+                "`rscaffold completion` needs `<SHELL>`",
+                "`rscaffold completion --help` lists the values",
+            ),
+            (
+                "create api --crd f --plural x",
+                "`--crd` and `--plural` cannot be used together",
+                "leave out one of them",
+            ),
+            (
+                "apply --rebuild-base --restore a",
+                "`--rebuild-base` and `--restore` cannot be used together",
+                "leave out one of them",
+            ),
+            (
+                "create api --group a --group b",
+                "`--group` is given twice",
+                "leave out one of them",
+            ),
+        ] {
+            let expected = (error.to_owned(), hint.to_owned());
+            assert_eq!(refused(arguments), expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn clap_shows_the_help_of_a_command_without_arguments() {
         let error = Cli::parser()
-            .try_get_matches_from(["rscaffold", "apply", "--rebuild-base", "--restore", "a"])
+            .try_get_matches_from(["rscaffold", "create"])
             .unwrap_err();
         assert!(refusal(&error, &[], &Cli::parser()).is_none());
     }

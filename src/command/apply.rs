@@ -210,7 +210,7 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     carry_out(turn, &args.mode, story)
 }
 
-/// The note about a project whose runtime is not where a new project of rscaffold `version` has it.
+/// A note if a new project of rscaffold `version` would take its runtime from another source.
 fn of_runtime(runtime: &Runtime, version: &str) -> Option<&'static str> {
     match (runtime, Runtime::of_version(version)) {
         (Runtime::Vendored, Runtime::Registry) => Some(

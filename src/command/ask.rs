@@ -50,6 +50,14 @@ pub fn ask<T>(question: &str, offer: Offer) -> Result<T>
 where
     T: FromStr<Err: Display>,
 {
+    ask_for(question, offer, |_| Ok(()))
+}
+
+/// Asks until the answer is valid and passes the `check`.
+pub fn ask_for<T>(question: &str, offer: Offer, check: impl Fn(&T) -> Result<()>) -> Result<T>
+where
+    T: FromStr<Err: Display>,
+{
     loop {
         let offered = match offer {
             Offer::Default(default) => format!(" [{default}]"),
@@ -70,9 +78,13 @@ where
             }
             (answer, _) => answer,
         };
-        match answer.parse() {
-            Ok(value) => return Ok(value),
-            Err(error) => report::say(&format!("  {}\n", visible(&error.to_string()))),
-        }
+        let error = match answer.parse() {
+            Ok(value) => match check(&value) {
+                Ok(()) => return Ok(value),
+                Err(error) => error.to_string(),
+            },
+            Err(error) => error.to_string(),
+        };
+        report::say(&format!("  {}\n", visible(&error)));
     }
 }

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use self::story::story;
+use self::story::{story, unapproved};
 pub use self::{
     arguments::{CreateApi, CreateController},
     resource::existing,
 };
 use super::{
+    id::{Id, existing as existing_kind},
     load::open,
     turn::{Turn, carry_out},
     way_out::or_way_out,
@@ -49,7 +50,18 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     let is_there = settings.resource == Some(false) && settings.external.is_none();
     let known =
         (args.id).or_version(|group, kind| before.stored_version(group, kind).filter(|_| is_there));
-    let id = known.complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
+    let check = |known: &Id, answered: &Id| match &answered.kind {
+        _ if is_there => existing_kind(&before)(known, answered),
+        // A kind of another project, or of this one, may have an unusual name.
+        Some(kind)
+            if settings.external.is_none() && before.resources.of_kind(kind).next().is_none() =>
+        {
+            kind.ensure_usual()
+        }
+        _ => Ok(()),
+    };
+    let group = last.map(|resource| &resource.group);
+    let id = known.complete(group, Some(&"v1".parse()?), check)?;
 
     let mut wanted = settings.resource(&id, &before)?;
     note_types(&mut wanted, &before, &tree)?;
@@ -58,6 +70,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
 
     let controller = settings.of_controller.controller_of(&id);
     let mut story = story(&id, &wanted, &controller, &after, &tree)?;
+    story.notes.extend(unapproved(&wanted, &after));
     story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(settings.same_plural(&wanted, &before));
     story.notes.extend(args.of_other_tools.note());

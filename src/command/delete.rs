@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{
     Mode,
-    id::Id,
+    id::{Id, existing},
     load::open,
     turn::{Turn, carry_out},
     way_out::or_way_out,
@@ -67,7 +67,7 @@ Examples:
 pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let mut after = before.clone();
-    let resource = or_way_out(after.remove(&args.id.complete(None, None)?))?;
+    let resource = or_way_out(after.remove(&args.id.complete(None, None, existing(&before))?))?;
 
     let mut notes = Vec::new();
     let successor = after
@@ -92,7 +92,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
 pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let mut after = before.clone();
-    let id = args.id.complete(None, None)?;
+    let id = args.id.complete(None, None, existing(&before))?;
     let name = (args.controller_name).unwrap_or_else(|| id.kind().controller());
     after.remove_controller(&id, &name)?;
     let turn = Turn::between(&tree, &before, after)?;

@@ -1,13 +1,16 @@
 //! The flags that name the kind of a command.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 
-use super::ask::{Offer, ask, possible};
-use crate::names::{Group, GroupVersionKind, Kind, Version};
+use super::ask::{Offer, ask_for, possible};
+use crate::{
+    names::{Group, GroupVersionKind, Kind, Version, in_backticks},
+    project::Project,
+};
 
 /// The parts of the name of a kind that the command line has.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Id {
     /// API group, such as `webapp`, without the domain or in full; `--group ""` is the domain alone. At a terminal,
     /// rscaffold asks for it
@@ -32,27 +35,89 @@ impl Id {
         self
     }
 
-    /// Asks for the missing parts; `group` and `version` are the answers to suggest.
+    /// Asks for the missing parts; `group` and `version` are the answers to suggest. `check` gets the known parts without
+    /// an answer, and with it.
     pub fn complete(
         self,
         group: Option<&Group>,
         version: Option<&Version>,
+        check: impl Fn(&Self, &Self) -> Result<()>,
     ) -> Result<GroupVersionKind> {
         possible(&[
             ("--group", self.group.is_some()),
             ("--version", self.version.is_some()),
             ("--kind", self.kind.is_some()),
         ])?;
-        let group = self.group.map_or_else(
-            || ask("Group", offer(group.map(Group::as_str), "webapp")),
-            Ok,
-        )?;
-        let version = self.version.map_or_else(
-            || ask("Version", offer(version.map(Version::as_str), "v1")),
-            Ok,
-        )?;
-        let kind = (self.kind).map_or_else(|| ask("Kind", Offer::Example("Guestbook")), Ok)?;
+        let mut known = self;
+        let group = match known.group.clone() {
+            Some(group) => group,
+            None => ask_for(
+                "Group",
+                offer(group.map(Group::as_str), "webapp"),
+                |group| check(&known, &known.with_group(group)),
+            )?,
+        };
+        known = known.with_group(&group);
+        let version = match known.version.clone() {
+            Some(version) => version,
+            None => ask_for(
+                "Version",
+                offer(version.map(Version::as_str), "v1"),
+                |version| check(&known, &known.with_version(version)),
+            )?,
+        };
+        known = known.with_version(&version);
+        let kind = match known.kind.clone() {
+            Some(kind) => kind,
+            None => ask_for("Kind", Offer::Example("Guestbook"), |kind| {
+                check(&known, &known.with_kind(kind))
+            })?,
+        };
         Ok(GroupVersionKind::new(group, version, kind))
+    }
+
+    fn with_group(&self, group: &Group) -> Self {
+        Self {
+            group: Some(group.clone()),
+            ..self.clone()
+        }
+    }
+
+    fn with_version(&self, version: &Version) -> Self {
+        Self {
+            version: Some(version.clone()),
+            ..self.clone()
+        }
+    }
+
+    fn with_kind(&self, kind: &Kind) -> Self {
+        Self {
+            kind: Some(kind.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// The kinds of `project` and of Kubernetes that have the known parts.
+    fn kinds(&self, project: &Project) -> Vec<GroupVersionKind> {
+        project.kinds_with(
+            self.group.as_ref(),
+            self.version.as_ref(),
+            self.kind.as_ref(),
+        )
+    }
+}
+
+/// The check for [`Id::complete`] that refuses an answer if no kind has it. If no answer is right, the error comes later.
+pub fn existing(project: &Project) -> impl Fn(&Id, &Id) -> Result<()> {
+    const LISTED: usize = 10;
+    |known, answered| {
+        let there = known.kinds(project);
+        ensure!(
+            there.is_empty() || !answered.kinds(project).is_empty(),
+            "no kind has this name; there is {}",
+            in_backticks(there.iter().take(LISTED))
+        );
+        Ok(())
     }
 }
 

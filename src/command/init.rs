@@ -16,7 +16,7 @@ use super::{
     other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
     turn::{Turn, carry_out, ensure_not_lost},
-    workspace::{Workspace, workspace},
+    workspace::{Workspace, unreadable, workspace},
 };
 use crate::{
     command::report::{NextStep, Outcome, Story},
@@ -160,6 +160,7 @@ pub fn run(mut args: Init, root: &Path) -> Result<Outcome> {
         );
     }
     notes.extend(args.of_other_tools.note());
+    notes.extend(unreadable(root));
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
             "the project is part of the cargo workspace in `{}`: add `{1}` to `members` in the \

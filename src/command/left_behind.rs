@@ -327,7 +327,7 @@ fn own_lines(before: &Project, after: &Project, groups: BTreeSet<String>) -> Opt
     }
     (!names.is_empty()).then(|| {
         format!(
-            "lines of yours that still have an old name: `git grep -F -e {}`",
+            "find your own lines with an old name: `git grep -F -e {}`",
             names.join(" -e ")
         )
     })

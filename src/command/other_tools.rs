@@ -1,4 +1,6 @@
-//! What people type who know another tool, and what does it here.
+//! Commands and flags of other tools, each with its equivalent in rscaffold.
+
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::{
@@ -15,9 +17,9 @@ use crate::{
     visible::quoted,
 };
 
-/// What does here what a command or a flag of another tool does.
+/// The equivalent of a command or a flag of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Here {
+pub enum Equivalent {
     /// This command, for this reason. What the user typed replaces the words in `<>`: `<TYPED>` is the first word, the
     /// others are the words after the row's.
     Run(&'static str, &'static str),
@@ -40,35 +42,44 @@ pub enum Here {
 const BOOL: &[&str] = &["true", "false"];
 const V1: &[&str] = &["v1"];
 
-const INIT: Here = Here::Run(
-    "mkdir <FOLDER> && cd <FOLDER> && rscaffold init",
-    "a project starts in the current folder",
+const IN_FOLDER: &str = "a project starts in the current folder";
+const INIT: Equivalent = Equivalent::Run(
+    "mkdir -p <FOLDER> && cd <FOLDER> && rscaffold init",
+    IN_FOLDER,
 );
-const CREATE_API: Here = Here::Run(
+const CREATE_API: Equivalent = Equivalent::Run(
     "rscaffold create api --group <GROUP> --version <VERSION> --kind <KIND>",
     "it adds a kind with its types, CRD and controller",
 );
-const DELETE_API: Here = Here::Run(
+const DELETE_API: Equivalent = Equivalent::Run(
     "rscaffold delete api --group <GROUP> --version <VERSION> --kind <KIND>",
     "it removes a version of a kind",
 );
+const OTHER_WEBHOOKS: &str = "`--defaulting` and `--conversion` add other webhooks";
+const FROM_CRD: Equivalent =
+    Equivalent::Run("rscaffold create api --crd <FILE>", "it writes Rust types");
+const FROM_GO: Equivalent =
+    Equivalent::Run("rscaffold init --from <FOLDER>", "start in an empty folder");
 
-const APPLY: Here = Here::Run(
+const APPLY: Equivalent = Equivalent::Run(
     "rscaffold apply",
     "it renders `PROJECT` again and keeps your edits",
 );
-const UPDATE: Here = Here::Run(
+const UPDATE: Equivalent = Equivalent::Run(
     "rscaffold update",
     "it merges the new templates with your edits",
 );
-const NAMESPACE: Here = Here::Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`");
-const YES: Here = Here::Hint("leave it out; `--on-conflict` decides conflicts in advance");
+const NAMESPACE: Equivalent =
+    Equivalent::Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`");
+const YES: Equivalent =
+    Equivalent::Hint("leave it out; `--on-conflict` decides conflicts in advance");
 
-/// Each command or flag that users of other tools type, with what does it here. In a command, `|` separates words that
-/// mean the same. `--plugins` stands with each name of a plugin, without its domain and its version.
-pub const TYPED: [(&str, Here); 73] = [
+/// Commands and flags of other tools, each with its equivalent. In a command, `|` separates words that mean the same.
+/// `--plugins` stands with each name of a plugin, without its domain and its version.
+pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     // Commands of cargo, helm, kopium, kubebuilder, kubectl and operator-sdk
     ("init|new", INIT),
+    ("init|new .", Equivalent::Run("rscaffold init", IN_FOLDER)),
     ("create|add|new app|operator|project", INIT),
     (
         "create|add|new|scaffold api|cr|crd|kind|resource|type|types|version",
@@ -77,22 +88,38 @@ pub const TYPED: [(&str, Here); 73] = [
     ("create|add|scaffold", CREATE_API),
     (
         "create|add|new|scaffold controller|reconciler",
-        Here::Run(
+        Equivalent::Run(
             "rscaffold create controller --group <GROUP> --version <VERSION> --kind <KIND>",
             "it adds a controller for an existing kind",
         ),
     ),
     (
         "create|add|new|scaffold webhook|webhooks",
-        Here::Run(
+        Equivalent::Run(
             "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
              --programmatic-validation",
-            "`--defaulting` and `--conversion` add other webhooks",
+            OTHER_WEBHOOKS,
+        ),
+    ),
+    (
+        "create|add|new|scaffold validation|validator",
+        Equivalent::Run(
+            "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
+             --programmatic-validation",
+            OTHER_WEBHOOKS,
+        ),
+    ),
+    (
+        "create|add|new|scaffold defaulter|defaulting|mutation",
+        Equivalent::Run(
+            "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
+             --defaulting",
+            "`--programmatic-validation` and `--conversion` add other webhooks",
         ),
     ),
     (
         "create|add conversion",
-        Here::Run(
+        Equivalent::Run(
             "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> --conversion",
             "the version is the hub",
         ),
@@ -104,41 +131,39 @@ pub const TYPED: [(&str, Here); 73] = [
     ("delete|destroy|remove|rm", DELETE_API),
     (
         "delete|destroy|remove|rm controller",
-        Here::Run(
+        Equivalent::Run(
             "rscaffold delete controller --group <GROUP> --version <VERSION> --kind <KIND>",
             "",
         ),
     ),
     (
         "delete|destroy|remove|rm webhook|webhooks",
-        Here::Run(
+        Equivalent::Run(
             "rscaffold delete webhook --group <GROUP> --version <VERSION> --kind <KIND>",
             "",
         ),
     ),
+    ("convert|from-crd|import|kopium", FROM_CRD),
+    ("migrate|port", FROM_GO),
     (
-        "convert|from-crd|import|kopium",
-        Here::Run("rscaffold create api --crd <FILE>", "it writes Rust types"),
-    ),
-    (
-        "migrate|port",
-        Here::Run("rscaffold init --from <FOLDER>", "start in an empty folder"),
+        "edit PROJECT",
+        Equivalent::Hint("edit the file in your editor, then run `rscaffold apply`"),
     ),
     (
         "edit|enable",
-        Here::Run("rscaffold edit --enable <FEATURE>", ""),
+        Equivalent::Run("rscaffold edit --enable <FEATURE>", ""),
     ),
     (
         "disable",
-        Here::Run("rscaffold edit --disable <FEATURE>", ""),
+        Equivalent::Run("rscaffold edit --disable <FEATURE>", ""),
     ),
     (
-        "chart|package|template",
-        Here::Run("rscaffold edit --enable helm", "it adds a chart"),
+        "chart|helm|package|template",
+        Equivalent::Run("rscaffold edit --enable helm", "it adds a chart"),
     ),
     (
         "rename",
-        Here::Run("rscaffold edit --project-name <NAME>", ""),
+        Equivalent::Run("rscaffold edit --project-name <NAME>", ""),
     ),
     ("alpha generate", APPLY),
     ("refresh|regenerate|render|sync", APPLY),
@@ -146,103 +171,151 @@ pub const TYPED: [(&str, Here); 73] = [
     ("upgrade", UPDATE),
     (
         "check|plan|status|validate|verify",
-        Here::Run(
+        Equivalent::Run(
             "rscaffold diff",
             "it prints what `rscaffold apply` would change",
         ),
     ),
     (
         "describe|get|info|list|ls|show",
-        Here::Run("cat PROJECT", "it lists kinds, controllers and webhooks"),
+        Equivalent::Run("cat PROJECT", "it lists kinds, controllers and webhooks"),
     ),
     (
-        "generate",
-        Here::Run(
+        "gen|generate",
+        Equivalent::Run(
             "make manifests",
             "it writes CRDs and RBAC from your code; `rscaffold apply` renders the other files",
         ),
     ),
     (
         "build|build-installer|deploy|docker-build|fmt|install|lint|manifests|run|test|undeploy|uninstall",
-        Here::Run("make <TYPED>", "`make help` lists all targets"),
+        Equivalent::Run("make <TYPED>", "`make help` lists all targets"),
+    ),
+    (
+        "clean",
+        Equivalent::Hint("`cargo clean` deletes what cargo has built"),
+    ),
+    (
+        "revert|rollback|undo",
+        Equivalent::Hint(
+            "`git diff` shows what has changed since your last commit, and `git restore <FILE>` takes it back",
+        ),
     ),
     (
         "bundle|olm",
-        Here::Hint("there are no bundles for OLM; `make build-installer` writes one manifest"),
+        Equivalent::Hint(
+            "there are no bundles for OLM; `make build-installer` writes one manifest",
+        ),
     ),
-    // Flags with another name here
-    ("-f", Here::Flag("crd")),
-    ("-g", Here::Flag("group")),
-    ("-k", Here::Flag("kind")),
-    ("-v", Here::Flag("version")),
-    ("--features", Here::Flag("enable")),
-    ("--filename", Here::Flag("crd")),
-    ("--from-crd", Here::Flag("crd")),
-    ("--module", Here::Flag("repo")),
-    ("--mutating", Here::Flag("defaulting")),
-    ("--name", Here::Flag("project-name")),
-    ("--scope", Here::Flag("namespaced")),
-    ("--short-names", Here::Flag("short-name")),
-    ("--validating", Here::Flag("programmatic-validation")),
-    ("--validation", Here::Flag("programmatic-validation")),
-    // Flags that need another form here
+    // Flags with another name
+    ("-f", Equivalent::Flag("crd")),
+    ("-g", Equivalent::Flag("group")),
+    ("-k", Equivalent::Flag("kind")),
+    ("-v", Equivalent::Flag("version")),
+    ("--features", Equivalent::Flag("enable")),
+    ("--file", Equivalent::Flag("crd")),
+    ("--filename", Equivalent::Flag("crd")),
+    ("--from", Equivalent::Flag("crd")),
+    ("--from-crd", Equivalent::Flag("crd")),
+    ("--module", Equivalent::Flag("repo")),
+    ("--mutate", Equivalent::Flag("defaulting")),
+    ("--mutating", Equivalent::Flag("defaulting")),
+    ("--name", Equivalent::Flag("project-name")),
+    ("--scope", Equivalent::Flag("namespaced")),
+    ("--short-names", Equivalent::Flag("short-name")),
+    ("--validate", Equivalent::Flag("programmatic-validation")),
+    ("--validating", Equivalent::Flag("programmatic-validation")),
+    ("--validation", Equivalent::Flag("programmatic-validation")),
+    // Flags that need another form
     ("-n", NAMESPACE),
     ("--namespace", NAMESPACE),
-    ("--api-version", Here::Hint("use `--group` and `--version`")),
-    ("--cluster-scoped", Here::Hint("use `--namespaced=false`")),
-    ("--no-controller", Here::Hint("use `--controller=false`")),
-    ("--no-resource", Here::Hint("use `--resource=false`")),
-    ("--overwrite", Here::Hint("use `--on-conflict=theirs`")),
+    (
+        "--api-version",
+        Equivalent::Hint("use `--group` and `--version`"),
+    ),
+    ("--cluster", Equivalent::Hint("use `--namespaced=false`")),
+    (
+        "--cluster-scoped",
+        Equivalent::Hint("use `--namespaced=false`"),
+    ),
+    (
+        "--no-controller",
+        Equivalent::Hint("use `--controller=false`"),
+    ),
+    ("--no-resource", Equivalent::Hint("use `--resource=false`")),
+    (
+        "--overwrite",
+        Equivalent::Hint("use `--on-conflict=theirs`"),
+    ),
     ("--yes", YES),
     ("-y", YES),
     // Flags of kubebuilder
-    ("--crd-version", Here::Ignored(V1)),
-    ("--make", Here::Ignored(BOOL)),
-    ("--fetch-deps", Here::Ignored(BOOL)),
-    ("--skip-go-version-check", Here::Ignored(BOOL)),
-    ("--project-version", Here::Ignored(&["3"])),
-    ("--multigroup", Here::Ignored(BOOL)),
-    ("--ssa", Here::Ignored(BOOL)),
-    ("--webhook-version", Here::Ignored(V1)),
-    ("--plugins=autoupdate", Here::Feature(Feature::Autoupdate)),
-    ("--plugins=base", Here::Always),
+    ("--crd-version", Equivalent::Ignored(V1)),
+    ("--make", Equivalent::Ignored(BOOL)),
+    ("--fetch-deps", Equivalent::Ignored(BOOL)),
+    ("--skip-go-version-check", Equivalent::Ignored(BOOL)),
+    ("--project-version", Equivalent::Ignored(&["3"])),
+    ("--multigroup", Equivalent::Ignored(BOOL)),
+    ("--ssa", Equivalent::Ignored(BOOL)),
+    ("--webhook-version", Equivalent::Ignored(V1)),
+    (
+        "--plugins=autoupdate",
+        Equivalent::Feature(Feature::Autoupdate),
+    ),
+    ("--plugins=base", Equivalent::Always),
     (
         "--plugins=deploy-image",
-        Here::Image("`rscaffold create api --image IMAGE` makes a controller that runs an image"),
+        Equivalent::Image(
+            "`rscaffold create api --image IMAGE` makes a controller that runs an image",
+        ),
     ),
-    ("--plugins=go", Here::Always),
-    ("--plugins=grafana", Here::Feature(Feature::Grafana)),
-    ("--plugins=helm", Here::Feature(Feature::Helm)),
-    ("--plugins=kustomize", Here::Always),
-    ("--cli-version", Here::Unknown),
-    ("--component-config", Here::Unknown),
-    ("--input-dir", Here::Unknown),
-    ("--legacy", Here::Unknown),
-    ("--manifests", Here::Unknown),
-    ("--open-gh-issue", Here::Unknown),
-    ("--output-dir", Here::Unknown),
-    ("--pattern", Here::Unknown),
-    ("--verbose", Here::Unknown),
+    ("--plugins=go", Equivalent::Always),
+    ("--plugins=grafana", Equivalent::Feature(Feature::Grafana)),
+    ("--plugins=helm", Equivalent::Feature(Feature::Helm)),
+    ("--plugins=kustomize", Equivalent::Always),
+    ("--cli-version", Equivalent::Unknown),
+    ("--component-config", Equivalent::Unknown),
+    ("--input-dir", Equivalent::Unknown),
+    ("--legacy", Equivalent::Unknown),
+    ("--manifests", Equivalent::Unknown),
+    ("--open-gh-issue", Equivalent::Unknown),
+    ("--output-dir", Equivalent::Unknown),
+    ("--pattern", Equivalent::Unknown),
+    ("--verbose", Equivalent::Unknown),
 ];
 
-/// What does `typed` here, a flag without its value.
-pub fn here(typed: &str) -> Option<Here> {
-    let row = TYPED.iter().find(|(of_row, _)| *of_row == typed)?;
+/// The equivalent of the flag `typed`, which has no value.
+pub fn equivalent(typed: &str) -> Option<Equivalent> {
+    let row = OTHER_TOOLS.iter().find(|(of_row, _)| *of_row == typed)?;
     Some(row.1)
 }
 
-/// What does a command of another tool here, and how many of the words `typed` name that command. The row with the most
-/// words counts.
-pub fn command(typed: &[&str]) -> Option<(usize, Here)> {
-    let commands = TYPED.iter().filter(|(of_row, _)| !of_row.starts_with('-'));
-    let matching = commands.filter_map(|(of_row, here)| {
+/// Finds the row for `typed`. Returns it with the number of words that it matches. The row with the most words counts.
+pub fn command(typed: &[&str]) -> Option<(usize, Equivalent)> {
+    let commands = OTHER_TOOLS
+        .iter()
+        .filter(|(of_row, _)| !of_row.starts_with('-'));
+    let matching = commands.filter_map(|(of_row, equivalent)| {
         let words: Vec<_> = of_row.split(' ').collect();
         let mut pairs = words.iter().zip(typed);
         let is_typed = pairs.all(|(names, word)| names.split('|').any(|name| name == *word));
-        (is_typed && words.len() <= typed.len()).then_some((words.len(), *here))
+        (is_typed && words.len() <= typed.len()).then_some((words.len(), *equivalent))
     });
-    matching.max_by_key(|(count, _)| *count)
+    let (count, row) = matching.max_by_key(|(count, _)| *count)?;
+    let path = typed[count..].last().unwrap_or(&"");
+    let is_manifest = [".json", ".yaml", ".yml"]
+        .iter()
+        .any(|end| path.ends_with(end));
+    let of_path = match row {
+        CREATE_API if is_manifest => FROM_CRD,
+        FROM_CRD if Path::new(path).is_dir() => FROM_GO,
+        row => row,
+    };
+    Some((count, of_path))
 }
+
+/// The flags of `create webhook` that replace the one in its row.
+const OTHER_PURPOSES: [&str; 2] = ["--conversion", "--defaulting"];
 
 /// The command of a row, with what the user typed: the words, of which the row has the first `count`, and the flags.
 pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> String {
@@ -255,8 +328,18 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     for word in &typed[count..] {
         given.extend(word.split(separators));
     }
+    // As kubectl names a kind: `guestbooks.webapp.example.com`.
+    let dotted = given.last().and_then(|word| word.split_once('.'));
+    let dotted = dotted.filter(|_| places.len() > 1 && given.len() == 1);
     // The last place is first, so that `Guestbook` alone is the kind.
-    let values: Vec<_> = places.iter().rev().zip(given.iter().rev()).collect();
+    let values: Vec<_> = match dotted {
+        Some((kind, group)) => vec![("<KIND>", kind), ("<GROUP>", group)],
+        None => places
+            .into_iter()
+            .rev()
+            .zip(given.into_iter().rev())
+            .collect(),
+    };
     let mut words = Vec::new();
     // A new kind is in upper camel case. An existing kind may come from a CRD, such as `postgresql`.
     let is_new_kind = command.starts_with("rscaffold create api ");
@@ -270,10 +353,18 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
             of_command.next();
             continue;
         }
-        let value = values.iter().find(|(place, _)| **place == word);
+        let has_other = flags
+            .iter()
+            .any(|flag| OTHER_PURPOSES.contains(&flag.as_str()));
+        if has_other && word == "--programmatic-validation" {
+            continue;
+        }
+        let value = values.iter().find(|(place, _)| *place == word);
         words.push(match (word, value) {
             ("<TYPED>", _) => quoted(typed[0]),
-            ("<KIND>", Some((_, kind))) if is_new_kind => quoted(&in_rust(kind)),
+            ("<KIND>", Some((_, kind))) if is_new_kind || dotted.is_some() => {
+                quoted(&in_rust(kind))
+            }
             (_, Some((_, value))) => quoted(value),
             (word, None) => word.to_owned(),
         });
@@ -287,8 +378,8 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
 pub fn with_other_names(command: Command) -> Command {
     let named = command.mut_args(|arg| {
         let mut named = arg;
-        for (typed, here) in TYPED {
-            if !matches!(here, Here::Flag(flag) if named.get_long() == Some(flag)) {
+        for (typed, equivalent) in OTHER_TOOLS {
+            if !matches!(equivalent, Equivalent::Flag(flag) if named.get_long() == Some(flag)) {
                 continue;
             }
             named = match typed.strip_prefix("--") {
@@ -309,22 +400,22 @@ pub fn namespaced() -> impl TypedValueParser<Value = bool> {
         .map(|text| ["true", "namespaced"].contains(&text.to_lowercase().as_str()))
 }
 
-/// The flags of other tools that a user typed: each as typed, with what does it here. The help does not show them.
+/// The flags of other tools that a user typed: each as typed, with its equivalent. The help does not show them.
 #[derive(Debug, Default)]
-pub struct FlagsOfOtherTools(Vec<(String, Here)>);
+pub struct FlagsOfOtherTools(Vec<(String, Equivalent)>);
 
 impl FlagsOfOtherTools {
     /// The features that correspond to the flags. `has_image` says whether the command has an image.
     ///
     /// # Errors
-    /// When a flag needs another command here.
+    /// When a flag needs another command.
     pub fn features(&self, has_image: bool) -> Result<Vec<Feature>> {
         let mut features = Vec::new();
-        for (typed, here) in &self.0 {
-            match here {
-                Here::Feature(feature) => features.push(*feature),
-                Here::Image(_) if has_image => {}
-                Here::Image(why) => {
+        for (typed, equivalent) in &self.0 {
+            match equivalent {
+                Equivalent::Feature(feature) => features.push(*feature),
+                Equivalent::Image(_) if has_image => {}
+                Equivalent::Image(why) => {
                     return Err(UsageError(format!("`{typed}` needs an image"))).or_hint(*why);
                 }
                 _ => {}
@@ -336,7 +427,9 @@ impl FlagsOfOtherTools {
     /// A note that names the flags without effect.
     pub fn note(&self) -> Option<String> {
         let rows = self.0.iter();
-        let ignored = rows.filter(|(_, here)| matches!(here, Here::Always | Here::Ignored(_)));
+        let ignored = rows.filter(|(_, equivalent)| {
+            matches!(equivalent, Equivalent::Always | Equivalent::Ignored(_))
+        });
         let flags: Vec<_> = ignored.map(|(typed, _)| typed).collect();
         let shown = in_backticks(&flags);
         (!flags.is_empty())
@@ -344,19 +437,21 @@ impl FlagsOfOtherTools {
     }
 }
 
-/// The flags that commands accept beside `--plugins`: the name, the values, and what does it here.
-fn accepted() -> impl Iterator<Item = (&'static str, &'static [&'static str], Here)> {
-    TYPED.into_iter().filter_map(|(typed, here)| match here {
-        Here::Ignored(values) => Some((typed.strip_prefix("--")?, values, here)),
-        _ => None,
-    })
+/// The flags that commands accept beside `--plugins`: the name, the values, and the equivalent.
+fn accepted() -> impl Iterator<Item = (&'static str, &'static [&'static str], Equivalent)> {
+    OTHER_TOOLS
+        .into_iter()
+        .filter_map(|(typed, equivalent)| match equivalent {
+            Equivalent::Ignored(values) => Some((typed.strip_prefix("--")?, values, equivalent)),
+            _ => None,
+        })
 }
 
 /// A plugin of kubebuilder, such as `go/v4`, or in full `helm.kubebuilder.io/v2-alpha`.
-fn plugin(text: &str) -> Result<(String, Here)> {
+fn plugin(text: &str) -> Result<(String, Equivalent)> {
     let name = text.split(['/', '.']).next().unwrap_or(text);
-    match here(&format!("--plugins={name}")) {
-        Some(here) => Ok((format!("--plugins={text}"), here)),
+    match equivalent(&format!("--plugins={name}")) {
+        Some(equivalent) => Ok((format!("--plugins={text}"), equivalent)),
         None => {
             bail!("`{text}` is not a plugin of kubebuilder, such as `go/v4` or `helm/v2-alpha`")
         }
@@ -394,9 +489,9 @@ impl Args for FlagsOfOtherTools {
 impl FromArgMatches for FlagsOfOtherTools {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut typed = Vec::new();
-        for (name, _, here) in accepted() {
+        for (name, _, equivalent) in accepted() {
             if matches.value_source(name) == Some(ValueSource::CommandLine) {
-                typed.push((format!("--{name}"), here));
+                typed.push((format!("--{name}"), equivalent));
             }
         }
         typed.extend(matches.get_many("plugins").into_iter().flatten().cloned());
@@ -460,30 +555,31 @@ mod tests {
 
     #[test]
     fn nothing_is_there_twice() {
-        for (index, (typed, _)) in TYPED.iter().enumerate() {
-            let mut others = TYPED[..index].iter();
+        for (index, (typed, _)) in OTHER_TOOLS.iter().enumerate() {
+            let mut others = OTHER_TOOLS[..index].iter();
             assert!(others.all(|(other, _)| other != typed), "{typed}");
         }
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "there are many forms of a command")]
     fn a_command_is_filled_with_what_the_user_typed() {
         let api = "rscaffold create api --group";
         for (typed, flags, expected) in [
             (
                 "new foo",
                 "",
-                "mkdir foo && cd foo && rscaffold init".to_owned(),
+                "mkdir -p foo && cd foo && rscaffold init".to_owned(),
             ),
             (
                 "new My App",
                 "",
-                "mkdir App && cd App && rscaffold init".to_owned(),
+                "mkdir -p App && cd App && rscaffold init".to_owned(),
             ),
             (
                 "new foo",
                 "--domain com",
-                "mkdir foo && cd foo && rscaffold init --domain com".to_owned(),
+                "mkdir -p foo && cd foo && rscaffold init --domain com".to_owned(),
             ),
             (
                 "create crd",
@@ -532,11 +628,47 @@ mod tests {
                 "",
                 "rscaffold create api --crd 'my;crd.yaml'".to_owned(),
             ),
+            ("new .", "", "rscaffold init".to_owned()),
+            (
+                "create crd a/x.yaml",
+                "",
+                "rscaffold create api --crd a/x.yaml".to_owned(),
+            ),
+            (
+                "add b.json",
+                "--group app",
+                "rscaffold create api --crd b.json --group app".to_owned(),
+            ),
+            ("import src", "", "rscaffold init --from src".to_owned()),
+            (
+                "create database.app.x.io",
+                "",
+                format!("{api} app.x.io --version <VERSION> --kind Database"),
+            ),
+            (
+                "delete api databases.app.x.io",
+                "",
+                "rscaffold delete api --group app.x.io --version <VERSION> --kind Databases"
+                    .to_owned(),
+            ),
+            (
+                "create webhook Page",
+                "--conversion",
+                "rscaffold create webhook --group <GROUP> --version <VERSION> --kind Page --conversion"
+                    .to_owned(),
+            ),
+            (
+                "create validation Page",
+                "--group=a",
+                "rscaffold create webhook --version <VERSION> --kind Page \
+                 --programmatic-validation --group=a"
+                    .to_owned(),
+            ),
             ("fmt", "", "make fmt".to_owned()),
         ] {
             let words: Vec<_> = typed.split(' ').collect();
             let flags: Vec<_> = flags.split_whitespace().map(str::to_owned).collect();
-            let Some((count, Here::Run(command, _))) = command(&words) else {
+            let Some((count, Equivalent::Run(command, _))) = command(&words) else {
                 panic!("{typed}");
             };
             assert_eq!(filled(command, &words, count, &flags), expected, "{typed}");

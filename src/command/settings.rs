@@ -141,8 +141,7 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
                  workspace"
             }
             Feature::MetricsAuth if !project.namespaced => {
-                "it is for namespaced projects; other projects have these permissions by \
-                 `metrics-secure`"
+                "only namespaced projects need it; in others, `metrics-secure` grants these permissions"
             }
             Feature::MetricsAuth if !project.has_secure_metrics() => {
                 "without `metrics-secure`, every client can read the metrics over plain HTTP"
@@ -362,8 +361,8 @@ version: '3'
             notes.join("\n")
         };
         let webhooks = "`webhook-files` has no effect: there are no webhooks yet";
-        let auth = "`metrics-auth` has no effect: it is for namespaced projects; other \
-            projects have these permissions by `metrics-secure`";
+        let auth = "`metrics-auth` has no effect: only namespaced projects need it; in others, \
+            `metrics-secure` grants these permissions";
         for feature in Feature::all() {
             let expected = match feature {
                 Feature::WebhookFiles => webhooks,

@@ -2,7 +2,10 @@
 
 use anyhow::Result;
 
-use crate::{hint::OrHint, project::Error};
+use crate::{
+    hint::OrHint,
+    project::{Error, builtin::Builtin},
+};
 
 /// Adds a hint to the error of a refused change.
 pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
@@ -17,6 +20,11 @@ pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
 fn way_out(refusal: &Error) -> Option<String> {
     let hint = match refusal {
         Error::Changes { .. } => "apply the new settings with `--force`",
+        Error::OtherDefiner { definer, .. } if *definer == Builtin::DEFINER => return None,
+        Error::OtherDefiner { .. } => {
+            "`--resource=false` and `--external-api-path` are for a kind that another project defines; leave them out \
+             for a kind of this project"
+        }
         Error::SecondControllers { other, .. } => {
             return Some(format!(
                 "use `--version {other}` for another controller; for a version without one, use `create api \
@@ -89,7 +97,10 @@ fn way_out(refusal: &Error) -> Option<String> {
             "if the schemas are equal, use `--conversion=none`, else use `--served=false` for all \
              but one until you run `rscaffold create webhook --conversion`"
         }
-        Error::GoProject | Error::TooOld { .. } => return None,
+        Error::ClusterScoped { has_api: true, .. } => {
+            "make the owner cluster-scoped, with `--namespaced=false`"
+        }
+        Error::ClusterScoped { .. } | Error::GoProject | Error::TooOld { .. } => return None,
         Error::Related { .. } => {
             "remove it from `owns` or `watches` of the controller in `PROJECT`, then run `rscaffold apply`"
         }

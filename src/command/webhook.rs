@@ -10,7 +10,7 @@ use super::{
     ask::{self, Offer},
     create_api::existing,
     external::{ExternalType, external_note},
-    id::Id,
+    id::{Id, existing as existing_kind},
     load::open,
     other_tools::{FlagsOfOtherTools, namespaced},
     turn::{Turn, carry_out},
@@ -200,7 +200,12 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     let last = before.apis().last();
     let known = (args.id)
         .or_version(|group, kind| hub(&before, group, kind).filter(|_| purposes.conversion));
-    let id = known.complete(last.map(|resource| &resource.group), Some(&"v1".parse()?))?;
+    let group = last.map(|resource| &resource.group);
+    let check = |known: &Id, answered: &Id| match &args.external {
+        Some(_) => Ok(()),
+        None => existing_kind(&before)(known, answered),
+    };
+    let id = known.complete(group, Some(&"v1".parse()?), check)?;
     if !purposes.has_any() {
         let question = "Webhooks: defaulting, validation and conversion";
         purposes = ask::ask(question, Offer::Example("defaulting,validation"))?;
@@ -321,8 +326,8 @@ fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool)
             ),
         };
         notes.push(format!(
-            "{called}where a webhook cannot be reached, the API server goes on without it: a cluster \
-             must be able to start"
+            "{called}if the operator does not answer, the API server skips the webhook, so that a cluster \
+             can start"
         ));
     }
     notes.extend(external_note(resource));
@@ -347,7 +352,7 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     let mut after = before.clone();
     let known =
         (args.id).or_version(|group, kind| hub(&before, group, kind).filter(|_| args.conversion));
-    let id = known.complete(None, None)?;
+    let id = known.complete(None, None, existing_kind(&before))?;
     let all = !args.defaulting && !args.programmatic_validation && !args.conversion;
     let there = before.find(&id)?;
     if args.conversion || all && there.is_some_and(|resource| resource.spokes().is_some()) {

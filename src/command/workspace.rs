@@ -89,6 +89,30 @@ pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
     Ok(None)
 }
 
+/// A note about the Cargo.toml above the folder `root` that cargo cannot read when it looks for a workspace.
+pub fn unreadable(root: &Path) -> Option<String> {
+    let root = fs::canonicalize(root).ok()?;
+    for (up, folder) in root.ancestors().enumerate().skip(1) {
+        let path = folder.join("Cargo.toml");
+        if !path.is_file() {
+            continue;
+        }
+        let read = read_text(&path, FILE).and_then(|text| parsed(&text));
+        match read {
+            Ok(Some(_)) => return None,
+            Ok(None) => {}
+            Err(error) => {
+                let above = WorkspaceRoot::above(up).ok()?;
+                return Some(format!(
+                    "cargo cannot read `{above}/Cargo.toml`, where it looks for a workspace: {}",
+                    visible(&format!("{error:#}"))
+                ));
+            }
+        }
+    }
+    None
+}
+
 /// Returns whether `root` is at or below one of these paths in `folder`.
 fn is_below(root: &Path, folder: &Path, paths: &[String]) -> bool {
     paths.iter().any(|path| root.starts_with(folder.join(path)))
@@ -179,12 +203,25 @@ impl Search {
 
 /// The workspace in the text of a Cargo.toml. An invalid text has none: cargo reports it.
 fn manifest(text: &str) -> Option<Manifest> {
-    let mut manifest: toml::Table = text.parse().ok()?;
-    let workspace: Manifest = manifest.remove("workspace")?.try_into().ok()?;
-    Some(Manifest {
+    parsed(text).ok()?
+}
+
+/// The workspace in the text of a Cargo.toml.
+fn parsed(text: &str) -> Result<Option<Manifest>> {
+    let mut manifest: toml::Table = text.parse().map_err(|error| first_line(&error))?;
+    let Some(workspace) = manifest.remove("workspace") else {
+        return Ok(None);
+    };
+    let workspace: Manifest = (workspace.try_into()).map_err(|error| first_line(&error))?;
+    Ok(Some(Manifest {
         has_package: manifest.contains_key("package"),
         ..workspace
-    })
+    }))
+}
+
+/// What is wrong with a Cargo.toml, without the lines that show the place.
+fn first_line(error: &toml::de::Error) -> anyhow::Error {
+    anyhow!("{}", error.message().lines().next().unwrap_or_default())
 }
 
 /// Refuses a folder whose Cargo.toml only lists the members of a workspace: a project needs a package there.
@@ -320,6 +357,30 @@ mod tests {
         for manifest in ["[package]\nname = \"a\"\n", "["] {
             assert_eq!(of(manifest, "a/b"), None, "{manifest}");
         }
+    }
+
+    #[test]
+    fn a_manifest_above_that_cargo_cannot_read_is_named() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let folder = root.path().join("a/b");
+        fs::create_dir_all(&folder).unwrap();
+        for (text, reason) in [
+            (
+                &b"[workspace]\nmembers = \"op\"\n"[..],
+                "invalid type: string \"op\", ",
+            ),
+            (b"[", ""),
+            (b"a = \"\xff\"", ""),
+        ] {
+            fs::write(root.path().join("Cargo.toml"), text).unwrap();
+            let note = unreadable(&folder).unwrap();
+            let start = "cargo cannot read `../../Cargo.toml`, where it looks for a workspace: ";
+            let found = note.strip_prefix(start).unwrap();
+            assert!(found.starts_with(reason), "{note}");
+            assert!(!found.is_empty() && !found.contains('\n'), "{note}");
+        }
+        fs::write(root.path().join("a/Cargo.toml"), "[workspace]\n").unwrap();
+        assert_eq!(unreadable(&folder), None);
     }
 
     #[test]

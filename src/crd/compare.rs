@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::schema::{OF_EVERY_KIND, Schema, normal, numbers, object, texts};
+use super::schema::{FLAGS, KEYWORDS, OF_EVERY_KIND, Schema, normal, numbers, object, texts};
 use crate::visible::visible;
 
 /// A difference between a CRD and the generated code.
@@ -171,9 +171,55 @@ pub(super) fn join(place: &str, name: &str) -> String {
     }
 }
 
+/// The keywords of JSON Schema that the API server knows and refuses.
+const REFUSED: [&str; 7] = [
+    "$ref",
+    "$schema",
+    "additionalItems",
+    "definitions",
+    "dependencies",
+    "id",
+    "patternProperties",
+];
+
+/// What is wrong with the value of a keyword that the API server does not take.
+fn fault(keyword: &str, value: &Value) -> Option<&'static str> {
+    let (is_right, needed) = match keyword {
+        "additionalProperties" => (
+            *value != Value::Bool(false),
+            "the API server refuses `false`",
+        ),
+        "maxItems" | "maxLength" | "maxProperties" | "maximum" | "minItems" | "minLength"
+        | "minProperties" | "minimum" | "multipleOf" => (value.is_number(), "it must be a number"),
+        "allOf"
+        | "anyOf"
+        | "enum"
+        | "oneOf"
+        | "required"
+        | "x-kubernetes-list-map-keys"
+        | "x-kubernetes-validations" => (value.is_array(), "it must be a list"),
+        "description"
+        | "format"
+        | "pattern"
+        | "title"
+        | "type"
+        | "x-kubernetes-list-type"
+        | "x-kubernetes-map-type" => (value.is_string(), "it must be a text"),
+        keyword if FLAGS.contains(&keyword) => (value.is_boolean(), "it must be `true` or `false`"),
+        keyword if REFUSED.contains(&keyword) => (false, "the API server refuses it"),
+        keyword => (
+            KEYWORDS.contains(&keyword),
+            "the API server does not know it",
+        ),
+    };
+    (!is_right).then_some(needed)
+}
+
 /// Describes a difference in `keyword`, with its reason.
 fn why(place: &str, keyword: &str, wanted: Option<&Value>, written: Option<&Value>) -> String {
+    let fault = wanted.and_then(|value| fault(keyword, value));
     let reason = match (keyword, wanted, written) {
+        (_, _, None) if fault.is_some() => fault.unwrap_or_default(),
         ("allOf" | "anyOf" | "oneOf" | "not", Some(_), None) => {
             "kube would move the properties and types that it contains"
         }

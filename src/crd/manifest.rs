@@ -76,6 +76,11 @@ pub fn losses_of_all_versions(crd: &Crd) -> Vec<Loss> {
         let what = "the conversion by a webhook is left out, because there is one version";
         losses.push(Loss::new("", what));
     }
+    if crd.keeps_unknown_fields {
+        let what = "`preserveUnknownFields` is left out: a CRD of `apiextensions.k8s.io/v1` cannot set it, so the API \
+                    server removes the fields that the schema lacks";
+        losses.push(Loss::new("", what));
+    }
     for name in &crd.left_out {
         let what = format!(
             "the annotation `{}` is left out: it is for the webhook of the other operator",

@@ -1,6 +1,9 @@
 //! Reads `CustomResourceDefinition`s from YAML.
 
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -35,6 +38,8 @@ pub struct Crd {
     pub namespaced: bool,
     /// Whether a webhook converts between its versions.
     pub converts: bool,
+    /// Whether the API server keeps fields that no schema has, in all versions.
+    pub keeps_unknown_fields: bool,
     /// Its versions, in the order of the manifest.
     pub versions: Vec<CrdVersion>,
 }
@@ -137,6 +142,7 @@ const OF_TOOLS: [&str; 3] = [
 ];
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Spec {
     group: String,
     names: NamesOfKind,
@@ -144,6 +150,8 @@ struct Spec {
     versions: Vec<CrdVersion>,
     #[serde(default)]
     conversion: Value,
+    #[serde(default)]
+    preserve_unknown_fields: bool,
 }
 
 #[derive(Deserialize)]
@@ -164,9 +172,9 @@ struct NamesOfKind {
 /// # Errors
 /// When the text is not YAML, exceeds a limit, or has no valid CRD.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
-    let shown = visible(file);
-    let documents = yaml::documents(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
-    yaml::check_names(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
+    let shown = file_name(file);
+    let documents = yaml::documents(text).map_err(|error| anyhow!("{shown} {error}"))?;
+    yaml::check_names(text).map_err(|error| anyhow!("{shown} {error}"))?;
     let mut crds = Vec::new();
     let mut others = Vec::new();
     for document in documents {
@@ -186,13 +194,21 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
     if crds.is_empty() {
         match others.first() {
             Some(kind) => bail!(
-                "`{shown}` has no CustomResourceDefinition: it has a `{}`",
+                "{shown} has no CustomResourceDefinition: it has a `{}`",
                 visible(kind)
             ),
-            None => bail!("`{shown}` has no CustomResourceDefinition"),
+            None => bail!("{shown} has no CustomResourceDefinition"),
         }
     }
     Ok(crds)
+}
+
+/// The name of a file, for errors; `-` is standard input.
+pub fn file_name(file: &str) -> Cow<'_, str> {
+    match file {
+        "-" => "standard input".into(),
+        file => format!("`{}`", visible(file)).into(),
+    }
 }
 
 /// The largest number of values in the schemas of a CRD, and of objects among these values. Each object becomes a field
@@ -226,16 +242,13 @@ fn are_small(versions: &[CrdVersion]) -> bool {
 /// # Errors
 /// When it is not valid, or exceeds a limit.
 pub fn of_object(file: &str, object: Value) -> Result<Crd> {
-    crd(&visible(file), object)
+    crd(&file_name(file), object)
 }
 
 /// Reads one CRD.
 fn crd(file: &str, mut document: Value) -> Result<Crd> {
     let name = document["metadata"]["name"].as_str().unwrap_or("?");
-    let shown = format!(
-        "the CustomResourceDefinition `{}` in `{file}`",
-        visible(name)
-    );
+    let shown = format!("the CustomResourceDefinition `{}` in {file}", visible(name));
     let version = document["apiVersion"].as_str().unwrap_or("");
     ensure!(
         version == "apiextensions.k8s.io/v1",
@@ -270,6 +283,14 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         "{shown} has the scope `{}`, which must be `Namespaced` or `Cluster`",
         visible(&spec.scope)
     );
+    let mut names = BTreeSet::new();
+    for version in &spec.versions {
+        ensure!(
+            names.insert(&version.name),
+            "{shown} lists the version `{}` twice",
+            visible(&version.name)
+        );
+    }
     let stored = spec
         .versions
         .iter()
@@ -305,6 +326,7 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         annotations: metadata.annotations,
         namespaced: spec.scope == "Namespaced",
         converts: spec.conversion["strategy"] == "Webhook",
+        keeps_unknown_fields: spec.preserve_unknown_fields,
         versions: spec.versions,
         kind: names.kind,
     })

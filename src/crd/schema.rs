@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// The keywords that the API server supports, except for references such as `$ref`.
-const KEYWORDS: [&str; 36] = [
+pub(super) const KEYWORDS: [&str; 36] = [
     "additionalProperties",
     "allOf",
     "anyOf",
@@ -43,7 +43,7 @@ const KEYWORDS: [&str; 36] = [
 ];
 
 /// The keywords for which `false` is the default.
-const FLAGS: [&str; 7] = [
+pub(super) const FLAGS: [&str; 7] = [
     "exclusiveMaximum",
     "exclusiveMinimum",
     "nullable",

@@ -638,7 +638,7 @@ fn a_sample_fits_its_schema() {
         // A text that YAML could read as a boolean gets quotes.
         (text(json!({"enum": ["off"]})), json!("off")),
         // YAML has read `enum: [On, "off"]` before.
-        (text(json!({"enum": [true, "off"]})), json!("off")),
+        (json!({"type": "integer", "enum": ["off", 2]}), json!(2)),
         (text(json!({"not": {"pattern": "^s"}})), json!("a")),
         (
             text(json!({"anyOf": [{"format": "ipv4"}, {"pattern": "^$"}]})),
@@ -871,17 +871,16 @@ fn files_without_a_valid_crd_are_refused() {
             "`crd.yaml` line 1 cannot be read: more than 200 lists and objects are inside of each other",
         ),
         (
-            "spec:\n  required:\n  - a\n  - n\n",
-            "`crd.yaml` line 4 cannot be read: YAML reads this name as `false`: put it in quotes",
+            "a: &a [*a]",
+            "`crd.yaml` line 1 cannot be read: an alias refers to itself",
         ),
         (
-            "spec: {x-kubernetes-list-map-keys: [on]}",
-            "`crd.yaml` line 1 cannot be read: YAML reads this name as `true`: put it in quotes",
+            "a: b\n{{- if .Values.crds }}\nc: d\n{{- end }}",
+            "line 2 cannot be read: it is a Helm template: render it first, with `helm template`",
         ),
-        // Neither is a list of names.
         (
-            "required: yes\nspec: {default: {required: [1]}, properties: {required: {type: [a]}}}",
-            "`crd.yaml` has no CustomResourceDefinition",
+            "a:\n  b: {{ .Values.b }}",
+            "line 2 cannot be read: it is a Helm template: render it first, with `helm template`",
         ),
     ];
     for (text, expected) in cases {
@@ -892,6 +891,119 @@ fn files_without_a_valid_crd_are_refused() {
         let error = read.unwrap().join().unwrap();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+/// A CRD with `line` instead of one of its lines, which starts in the same way.
+fn crd_with(line: &str) -> String {
+    const LINES: &str = "\
+kind: CustomResourceDefinition
+apiVersion: apiextensions.k8s.io/v1
+metadata:
+  name: lamps.example.com
+  annotations: {}
+  labels: {}
+spec:
+  group: example.com
+  scope: Cluster
+  names:
+    kind: Lamp
+    plural: lamps
+    shortNames: []
+    categories: []
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    deprecationWarning: use v2
+    additionalPrinterColumns: []
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          it: {}
+          metadata: {}
+";
+    let start = line.split(':').next().unwrap();
+    let mut text = String::new();
+    for known in LINES.lines() {
+        let is_same = known.trim_start().split(':').next() == Some(start);
+        let indent = &known[..known.len() - known.trim_start().len()];
+        let _ = if is_same {
+            writeln!(text, "{indent}{line}")
+        } else {
+            writeln!(text, "{known}")
+        };
+    }
+    text
+}
+
+#[test]
+fn a_name_or_a_text_that_kubectl_reads_as_another_value_is_refused() {
+    for (line, number, value) in [
+        ("annotations: {x: y}", 5, "true"),
+        ("labels: {x: 1}", 6, "1"),
+        ("kind: Y", 11, "true"),
+        ("shortNames: [on]", 13, "true"),
+        ("categories: [a, y]", 14, "true"),
+        ("deprecationWarning: 2", 19, "2"),
+        ("additionalPrinterColumns: [{name: Y}]", 20, "true"),
+        ("it: {required: [a, n]}", 25, "false"),
+        ("it: {x-kubernetes-list-map-keys: [on]}", 25, "true"),
+        ("it: {properties: {yes: {type: string}}}", 25, "true"),
+        ("it: {properties: {1.50: {type: string}}}", 25, "1.5"),
+        ("it: {default: {a: {no: b}}}", 25, "false"),
+        ("it: {items: {type: string, enum: [a, off]}}", 25, "false"),
+        ("it: {type: string, default: yes}", 25, "true"),
+        ("it: {anyOf: [{type: string, default: 1}]}", 25, "1"),
+        ("it: {default: [y], items: {type: string}}", 25, "true"),
+        (
+            "it: {default: {a: y}, properties: {a: {type: string}}}",
+            25,
+            "true",
+        ),
+        (
+            "it: {default: {a: y}, additionalProperties: {type: string}}",
+            25,
+            "true",
+        ),
+        ("it: {x-kubernetes-validations: [{rule: true}]}", 25, "true"),
+    ] {
+        let text = match line {
+            "kind: Y" => crd_with("-").replace("kind: Lamp", line),
+            line => crd_with(line),
+        };
+        let in_list = format!("kind: List\nitems:\n- {}", text.replace('\n', "\n  "));
+        for (text, number) in [(text, number), (in_list, number + 2)] {
+            let expected = format!(
+                "`crd.yaml` line {number} cannot be read: YAML reads this name as `{value}`: put it in quotes"
+            );
+            assert_eq!(parse("crd.yaml", &text).unwrap_err().to_string(), expected);
+        }
+    }
+    let error = parse("-", &crd_with("it: {required: a}")).unwrap_err();
+    let expected = "standard input line 25 cannot be read: `required` must be a list";
+    assert_eq!(error.to_string(), expected);
+    // In these places, the values are no names and no texts.
+    for line in [
+        "it: {default: {required: [1]}, example: {required: [y]}}",
+        "it: {properties: {required: {type: object}, default: {type: object}}}",
+        "it: {properties: {1: {type: string}, 'yes': {type: string}}}",
+        "it: {type: string, enum: ['on', a, null], default: null, nullable: true}",
+        "it: {enum: [on, 1], default: 2}",
+        "it: {default: {type: 1}, properties: {type: {type: integer}}}",
+        "it: {required: null}",
+    ] {
+        parse("crd.yaml", &crd_with(line)).unwrap();
+    }
+    let other = "kind: ConfigMap\ndata: {on: y, required: no}\n---\n";
+    parse("crd.yaml", &format!("{other}{}", crd_with("-"))).unwrap();
+}
+
+#[test]
+fn a_number_is_read_as_kubectl_reads_it() {
+    let crds = parse("crd.yaml", &crd_with("it: {type: string, maxLength: 010}")).unwrap();
+    let schema = &crds[0].versions[0].schema;
+    assert_eq!(schema["properties"]["it"]["maxLength"], 8);
 }
 
 #[test]
@@ -905,7 +1017,12 @@ fn hostile_texts_are_refused_at_once() {
     let start = Instant::now();
     for text in [brackets, bomb] {
         let error = parse("crd.yaml", &text).unwrap_err().to_string();
-        assert!(error.contains("cannot be read"), "{error}");
+        let (_, reason) = error.split_once(" cannot be read: ").unwrap();
+        let reasons = [
+            "too many lists and objects are inside of each other",
+            "its aliases repeat too much text",
+        ];
+        assert!(reasons.contains(&reason), "{error}");
     }
     assert!(start.elapsed().as_secs() < 5);
 }

@@ -2,7 +2,7 @@
 
 use std::mem::discriminant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::{
     definition::{Own, Stage},
@@ -22,13 +22,9 @@ impl Project {
     pub fn add(&mut self, mut resource: Resource, force: bool) -> Result<()> {
         let mut project = self.clone();
         self.sort_controllers(&mut resource);
+        self.ensure_one_definer(&resource)?;
         if let Some(index) = self.position(&resource) {
             let before = &self.resources[index];
-            ensure!(
-                discriminant(&before.definition) == discriminant(&resource.definition),
-                "{before} exists already, defined by {}",
-                before.definition.definer()
-            );
             if !force {
                 let changes = before.changes(&resource);
                 let id = before.id();
@@ -52,6 +48,19 @@ impl Project {
         project.validate()?;
         *self = project;
         Ok(())
+    }
+
+    /// Refuses `resource`, if someone else defines a version of its kind.
+    fn ensure_one_definer(&self, resource: &Resource) -> Result<()> {
+        let of_kind = self.resources.of_kind(&resource.kind);
+        let mut versions = of_kind.filter(|other| self.is_same_kind(other, resource));
+        let other = versions
+            .find(|other| discriminant(&other.definition) != discriminant(&resource.definition));
+        let Some(other) = other else { return Ok(()) };
+        bail!(Error::OtherDefiner {
+            existing: other.to_string(),
+            definer: other.definition.definer(),
+        })
     }
 
     /// Updates the other versions of the kind after a change of `resource`. All versions get its conversion. If
@@ -167,6 +176,19 @@ mod tests {
             "`cert-manager/v1/Certificate` exists already, defined by this project"
         );
         assert_eq!(*project.resources, [own]);
+    }
+
+    #[test]
+    fn all_versions_of_a_kind_have_one_definer() {
+        let mut project = empty();
+        project.domain = "io".parse().unwrap();
+        let path = "cert_manager::v1::Certificate";
+        let external = with_domain(external("cert-manager", "v1", "Certificate", path), "io");
+        project.add(external, false).unwrap();
+        let own = api("cert-manager", "v2", "Certificate");
+        let error = project.add(own, true).unwrap_err().to_string();
+        let expected = "`cert-manager/v1/Certificate` exists already, defined by another project";
+        assert_eq!(error, expected);
     }
 
     #[test]

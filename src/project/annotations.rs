@@ -4,6 +4,9 @@ use serde::Serialize;
 
 use super::{definition::Conversion, model::Project, resource::Resource};
 
+/// The annotation that the API server requires of a CRD in a group of Kubernetes.
+pub const APPROVAL: &str = "api-approved.kubernetes.io";
+
 /// An annotation of a CRD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Annotation {
@@ -22,7 +25,7 @@ impl Project {
             (
                 self.is_protected(resource),
                 Annotation {
-                    name: "api-approved.kubernetes.io",
+                    name: APPROVAL,
                     value: "unapproved, experimental-only",
                     reason: "Kubernetes requires this annotation for groups below k8s.io and \
                         kubernetes.io.",

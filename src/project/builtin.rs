@@ -24,6 +24,9 @@ pub struct Builtin {
 }
 
 impl Builtin {
+    /// Who defines these kinds, for messages.
+    pub const DEFINER: &'static str = "Kubernetes";
+
     /// Returns whether `group` is a name of the API group. The core group is `core` or empty, and the suffix `.k8s.io`
     /// is optional.
     pub fn is_in(&self, group: &str) -> bool {

@@ -25,8 +25,8 @@ impl Definition {
     pub(super) fn definer(&self) -> &'static str {
         match self {
             Self::Own(_) => "this project",
-            Self::Builtin(_) => "Kubernetes",
-            Self::External(_) => "others",
+            Self::Builtin(_) => Builtin::DEFINER,
+            Self::External(_) => "another project",
         }
     }
 }

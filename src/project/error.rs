@@ -23,6 +23,12 @@ pub enum Error {
         id: GroupVersionKind,
         changes: Vec<String>,
     },
+    /// Someone else defines the kind.
+    #[error("{existing} exists already, defined by {definer}")]
+    OtherDefiner {
+        existing: String,
+        definer: &'static str,
+    },
     /// A second version of a kind would get controllers.
     #[error("`{id}` cannot have a controller: `{other}` has the controllers of the kind")]
     SecondControllers {
@@ -105,6 +111,13 @@ pub enum Error {
         other: Kind,
         group: String,
         name: String,
+    },
+    /// A namespaced kind would own a cluster-scoped kind.
+    #[error("{owner} cannot own `{id}`: a namespaced object cannot own a cluster-scoped object")]
+    ClusterScoped {
+        owner: String,
+        id: GroupVersionKind,
+        has_api: bool,
     },
     /// A controller owns or watches the kind that would be removed.
     #[error("the controller `{controller}` of `{of}` {verb} `{id}`")]

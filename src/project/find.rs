@@ -47,20 +47,48 @@ impl Project {
         }
     }
 
-    /// The kinds of this project and of Kubernetes with this name, which may be in the plural and in lower case.
-    pub fn called(&self, name: &str) -> Vec<GroupVersionKind> {
+    /// The kinds of this project and of Kubernetes with this name, which may be in the plural and in lower case; only those
+    /// of `group`, if it is given.
+    pub fn called(&self, name: &str, group: Option<&Group>) -> Vec<GroupVersionKind> {
         let name = name.to_ascii_lowercase();
         let mut ids = Vec::new();
         for own in self.resources.iter().filter(|own| !own.is_builtin()) {
-            if own.kind.lower() == name || own.plural.as_str() == name {
+            let is_there = group.is_none_or(|group| self.is_in(own, group));
+            if is_there && (own.kind.lower() == name || own.plural.as_str() == name) {
                 ids.push(own.id());
             }
         }
         for builtin in builtin::all() {
-            if builtin.kind.eq_ignore_ascii_case(&name) || builtin.plural == name {
+            let is_there = group.is_none_or(|group| builtin.is_in(group.as_str()));
+            if is_there && (builtin.kind.eq_ignore_ascii_case(&name) || builtin.plural == name) {
                 ids.extend(builtin.id().parse().ok());
             }
         }
+        ids
+    }
+
+    /// The kinds of this project and of Kubernetes with these parts of a name.
+    pub fn kinds_with(
+        &self,
+        group: Option<&Group>,
+        version: Option<&Version>,
+        kind: Option<&Kind>,
+    ) -> Vec<GroupVersionKind> {
+        let mut ids = Vec::new();
+        for own in self.resources.iter().filter(|own| !own.is_builtin()) {
+            if group.is_none_or(|group| self.is_in(own, group)) {
+                ids.push(own.id());
+            }
+        }
+        for builtin in builtin::all() {
+            if group.is_none_or(|group| builtin.is_in(group.as_str())) {
+                ids.extend(builtin.id().parse().ok());
+            }
+        }
+        ids.retain(|id| {
+            version.is_none_or(|version| id.version() == version)
+                && kind.is_none_or(|kind| id.kind() == kind)
+        });
         ids
     }
 
@@ -72,7 +100,7 @@ impl Project {
 
     /// The end of an error about `id`, which does not exist: the kinds of that name.
     pub(super) fn others(&self, id: &GroupVersionKind) -> String {
-        match self.called(id.kind().as_str()).as_slice() {
+        match self.called(id.kind().as_str(), None).as_slice() {
             [] => String::new(),
             ids => format!("; there is {}", in_backticks(ids)),
         }

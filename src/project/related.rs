@@ -3,7 +3,7 @@
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-use super::{builtin, controller::Controller, model::Project, resource::Resource};
+use super::{builtin, controller::Controller, error::Error, model::Project, resource::Resource};
 use crate::names::{GroupVersionKind, Identifiers};
 
 /// Names of functions and variables that a controller's file already uses. A function for an owned kind cannot have
@@ -128,8 +128,11 @@ impl Project {
             if relation == Relation::Owned {
                 ensure!(
                     kind.resource.namespaced || !owner.namespaced,
-                    "{owner} cannot own `{id}`: a namespaced object cannot own a cluster-scoped \
-                     object"
+                    Error::ClusterScoped {
+                        owner: owner.to_string(),
+                        id: id.clone(),
+                        has_api: owner.has_api(),
+                    }
                 );
             }
             ensure!(

@@ -1,23 +1,42 @@
 //! A document with the place of each value in the text.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, iter};
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, SeqAccess, Visitor},
+    de::{Error as _, MapAccess, SeqAccess, Visitor},
 };
 use serde_yaml::Spanned;
 
 /// A value with the line of each field and each item.
 #[derive(Debug)]
 pub(super) enum Node {
-    Fields(BTreeMap<String, Spanned<Node>>),
+    Fields(Fields),
     Items(Vec<Spanned<Node>>),
     Text(String),
     /// A boolean, a number or null.
     Other(String),
 }
+
+/// The fields of an object.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    fields: BTreeMap<String, Spanned<Node>>,
+    /// The first name that is not a text for YAML 1.1, and its line.
+    not_text: Option<(String, u64)>,
+}
+
+/// The fields of a version of a CRD, of its columns and of CEL rules that are texts.
+const TEXTS_OF_VERSION: [&str; 2] = ["deprecationWarning", "name"];
+const TEXTS_OF_COLUMN: [&str; 5] = ["description", "format", "jsonPath", "name", "type"];
+const TEXTS_OF_RULE: [&str; 5] = [
+    "fieldPath",
+    "message",
+    "messageExpression",
+    "reason",
+    "rule",
+];
 
 impl Node {
     /// The line of the value at `path`, or of the deepest value on the way to it, and how many parts of the path lead
@@ -25,7 +44,7 @@ impl Node {
     pub fn line(&self, path: &[&str]) -> Option<(u64, usize)> {
         let (first, rest) = path.split_first()?;
         let found = match self {
-            Self::Fields(fields) => fields.get(*first),
+            Self::Fields(fields) => fields.fields.get(*first),
             Self::Items(items) => {
                 let mut named = items.iter().filter(|item| item.value.is_called(first));
                 let index = first.parse::<usize>();
@@ -41,45 +60,169 @@ impl Node {
 
     fn is_called(&self, name: &str) -> bool {
         match self {
-            Self::Fields(fields) => {
-                let own = fields.get("name").map(|field| &field.value);
-                matches!(own, Some(Self::Text(text)) if text == name)
-            }
             Self::Text(text) => text == name,
-            Self::Items(_) | Self::Other(_) => false,
+            _ => self.has_text("name", name),
         }
     }
 
-    /// Refuses a list of names, such as `required: [n]`, if an entry is not a text for YAML 1.1, which kubectl reads.
-    pub fn check_names(&self) -> Result<()> {
+    fn field(&self, name: &str) -> Option<&Spanned<Self>> {
         match self {
+            Self::Fields(fields) => fields.fields.get(name),
+            _ => None,
+        }
+    }
+
+    /// The value at a path of fields.
+    fn at(&self, path: &[&str]) -> Option<&Self> {
+        let mut node = self;
+        for name in path {
+            node = &node.field(name)?.value;
+        }
+        Some(node)
+    }
+
+    /// Whether the field `name` is this text.
+    fn has_text(&self, name: &str, text: &str) -> bool {
+        matches!(self.at(&[name]), Some(Self::Text(there)) if there == text)
+    }
+
+    /// The items of a list, and the values of an object.
+    fn inner(&self) -> Box<dyn Iterator<Item = &Spanned<Self>> + '_> {
+        match self {
+            Self::Fields(fields) => Box::new(fields.fields.values()),
+            Self::Items(items) => Box::new(items.iter()),
+            Self::Text(_) | Self::Other(_) => Box::new(iter::empty()),
+        }
+    }
+
+    /// The items of the list in the field `name`.
+    fn items(&self, name: &str) -> &[Spanned<Self>] {
+        match self.at(&[name]) {
+            Some(Self::Items(items)) => items,
+            _ => &[],
+        }
+    }
+
+    /// Refuses a CRD in which a name or a text is another value for YAML 1.1, which kubectl reads: `required: [n]`.
+    pub fn check_names(&self) -> Result<()> {
+        if self.has_text("kind", "List") {
+            let mut items = self.items("items").iter();
+            return items.try_for_each(|item| item.value.check_names());
+        }
+        if !self.has_text("kind", "CustomResourceDefinition") {
+            return Ok(());
+        }
+        self.check_fields()?;
+        for (of, names) in [
+            ("metadata", ["annotations", "labels", "name"]),
+            ("spec", ["group", "names", "scope"]),
+        ] {
+            let mut of = self.at(&[of]).into_iter();
+            of.try_for_each(|of| of.check_texts(&names))?;
+        }
+        let spec = self.at(&["spec"]).into_iter();
+        for version in spec.flat_map(|spec| spec.items("versions")) {
+            let version = &version.value;
+            version.check_texts(&TEXTS_OF_VERSION)?;
+            for column in version.items("additionalPrinterColumns") {
+                column.value.check_texts(&TEXTS_OF_COLUMN)?;
+            }
+            if let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) {
+                schema.check_schema()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses names of fields that are not texts. kubectl takes an integer, such as `properties: {1: ..}`.
+    fn check_fields(&self) -> Result<()> {
+        if let Self::Fields(Fields {
+            not_text: Some((name, line)),
+            ..
+        }) = self
+        {
+            return Err(not_text(*line, name));
+        }
+        self.inner()
+            .try_for_each(|inner| inner.value.check_fields())
+    }
+
+    /// Refuses values in the fields `names` that are not texts.
+    fn check_texts(&self, names: &[&str]) -> Result<()> {
+        let mut fields = names.iter().filter_map(|name| self.field(name));
+        fields.try_for_each(check_text)
+    }
+
+    fn check_schema(&self) -> Result<()> {
+        let Self::Fields(fields) = self else {
+            return Ok(());
+        };
+        for (keyword, field) in &fields.fields {
+            let value = &field.value;
+            match keyword.as_str() {
+                "default" => self.check_value(field)?,
+                "enum" => value.inner().try_for_each(|item| self.check_value(item))?,
+                "description" | "format" | "pattern" | "title" | "type" => check_text(field)?,
+                "required" | "x-kubernetes-list-map-keys" => match value {
+                    Self::Items(names) => names.iter().try_for_each(check_text)?,
+                    Self::Other(null) if null == NULL => {}
+                    _ => bail!(
+                        "line {} cannot be read: `{keyword}` must be a list",
+                        field.referenced.line()
+                    ),
+                },
+                "x-kubernetes-validations" => {
+                    let mut rules = value.inner();
+                    rules.try_for_each(|rule| rule.value.check_texts(&TEXTS_OF_RULE))?;
+                }
+                "additionalProperties" | "items" | "not" => value.check_schema()?,
+                "allOf" | "anyOf" | "oneOf" | "properties" => {
+                    value
+                        .inner()
+                        .try_for_each(|inner| inner.value.check_schema())?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses `value` if this schema has a text in its place.
+    fn check_value(&self, value: &Spanned<Self>) -> Result<()> {
+        match &value.value {
+            Self::Other(_) if self.has_text("type", "string") => check_text(value),
+            Self::Items(items) => {
+                let schema = self.at(&["items"]).into_iter();
+                let mut items =
+                    schema.flat_map(|schema| items.iter().map(move |item| (schema, item)));
+                items.try_for_each(|(schema, item)| schema.check_value(item))
+            }
             Self::Fields(fields) => {
-                for (name, field) in fields {
-                    match (name.as_str(), &field.value) {
-                        // Values, in which `required` can mean something else.
-                        ("default" | "enum" | "example", _) => {}
-                        ("required" | "x-kubernetes-list-map-keys", Self::Items(names)) => {
-                            names.iter().try_for_each(check_name)?;
-                        }
-                        (_, inner) => inner.check_names()?,
+                for (name, field) in &fields.fields {
+                    let property = self.at(&["properties", name]);
+                    if let Some(schema) = property.or_else(|| self.at(&["additionalProperties"])) {
+                        schema.check_value(field)?;
                     }
                 }
                 Ok(())
             }
-            Self::Items(items) => items.iter().try_for_each(|item| item.value.check_names()),
             Self::Text(_) | Self::Other(_) => Ok(()),
         }
     }
 }
 
-fn check_name(name: &Spanned<Node>) -> Result<()> {
-    match &name.value {
-        Node::Other(value) => {
-            let line = name.referenced.line();
-            bail!("line {line} cannot be read: YAML reads this name as `{value}`: put it in quotes")
-        }
-        inner => inner.check_names(),
+const NULL: &str = "null";
+
+/// Refuses each value in `node` that is not a text. Null is no value.
+fn check_text(node: &Spanned<Node>) -> Result<()> {
+    match &node.value {
+        Node::Other(value) if value != NULL => Err(not_text(node.referenced.line(), value)),
+        inner => inner.inner().try_for_each(check_text),
     }
+}
+
+fn not_text(line: u64, value: &str) -> Error {
+    anyhow!("line {line} cannot be read: YAML reads this name as `{value}`: put it in quotes")
 }
 
 impl<'de> Deserialize<'de> for Node {
@@ -98,9 +241,22 @@ impl<'de> Visitor<'de> for Nodes {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        let mut fields = BTreeMap::new();
-        while let Some((name, value)) = map.next_entry()? {
-            fields.insert(name, value);
+        let mut fields = Fields::default();
+        while let Some((name, value)) = map.next_entry::<Spanned<Node>, _>()? {
+            let line = name.referenced.line();
+            let name = match name.value {
+                Node::Text(name) => name,
+                Node::Other(name) => {
+                    if name.parse::<i64>().is_err() && fields.not_text.is_none() {
+                        fields.not_text = Some((name.clone(), line));
+                    }
+                    name
+                }
+                Node::Fields(_) | Node::Items(_) => {
+                    return Err(A::Error::custom("a text is expected"));
+                }
+            };
+            fields.fields.insert(name, value);
         }
         Ok(Node::Fields(fields))
     }
@@ -134,6 +290,6 @@ impl<'de> Visitor<'de> for Nodes {
     }
 
     fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Other("null".to_owned()))
+        Ok(Node::Other(NULL.to_owned()))
     }
 }

@@ -361,6 +361,16 @@ fn what_the_types_lack() {
             "the conversion by a webhook is left out, if the CRD has one version" => {
                 change = |crd| crd["spec"]["conversion"] = json!({"strategy": "Webhook"});
             }
+            "`preserveUnknownFields: true` is left out" => {
+                change = |crd| crd["spec"]["preserveUnknownFields"] = json!(true);
+            }
+            "a keyword that the API server does not know or refuses is left out, such as `const` or `$ref`" =>
+            {
+                schema = field(json!({"type": "string", "const": "a"}));
+            }
+            "a keyword is left out if its value has the wrong type, such as `maxLength: \"3\"`" => {
+                schema = field(json!({"type": "string", "maxLength": "3"}));
+            }
             other => panic!("{other}"),
         }
         if let Some(status) = status {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 
 use crate::{
@@ -12,9 +12,10 @@ use crate::{
         id::Id,
         other_tools::{FlagsOfOtherTools, namespaced},
     },
+    hint::OrHint,
     names::{
-        CommandWord, ControllerName, GroupVersionKind, ImageName, Plural, Port, ShortName, UserId,
-        in_backticks,
+        CommandWord, ControllerName, Group, GroupVersionKind, ImageName, Plural, Port, ShortName,
+        UserId, Version, in_backticks,
     },
     project::{Conversion, Deprecation, Image, Project},
 };
@@ -306,22 +307,30 @@ fn named(kinds: Option<&[NamedKind]>, project: &Project) -> Result<Option<Vec<Gr
     found.transpose()
 }
 
-/// A kind as a user names it: in full, or only by its name in singular or plural.
+/// A kind as a user names it: in full, or only by its name in singular or plural, with or without its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamedKind {
     Full(GroupVersionKind),
-    Short(String),
+    Short { name: String, group: Option<Group> },
 }
 
 impl FromStr for NamedKind {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let is_short = !text.is_empty() && text.chars().all(char::is_alphanumeric);
-        Ok(if is_short {
-            Self::Short(text.to_owned())
-        } else {
-            Self::Full(text.parse()?)
+        let is_name = |text: &str| !text.is_empty() && text.chars().all(char::is_alphanumeric);
+        // `apps/Deployment`, or `deployments.apps` as in kubectl.
+        let in_group = text.split_once('/').map(|(group, name)| (name, group));
+        let (name, group) = in_group.or(text.split_once('.')).unwrap_or((text, ""));
+        if !is_name(name) || group.parse::<Version>().is_ok() {
+            return Ok(Self::Full(text.parse()?));
+        }
+        Ok(Self::Short {
+            name: name.to_owned(),
+            group: match group {
+                "" => None,
+                group => Some(group.parse()?),
+            },
         })
     }
 }
@@ -332,13 +341,27 @@ impl NamedKind {
     /// # Errors
     /// When none or several kinds of the project and of Kubernetes have this name.
     pub fn find(&self, project: &Project) -> Result<GroupVersionKind> {
-        let name = match self {
-            Self::Full(id) => return Ok(id.clone()),
-            Self::Short(name) => name,
+        let (shown, called) = match self {
+            Self::Full(id) => {
+                if !matches!(project.find_kind(id), Ok(None)) {
+                    return Ok(id.clone());
+                }
+                // The name may be the plural.
+                let mut called = project.called(id.kind().as_str(), Some(id.group()));
+                called.retain(|other| other.version() == id.version());
+                return Ok(called.into_iter().next().unwrap_or_else(|| id.clone()));
+            }
+            Self::Short { name, group } => (
+                match group {
+                    Some(group) => format!("{group}/{name}"),
+                    None => name.clone(),
+                },
+                project.called(name, group.as_ref()),
+            ),
         };
         // The version of each group: the stored one of this project, or the newest one of Kubernetes.
         let mut found: BTreeMap<_, GroupVersionKind> = BTreeMap::new();
-        for id in project.called(name) {
+        for id in called {
             let own = project.find(&id)?;
             if own.is_some_and(|own| own.has_api() && !own.is_stored()) {
                 continue;
@@ -348,12 +371,12 @@ impl NamedKind {
                 found.insert(id.group().clone(), id);
             }
         }
-        ensure!(
-            found.len() <= 1,
-            "`{name}` is the name of several kinds: {}",
-            in_backticks(found.values())
-        );
+        if found.len() > 1 {
+            let kinds = in_backticks(found.values());
+            return Err(anyhow!("`{shown}` is the name of several kinds: {kinds}"))
+                .or_hint("name one of them in full");
+        }
         let only = found.into_values().next();
-        only.with_context(|| format!("neither this project nor Kubernetes has a kind `{name}`"))
+        only.with_context(|| format!("neither this project nor Kubernetes has a kind `{shown}`"))
     }
 }

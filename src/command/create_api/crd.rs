@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::{
     arguments::{ApiSettings, CreateApi},
-    story::story,
+    story::{story, unapproved},
 };
 use crate::{
     command::report::{Outcome, Story},
@@ -22,7 +22,7 @@ use crate::{
     from_crd::KindFromCrd,
     hint::OrHint,
     names::in_backticks,
-    project::{Project, Resource, Stage},
+    project::{APPROVAL, Project, Resource, Stage},
     render::Templates,
     visible::visible,
 };
@@ -41,7 +41,6 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     } else {
         KindFromCrd::of_project(crd, version, &before)?
     };
-    ensure_one_definer(&from_crd, &before)?;
     if !args.force {
         ensure_free(&from_crd, &before)?;
     }
@@ -63,6 +62,9 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     let id = wanted.id();
     let controller = args.settings.of_controller.controller_of(&id);
     let mut story = story(&id, &wanted, &controller, &after, &tree)?;
+    if !crd.annotations.contains_key(APPROVAL) {
+        story.notes.extend(unapproved(&wanted, &after));
+    }
     story
         .notes
         .extend(args.settings.consequences(&id, &before)?);
@@ -102,9 +104,14 @@ fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<(
         }
     }
     if !others.is_empty() {
+        let verb = if others.len() == 1 {
+            "keeps its"
+        } else {
+            "keep their"
+        };
         let note = format!(
-            "what the CRD gives otherwise is not taken into {}, because rscaffold cannot tell your edits from \
-             what it made: `--force` takes it, and your edits are lost",
+            "{} {verb} text: rscaffold cannot tell your edits from its own lines. `--force` replaces the \
+             files by the types of the CRD",
             in_backticks(others)
         );
         story.notes.push(note);
@@ -115,10 +122,10 @@ fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<(
 /// Reads the CRDs of a file. `file` is relative to `folder`.
 fn read(file: &Path, folder: &Path) -> Result<Vec<Crd>> {
     const MAX_BYTES: u64 = 16 << 20;
-    let shown = file.display().to_string();
+    let name = file.display().to_string();
     let text = read_input(file, folder, MAX_BYTES)
-        .map_err(|error| anyhow!("failed to read `{}`: {error:#}", visible(&shown)))?;
-    crd::parse(&shown, &text)
+        .map_err(|error| anyhow!("failed to read {}: {error:#}", crd::file_name(&name)))?;
+    crd::parse(&name, &text)
 }
 
 /// Returns the CRD with the group of `id`, which can be without the domain or in full, and with the kind of `id`.
@@ -138,13 +145,13 @@ fn choose<'a>(crds: &'a [Crd], file: &str, project: &Project, id: &Id) -> Result
     match matching.as_slice() {
         [one] => Ok(one),
         [] => bail!(
-            "`{}` has no CustomResourceDefinition of this group and kind: it has {}",
-            visible(file),
+            "{} has no CustomResourceDefinition of this group and kind: it has {}",
+            crd::file_name(file),
             list(crds)
         ),
         several => Err(anyhow!(
-            "`{}` has several CustomResourceDefinitions: {}",
-            visible(file),
+            "{} has several CustomResourceDefinitions: {}",
+            crd::file_name(file),
             list(several.iter().copied())
         ))
         .or_hint("choose one with `--kind`, and also with `--group` if two of them have that kind"),
@@ -159,35 +166,12 @@ fn list<'a>(crds: impl IntoIterator<Item = &'a Crd>) -> String {
     names.join(", ")
 }
 
-/// Refuses a change of the project that defines an existing kind: from this project to another one, or the reverse.
-fn ensure_one_definer(from_crd: &KindFromCrd, project: &Project) -> Result<()> {
-    for version in &from_crd.versions {
-        let wanted = from_crd.resource(version, Stage::Stored)?;
-        let mut resources = project.resources.iter();
-        let Some(existing) = resources.find(|other| project.is_same_kind(other, &wanted)) else {
-            continue;
-        };
-        let (definer, hint) = match (existing.has_api(), wanted.has_api()) {
-            (false, true) => (
-                "another project",
-                "add `--resource=false` for a kind that another project defines",
-            ),
-            (true, false) => (
-                "this project",
-                "leave out `--resource=false` for a kind that this project defines",
-            ),
-            _ => continue,
-        };
-        let error = anyhow!("{existing} exists already, defined by {definer}");
-        return Err(error).or_hint(hint);
-    }
-    Ok(())
-}
-
 /// Refuses existing versions whose types do not come from a CRD.
 fn ensure_free(from_crd: &KindFromCrd, project: &Project) -> Result<()> {
     for version in &from_crd.versions {
-        if let Some(existing) = from_crd.existing(version, project)?
+        let wanted = from_crd.resource(version, Stage::Unserved)?;
+        if let Some(existing) = project.there(&wanted)
+            && wanted.has_api()
             && existing.has_api()
             && !existing.has_given_types()
         {

@@ -80,8 +80,13 @@ impl ApiSettings {
         match self.served {
             Some(true) => own.stage = own.stage.max(Stage::Served),
             Some(false) if own.stage == Stage::Stored => {
+                let hint = if is_new || self.storage {
+                    "leave out `--served=false`"
+                } else {
+                    "store another version first, with `--storage`"
+                };
                 return Err(anyhow!("{id} is the stored version, so it must be served"))
-                    .or_hint("store another version first, with `--storage`");
+                    .or_hint(hint);
             }
             Some(false) => own.stage = Stage::Unserved,
             None => {}
@@ -164,7 +169,7 @@ const OTHER_KIND: &str = "name one of these with `--group`, `--version` and `--k
 
 /// An existing kind of the project or of Kubernetes.
 pub fn existing(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
-    let hint = if project.called(id.kind().as_str()).is_empty() {
+    let hint = if project.called(id.kind().as_str(), None).is_empty() {
         NO_KIND
     } else {
         OTHER_KIND

@@ -13,7 +13,7 @@ use crate::{
     engine::worktree::WorkTree,
     names::{ControllerName, GroupVersionKind, in_backticks},
     project::{
-        Controller, Project, Resource,
+        APPROVAL, Controller, Project, Resource,
         builtin::{self, Builtin},
     },
 };
@@ -69,7 +69,8 @@ impl ApiSettings {
         Ok(notes)
     }
 
-    /// A note about a new kind that may be a plural. `Kubernetes` is none and looks the same, so the note only asks.
+    /// A note about a new kind that may be a plural. The note is a question, because a singular such as `Kubernetes`
+    /// looks the same.
     pub fn same_plural(&self, resource: &Resource, before: &Project) -> Option<String> {
         let (kind, plural) = (resource.kind.as_str(), resource.plural.as_str());
         let is_new = resource.has_api() && before.versions(resource).next().is_none();
@@ -128,6 +129,17 @@ fn without_default(
     }))
 }
 
+/// A note about the annotation of a CRD in a group of Kubernetes.
+pub fn unapproved(resource: &Resource, project: &Project) -> Option<String> {
+    project.is_protected(resource).then(|| {
+        format!(
+            "`{}` belongs to the Kubernetes project, so the CRD has the annotation `{APPROVAL}: unapproved, \
+             experimental-only`",
+            project.full_group(resource)
+        )
+    })
+}
+
 /// The messages for the user.
 pub fn story(
     id: &GroupVersionKind,
@@ -143,12 +155,6 @@ pub fn story(
     let full_group = project.full_group(resource);
 
     let mut notes = Vec::new();
-    if project.is_protected(resource) {
-        notes.push(format!(
-            "`{full_group}` belongs to the Kubernetes project, so the CRD has the annotation \
-             `api-approved.kubernetes.io: unapproved, experimental-only`"
-        ));
-    }
     if resource.has_api() && !resource.is_served() && !project.is_converted(resource) {
         notes.push(format!(
             "{resource} is not served yet, because the API server cannot convert it to the served \

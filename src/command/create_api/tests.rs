@@ -112,6 +112,15 @@ fn a_kind_is_found_by_its_name_if_no_other_has_that_name() {
         ),
         ("Guestbook", "webapp/v1/Guestbook"),
         ("guestbooks", "webapp/v1/Guestbook"),
+        ("apps/Deployment", "apps/v1/Deployment"),
+        ("apps/v1/deployments", "apps/v1/Deployment"),
+        ("deployments.apps", "apps/v1/Deployment"),
+        ("core/pods", "v1/Pod"),
+        ("v1/pods", "v1/Pod"),
+        ("events.events.k8s.io", "events.k8s.io/v1/Event"),
+        ("networking/v1/ingresses", "networking.k8s.io/v1/Ingress"),
+        ("webapp.com/guestbook", "webapp/v1/Guestbook"),
+        ("apps/v2/deployments", "apps/v2/deployments"),
     ] {
         let kind: NamedKind = name.parse().unwrap();
         assert_eq!(kind.find(&project).unwrap(), id(found), "{name}");
@@ -124,6 +133,10 @@ fn a_kind_is_found_by_its_name_if_no_other_has_that_name() {
         (
             "Poem",
             "neither this project nor Kubernetes has a kind `Poem`",
+        ),
+        (
+            "apps.k8s.io/Deployment",
+            "neither this project nor Kubernetes has a kind `apps.k8s.io/Deployment`",
         ),
     ] {
         let kind: NamedKind = name.parse().unwrap();

@@ -35,7 +35,7 @@ pub struct Story {
     pub kept: &'static [Kept],
     /// Whether many new files may be listed by their folders.
     pub folded: bool,
-    /// The runtime of a project of which the size is told.
+    /// The runtime, if the message states the size of the project.
     pub runtime: Option<Runtime>,
     /// The purpose of a new file, by its path.
     pub remarks: BTreeMap<String, &'static str>,

@@ -232,8 +232,8 @@ impl Renders {
     }
 }
 
-/// The common ancestor of `projects`, which git merged to `merged`, and those of the projects that it is the ancestor
-/// of.
+/// The common ancestor of the recorded `projects`, and the two projects that git merged to `merged`; all projects if no
+/// pair fits.
 ///
 /// After a rebase, the record also has projects in the middle of a branch. The two ends of the branches are enough.
 fn ancestor<'a>(projects: &'a [Project], merged: &Project) -> (Option<Project>, Vec<&'a Project>) {

@@ -1,4 +1,4 @@
-//! Notes about files of the user that do not follow when rscaffold moves or copies files, because it does not know them.
+//! Notes about the user's files that stay behind when rscaffold moves or copies its own.
 
 use std::{
     cmp::Reverse,
