@@ -32,7 +32,7 @@ const NAMESPACE: &str = "bookshop-system";
 const SERVICE: &str = "service/bookshop-webhook-service";
 const WEBHOOKS: &str = "bookshop-webhook-certs";
 const METRICS: &str = "bookshop-metrics-certs";
-const AUTHORITY: &str = "bookshop-ca";
+const AUTHORITY: &str = "bookshop-certificate-authority";
 
 /// The objects that make the API server call the operator.
 const CALLERS: [&str; 3] = [

@@ -339,7 +339,7 @@ fn values_have_the_documented_effect() {
         .collect();
     is_gone(&project, "rbac.userRoles=false", &roles);
     let metrics = [
-        ("Certificate", "guestbook-ca"),
+        ("Certificate", "guestbook-certificate-authority"),
         ("Certificate", "guestbook-metrics-certs"),
         ("ClusterRole", "guestbook-metrics-auth-role"),
         ("ClusterRole", "guestbook-metrics-reader"),
