@@ -344,6 +344,35 @@ subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
     );
 }
 
+#[test]
+fn a_binding_to_a_role_that_is_not_deployed_is_reported() {
+    const WITHIN: &str = " in the namespace `mini-system`";
+    for (kind, binding, within) in [
+        ("ClusterRole", "ClusterRoleBinding", ""),
+        ("ClusterRole", "RoleBinding", WITHIN),
+        ("Role", "RoleBinding", WITHIN),
+    ] {
+        for name in ["cluster-admin", "view", "system:auth-delegator"] {
+            let text = format!(
+                "apiVersion: rbac.authorization.k8s.io/v1\nkind: {binding}\nmetadata: {{name: more}}\n\
+                 roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: '{name}'}}\n\
+                 subjects: [{{kind: ServiceAccount, name: controller-manager, namespace: system}}]\n"
+            );
+            let list = "resources: [role.yaml, role_binding.yaml, more.yaml]\n";
+            let port = mini(&[
+                ("config/rbac/more.yaml", &text),
+                ("config/rbac/kustomization.yaml", list),
+            ]);
+            let expected = format!(
+                "the permissions of the {kind} `{name}` (`config/rbac/more.yaml:4`), which the {binding} `mini-more` gives \
+                 to the Go operator{within}: the deployed manifests do not have this role; write those that the new \
+                 operator needs as `RULES` of its controllers"
+            );
+            assert_eq!(lost_about(&port, "more"), [expected]);
+        }
+    }
+}
+
 /// The name in the file counts: the name with the prefix of the kustomization ends like that of another role.
 /// The small project, whose only role is in a namespace, with more of the Deployment's variables and more code.
 fn mini_in_namespace(namespace: &str, variables: &str, code: &str) -> Port {
