@@ -18,6 +18,7 @@ mod go;
 mod go_file;
 mod go_files;
 mod go_tokens;
+mod go_types;
 mod group_kind;
 mod identity;
 mod kinds;
