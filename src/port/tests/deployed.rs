@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{all_files, lost, lost_about, mini, read, read_changed, resource, texts};
+use super::{
+    CONTROLLER, all_files, controllers, lost, lost_about, mini, read, read_changed, resource, texts,
+};
 use crate::{
     crd::tests::is_formatted,
     engine::worktree::snapshot,
@@ -1266,6 +1268,40 @@ fn a_controller_whose_kind_the_setup_does_not_name_is_reported() {
         assert!(lines[0].starts_with(expected), "{lines:?}");
     }
     assert_eq!(lost_about(&mini(&[]), "a controller ("), [""; 0]);
+}
+
+#[test]
+fn a_controller_is_found_by_each_name_of_its_builder() {
+    const START: &str = "ctrl.NewControllerManagedBy(mgr).For(&v1.Foo{})";
+    let project = mini_with("PROJECT", "  controller: true\n", "");
+    let with_code = |by: &str| {
+        let code = mini_with(CONTROLLER, START, by);
+        let code = code.replace("import (", "import (\n\tcorev1 \"k8s.io/api/core/v1\"");
+        mini(&[("PROJECT", &project), (CONTROLLER, &code)])
+    };
+    for builder in [
+        "ctrl.NewControllerManagedBy(mgr)",
+        "builder.ControllerManagedBy(mgr)",
+        "builder.TypedControllerManagedBy[reconcile.Request](mgr)",
+    ] {
+        let port = with_code(&format!(
+            "{builder}.For(&v1.Foo{{}}).Watches(&corev1.Secret{{}}, h)"
+        ));
+        assert_eq!(
+            controllers(&port, "Foo"),
+            ["foo x.io/volume-guard - v1/Secret"],
+            "{builder}"
+        );
+        assert_eq!(lost_about(&port, "a controller ("), [""; 0], "{builder}");
+        // A kind that PROJECT lacks.
+        let port = with_code(&format!("{builder}.For(&corev1.Pod{{}})"));
+        let lines = lost_about(&port, "a controller (");
+        let expected = "a controller (`internal/controller/foo_controller.go:32`) for Pod, a kind that PROJECT does not have;";
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(expected),
+            "{builder}: {lines:?}"
+        );
+    }
 }
 
 #[test]
