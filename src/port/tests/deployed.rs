@@ -1,6 +1,6 @@
 //! What a Go project deploys: it is taken over, or named in the report.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use super::{
     CONTROLLER, all_files, controllers, lost, lost_about, mini, read, read_changed, resource, texts,
@@ -1524,6 +1524,63 @@ func Setup(mgr ctrl.Manager) {
     ]);
     assert_eq!(port.project.lease_name(), "agent");
     assert_eq!(lost_about(&port, "cmd/main.go").len(), 1);
+}
+
+/// A program that starts a manager in another package, with a field manager of its own.
+fn programs(folders: [&str; 2]) -> Port {
+    let main =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini/cmd/main.go"));
+    let agent =
+        "package main\nimport \"example.com/mini/internal/agent\"\nfunc main() { agent.Run() }\n";
+    let code = "\
+package agent
+func Run() {
+\tmgr, _ := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{})
+\tctrl.NewControllerManagedBy(mgr).For(&v1.Foo{}).Complete(r)
+\tcontrollerutil.AddFinalizer(foo, \"x.io/agent\")
+\tc.Patch(ctx, foo, client.Apply, client.FieldOwner(\"agent\"))
+}
+";
+    let [operator, other] = folders.map(|folder| format!("{folder}/main.go"));
+    mini(&[
+        ("cmd/main.go", "package cmd"),
+        (&operator, &main.unwrap()),
+        (&other, agent),
+        ("internal/agent/foo.go", code),
+    ])
+}
+
+#[test]
+fn a_program_counts_if_a_package_that_it_imports_makes_a_manager() {
+    for folders in [
+        ["cmd", "cmd/agent"],
+        ["cmd/mini-operator", "cmd/zzz"],
+        ["cmd/mini", "cmd/agent"],
+        ["cmd/some-operator", "cmd/agent"],
+    ] {
+        let port = programs(folders);
+        assert_eq!(
+            controllers(&port, "Foo"),
+            ["foo x.io/volume-guard - "],
+            "{folders:?}"
+        );
+        let expected = format!("`{}/main.go`: another program", folders[1]);
+        assert!(
+            lost_about(&port, "program")[0].starts_with(&expected),
+            "{folders:?}"
+        );
+    }
+    // It is not clear which program is the operator: what only one of them says does not count.
+    for folders in [["cmd/one", "cmd/two"], ["cmd/a-operator", "cmd/b-operator"]] {
+        let port = programs(folders);
+        assert_eq!(controllers(&port, "Foo"), ["foo - - "], "{folders:?}");
+        let lines = lost_about(&port, "program");
+        for (line, folder) in lines.iter().zip(folders) {
+            let expected = format!("`{folder}/main.go`: one of several programs with a manager,");
+            assert!(line.starts_with(&expected), "{lines:?}");
+        }
+        assert_eq!(lines.len(), 2, "{lines:?}");
+    }
 }
 
 #[test]
