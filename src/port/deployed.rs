@@ -12,7 +12,7 @@ use super::{
     makefile::deployed_folder,
     path::file_name,
     pod_security::LABEL,
-    source::{Object, Source},
+    source::{Object, Source, list},
 };
 use crate::project::Feature;
 
@@ -23,7 +23,7 @@ pub(super) struct Deployed {
     pub prefix: String,
     /// The namespace of the operator.
     pub namespace: Option<String>,
-    /// The Deployment of the operator.
+    /// The Deployment of the operator, or the `StatefulSet` or `DaemonSet` in its place.
     pub deployment: Option<Deployment>,
     /// The features that the config enables.
     pub features: BTreeSet<Feature>,
@@ -105,7 +105,7 @@ impl Deployed {
     /// Whether an object is the Deployment of the operator.
     pub fn is_operator(&self, object: &Object) -> bool {
         let own = self.deployment.as_ref();
-        object.is_a("Deployment") && own.is_some_and(|own| own.name() == object.name())
+        own.is_some_and(|own| object.is_a(own.0.kind()) && own.name() == object.name())
     }
 
     /// The labels of the operator's Pods.
@@ -144,16 +144,25 @@ impl Deployed {
     }
 }
 
-/// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one.
+/// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one. A `StatefulSet`
+/// or a `DaemonSet` in its place counts before a Deployment about which nothing says that it is the operator.
 fn operator<'a>(objects: &'a [Object], prefix: &str) -> Option<&'a Object> {
     let usual = format!("{prefix}controller-manager");
     let mut found: Option<(u8, &Object)> = None;
-    for object in objects.iter().filter(|object| object.is_a("Deployment")) {
+    for object in objects {
+        let mut containers = list(&object.value["spec"]["template"]["spec"]["containers"]);
         let rank = match object.name() {
             name if name == usual => 0,
-            _ if object.file().contains("/manager/") => 1,
-            name if name.contains("manager") || name.contains("operator") => 2,
-            _ => 3,
+            _ if object.file().contains("/manager/") => 2,
+            name if name.contains("manager") || name.contains("operator") => 3,
+            _ if containers.any(|container| container["name"] == "manager") => 4,
+            _ => 9,
+        };
+        let rank = match (object.kind(), rank) {
+            ("Deployment", rank) => rank,
+            ("StatefulSet" | "DaemonSet", 0) => 1,
+            ("StatefulSet" | "DaemonSet", 2..=4) => rank + 3,
+            _ => continue,
         };
         if found.is_none_or(|(best, _)| rank < best) {
             found = Some((rank, object));

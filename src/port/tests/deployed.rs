@@ -1584,6 +1584,51 @@ fn a_program_counts_if_a_package_that_it_imports_makes_a_manager() {
 }
 
 #[test]
+fn a_stateful_set_that_runs_the_operator_becomes_the_deployment() {
+    for kind in ["StatefulSet", "DaemonSet"] {
+        let manager = mini_with(MANAGER, "kind: Deployment", &format!("kind: {kind}"));
+        let manager = manager.replace("  selector:", "  serviceName: mini\n  selector:");
+        // A Deployment beside it.
+        let other =
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: proxy, namespace: system}\n";
+        let port = mini(&[
+            (MANAGER, &format!("{manager}---\n{other}")),
+            (
+                "config/manager/kustomization.yaml",
+                "resources: [manager.yaml]\n",
+            ),
+        ]);
+        let lines = lost_about(&port, kind);
+        let place = "`config/manager/manager.yaml";
+        let expected = [
+            format!(
+                "{place}:2`: the {kind} `mini-controller-manager`, which runs the Go operator: here, a Deployment does; do \
+                 not copy the {kind}, and delete it before `make deploy` by `kubectl --namespace mini-system delete {} \
+                 mini-controller-manager`",
+                kind.to_lowercase()
+            ),
+            format!(
+                "{place}:8`: `serviceName: \"mini\"` of the {kind}: a Deployment does not have this field"
+            ),
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(lost_about(&port, "ClusterRoleBinding"), [""; 0]);
+        assert_eq!(
+            lost_about(&port, "the Deployment `mini-proxy`: copy it").len(),
+            1
+        );
+        let texts = texts(&port);
+        for text in ["value: eu", "replicas: 2", "cpu: 100m"] {
+            assert!(
+                texts["config/manager/manager.yaml"].contains(text),
+                "{text}"
+            );
+        }
+        assert!(texts[REPORT].contains("| Deployment | - | `mini-controller-manager` |"));
+    }
+}
+
+#[test]
 fn a_sample_may_have_more_objects() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {a: b}\n";
     let foo = "apiVersion: g.x.io/v1\nkind: Foo\nmetadata: {name: with-a-key}\nspec: {}\n";
