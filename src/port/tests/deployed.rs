@@ -1629,6 +1629,31 @@ fn a_stateful_set_that_runs_the_operator_becomes_the_deployment() {
 }
 
 #[test]
+fn a_sample_that_is_not_one_object_in_yaml_is_named() {
+    const PATH: &str = "config/samples/g_v1_foo.yaml";
+    let foo = "apiVersion: g.x.io/v1\nkind: Foo\nmetadata: {name: a}\nspec: {}\n";
+    let port = mini(&[(PATH, &foo.replace('\n', "\r\n"))]);
+    assert_eq!(texts(&port)[PATH], foo);
+    assert_eq!(lost_about(&port, "sample"), [""; 0]);
+    for kind in ["List", "FooList"] {
+        let item = foo.replace('\n', "\n  ");
+        let list = format!(
+            "apiVersion: v1\nkind: {kind}\nitems:\n- {}\n",
+            item.trim_end()
+        );
+        let lines = lost_about(&mini(&[(PATH, &list)]), "sample");
+        let expected = "`config/samples/g_v1_foo.yaml:2`: the sample is a list: copy each item to its own file in `config/samples`";
+        assert_eq!(lines, [expected]);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let mut mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    mini.others
+        .insert("config/samples/foo.json".to_owned(), 100);
+    let port = read_changed(mini, &[]).unwrap();
+    assert_eq!(lost_about(&port, "foo.json").len(), 1);
+}
+
+#[test]
 fn a_sample_may_have_more_objects() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {a: b}\n";
     let foo = "apiVersion: g.x.io/v1\nkind: Foo\nmetadata: {name: with-a-key}\nspec: {}\n";
