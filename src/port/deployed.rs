@@ -1,6 +1,6 @@
 //! How the Go operator is deployed: what the kustomization that `make deploy` builds has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -10,11 +10,11 @@ use super::{
     kustomize::{self, Built},
     lost::Lost,
     makefile::deployed_folder,
-    path::file_name,
+    path::{file_name, folder},
     pod_security::LABEL,
     source::{Object, Source, list},
 };
-use crate::project::Feature;
+use crate::{project::Feature, yaml::documents};
 
 /// How the Go operator is deployed.
 #[derive(Debug, Default)]
@@ -47,6 +47,7 @@ impl Deployed {
             lost.add(format!(
                 "`{folder}`: there is no such folder; the manifests in `config` were read"
             ));
+            lost.add_all(undecided(&files));
         } else {
             lost.add(format!(
                 "`{folder}`: there is no such folder, and no `config`, so the Deployment, the permissions and the webhooks \
@@ -142,6 +143,30 @@ impl Deployed {
         let objects = self.objects.iter().filter(|_| self.is_built);
         objects.filter(|object| object.is_a("CustomResourceDefinition"))
     }
+}
+
+/// The line about the kustomizations that set a namespace. `files` has the text of each path.
+fn undecided(files: &BTreeMap<&str, &str>) -> Option<String> {
+    let mut folders = Vec::new();
+    for (path, text) in files {
+        let name = file_name(path);
+        let is_kustomization = name == "Kustomization" || name.starts_with("kustomization.");
+        let document = documents(text).ok().filter(|_| is_kustomization);
+        if document.is_some_and(|all| all.iter().any(|fields| fields["namespace"].is_string())) {
+            folders.push(format!("`{}`", folder(path)));
+        }
+    }
+    let (have, one) = match folders.len() {
+        0 => return None,
+        1 => ("has", "it"),
+        _ => ("have", "one"),
+    };
+    Some(format!(
+        "the namespace and the names of the deployed objects: the Makefile does not say what `make deploy` builds; {} {have} \
+         a kustomization with a namespace; to take {one} over, let the target `deploy` of the Makefile run `kustomize build \
+         <FOLDER>`, and repeat `init --from`",
+        folders.join(" and "),
+    ))
 }
 
 /// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one. A `StatefulSet`

@@ -603,6 +603,69 @@ fn the_folder_that_make_deploy_builds_is_found_in_each_form_of_its_recipe() {
 }
 
 #[test]
+fn the_folder_that_make_deploy_builds_is_found_in_each_form_of_a_makefile() {
+    let overlay = "namespace: elsewhere\nnamePrefix: pre-\nresources: [../../crd, ../../rbac, ../../manager]\n";
+    for (makefile, included) in [
+        (
+            "deploy:\n\tcd config/overlays/prod && $(KUSTOMIZE) edit set image controller=$(IMG) && \\\n\
+             \t$(KUSTOMIZE) build . | kubectl apply -f -\n",
+            "",
+        ),
+        (
+            "deploy: manifests ; $(KUSTOMIZE) build config/overlays/prod | kubectl apply -f -\n",
+            "",
+        ),
+        (
+            "DIR := ./\ninclude $(DIR)build.mk other.mk\n",
+            "deploy:\n\tkustomize build config/overlays/prod | kubectl apply -f -\n",
+        ),
+        (
+            "-include build.mk\n",
+            "OVERLAY := prod\ndeploy: \\\n  manifests\n\tkubectl apply -k config/overlays/$(OVERLAY)\n",
+        ),
+    ] {
+        let makefile = makefile.replace("\\\n", "\\\r\n");
+        let port = mini(&[
+            ("Makefile", &makefile),
+            ("build.mk", included),
+            ("config/overlays/prod/kustomization.yaml", overlay),
+        ]);
+        assert_eq!(port.project.namespace_name(), "elsewhere", "{makefile}");
+    }
+    // A Makefile that includes itself ends.
+    mini(&[("Makefile", "include Makefile Makefile\n")]);
+}
+
+#[test]
+fn kustomizations_with_a_namespace_are_named_if_none_is_the_deployed_one() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    for makefile in ["", "deploy:\n\t./hack/deploy.sh\n"] {
+        let mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+        let port = read_changed(
+            mini,
+            &[
+                ("Makefile", Some(makefile)),
+                (DEFAULT, None),
+                ("config/default/policy.yaml", None),
+                (
+                    "config/overlays/dev/kustomization.yml",
+                    Some("namespace: dev\nresources: [../../manager]\n"),
+                ),
+                (
+                    "config/overlays/prod/kustomization.yaml",
+                    Some("namespace: prod\nresources: [../../manager]\n"),
+                ),
+            ],
+        );
+        let expected = "the namespace and the names of the deployed objects: the Makefile does not say what `make deploy` \
+                        builds; `config/overlays/dev` and `config/overlays/prod` have a kustomization with a namespace; \
+                        to take one over, let the target `deploy` of the Makefile run `kustomize build <FOLDER>`, and \
+                        repeat `init --from`";
+        assert_eq!(lost_about(&port.unwrap(), "overlays"), [expected]);
+    }
+}
+
+#[test]
 fn what_the_reader_of_kustomizations_does_not_know_is_named() {
     let default = mini_with(
         DEFAULT,
