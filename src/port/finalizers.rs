@@ -131,6 +131,7 @@ impl Finalizers {
             for function in &file.functions {
                 finder.functions.insert(function.name.clone());
             }
+            finder.known_fields(file);
             finder.known_calls(file);
         }
         finder.helper_calls(&files);
@@ -245,9 +246,8 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// Reads the calls of functions that set finalizers, and edits of the list.
-    fn known_calls(&mut self, file: &'a File) {
-        let has_registry = has_registry(file);
+    /// Reads what the code sets the field with finalizers to.
+    fn known_fields(&mut self, file: &'a File) {
         for at in 0..file.tokens.len() {
             // `object.Finalizers[0] = value`
             if file.name(at) == Some("Finalizers") && file.is_sign(at + 1, '[') {
@@ -286,6 +286,11 @@ impl<'a> Finder<'a> {
                 self.not_understood(file, at, &elements);
             }
         }
+    }
+
+    /// Reads the calls of functions that set finalizers, and edits of the list.
+    fn known_calls(&mut self, file: &'a File) {
+        let has_registry = has_registry(file);
         for (at, function) in file.calls() {
             self.begin(file, at);
             let arguments = file.arguments(at + 1);
