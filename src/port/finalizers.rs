@@ -35,7 +35,7 @@ const MAX_PATH: usize = 50;
 const MAX_LISTS: usize = 10;
 
 /// The most expressions of lists that are read in all.
-const MAX_READS: usize = 20_000;
+const MAX_READS: usize = 5_000;
 
 /// The most tokens of a function in which the values of its variables are looked for.
 const MAX_FUNCTION: usize = 20_000;

@@ -17,7 +17,7 @@ use super::{
 const MAX_STEPS: usize = 6;
 
 /// The most variables that are looked up in all: each one reads its function.
-const MAX_LOOKUPS: usize = 20_000;
+const MAX_LOOKUPS: usize = 10_000;
 
 /// The most tokens of a function in which the types of its variables are looked for.
 const MAX_FUNCTION: usize = 20_000;
