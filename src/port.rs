@@ -18,6 +18,7 @@ mod go;
 mod go_file;
 mod go_files;
 mod go_tokens;
+mod go_types;
 mod group_kind;
 mod identity;
 mod kinds;
@@ -152,14 +153,24 @@ impl Port {
         let (project, kinds, mut lost) = (taken.project, taken.kinds, taken.lost);
         lost.add_all(go.plugins_left(source.text("PROJECT").unwrap_or(""), &project));
         for main in &source.go.others.mains {
-            lost.add(format!(
-                "`{main}`: another program of the Go project, with a manager of its own; it is not ported"
-            ));
+            lost.add(if source.go.others.are_unclear {
+                format!(
+                    "`{main}`: one of several programs with a manager, and the Go project does not say which one is the \
+                     operator; what only the code of this program says, such as finalizers, is not taken over; name the folder of the \
+                     operator in a `go build` of its Dockerfile to take it over"
+                )
+            } else {
+                format!(
+                    "`{main}`: another program of the Go project, with a manager of its own; it is not ported"
+                )
+            });
         }
         let rules = granted.rules(&source, &mut lost);
         let has_controller = project.controllers().next().is_some();
         if !rules.is_empty() && !has_controller {
-            lost.add("the permissions of the manager's role: there is no controller");
+            lost.add(
+                "the permissions of the manager's role, because the project has no controller",
+            );
         }
         if rules.is_empty() && has_controller {
             lost.add(

@@ -79,7 +79,9 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost:
             let path: Vec<_> = path.iter().map(String::as_str).collect();
             let is_of_all = of_all.iter().any(|(of_all, _)| path == of_all);
             let is_elsewhere = match path.as_slice() {
-                ["roleRef" | "rules" | "webhooks", ..] if is_taken => true,
+                ["roleRef" | "rules" | "webhooks", ..] | ["metadata", "namespace"] if is_taken => {
+                    true
+                }
                 ["metadata", "annotations", ..] => false,
                 _ => is_operator,
             };

@@ -1,20 +1,23 @@
-//! The controllers that the Go code does not build by `NewControllerManagedBy(mgr).For(&Kind{})`, and those whose kind
-//! may be one of several groups: the report names their places.
+//! The controllers that the Go code does not build by `NewControllerManagedBy(mgr).For(&Kind{})`, those whose kind may be
+//! one of several groups, and those of kinds that PROJECT does not have: they are only named in the report.
 
-use super::{go::Go, go_file::File, go_files::GoFiles, lost::Lost};
+use super::{go::Go, go_file::File, go_files::GoFiles, lost::Lost, setups::builders};
 
 /// Reports these controllers.
 pub(super) fn report(go: &Go, files: &GoFiles, lost: &mut Lost) {
     for file in go.code() {
-        for (at, function) in file.calls() {
-            let argument = match function {
-                "NewControllerManagedBy" => argument_of_for(file, at),
-                _ if function.starts_with("New") && is_of_library(file, at) => None,
-                _ => continue,
-            };
-            let what = match argument.and_then(|start| file.object_at(start)) {
-                Some((package, kind)) if files.of_type(file, package, kind).len() < 2 => continue,
-                Some((_, kind)) => format!(
+        let built = builders(file).map(|at| (at, argument_of_for(file, at)));
+        let others = file
+            .calls()
+            .filter(|(at, function)| function.starts_with("New") && is_of_library(file, *at));
+        for (at, argument) in built.chain(others.map(|(at, _)| (at, None))) {
+            let object = argument.and_then(|start| file.object_at(start));
+            let known =
+                object.map(|(package, kind)| (kind, files.of_type(file, package, kind).len()));
+            let what = match known {
+                Some((_, 1)) => continue,
+                Some((kind, 0)) => format!("for {kind}, a kind that PROJECT does not have"),
+                Some((kind, _)) => format!(
                     "for {kind}: several groups have a kind of this name, and the code does not say which one it is"
                 ),
                 None => {
@@ -38,9 +41,10 @@ fn is_of_library(file: &File, at: usize) -> bool {
 
 /// The start of the argument of the call of `For` that follows the call at `at`, up to the next controller.
 fn argument_of_for(file: &File, at: usize) -> Option<usize> {
+    let next = builders(file).find(|next| *next > at);
     for (call, function) in file.calls().skip_while(|(call, _)| *call <= at) {
         match function {
-            "NewControllerManagedBy" => return None,
+            _ if next.is_some_and(|next| call >= next) => return None,
             "For" => return Some(file.arguments(call + 1).first()?.start),
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! How the Go operator is deployed: what the kustomization that `make deploy` builds has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -12,9 +12,9 @@ use super::{
     makefile::deployed_folder,
     path::{file_name, folder},
     pod_security::LABEL,
-    source::{Object, Source},
+    source::{Object, Source, list},
 };
-use crate::project::Feature;
+use crate::{project::Feature, yaml::documents};
 
 /// How the Go operator is deployed.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Deployed {
     pub prefix: String,
     /// The namespace of the operator.
     pub namespace: Option<String>,
-    /// The Deployment of the operator.
+    /// The Deployment of the operator, or the `StatefulSet` or `DaemonSet` in its place.
     pub deployment: Option<Deployment>,
     /// The features that the config enables.
     pub features: BTreeSet<Feature>,
@@ -47,6 +47,7 @@ impl Deployed {
             lost.add(format!(
                 "`{folder}`: there is no such folder; the manifests in `config` were read"
             ));
+            lost.add_all(undecided(&files));
         } else {
             lost.add(format!(
                 "`{folder}`: there is no such folder, and no `config`, so the Deployment, the permissions and the webhooks \
@@ -105,7 +106,7 @@ impl Deployed {
     /// Whether an object is the Deployment of the operator.
     pub fn is_operator(&self, object: &Object) -> bool {
         let own = self.deployment.as_ref();
-        object.is_a("Deployment") && own.is_some_and(|own| own.name() == object.name())
+        own.is_some_and(|own| object.is_a(own.0.kind()) && own.name() == object.name())
     }
 
     /// The labels of the operator's Pods.
@@ -144,16 +145,49 @@ impl Deployed {
     }
 }
 
-/// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one.
+/// The line about the kustomizations that set a namespace. `files` has the text of each path.
+fn undecided(files: &BTreeMap<&str, &str>) -> Option<String> {
+    let mut folders = Vec::new();
+    for (path, text) in files {
+        let name = file_name(path);
+        let is_kustomization = name == "Kustomization" || name.starts_with("kustomization.");
+        let document = documents(text).ok().filter(|_| is_kustomization);
+        if document.is_some_and(|all| all.iter().any(|fields| fields["namespace"].is_string())) {
+            folders.push(format!("`{}`", folder(path)));
+        }
+    }
+    let (have, one) = match folders.len() {
+        0 => return None,
+        1 => ("has", "it"),
+        _ => ("have", "one"),
+    };
+    Some(format!(
+        "the namespace and the names of the deployed objects: the Makefile does not say what `make deploy` builds; {} {have} \
+         a kustomization with a namespace; to take {one} over, let the target `deploy` of the Makefile run `kustomize build \
+         <FOLDER>`, and repeat `init --from`",
+        folders.join(" and "),
+    ))
+}
+
+/// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one. A `StatefulSet`
+/// or a `DaemonSet` in its place counts before a Deployment about which nothing says that it is the operator.
 fn operator<'a>(objects: &'a [Object], prefix: &str) -> Option<&'a Object> {
     let usual = format!("{prefix}controller-manager");
     let mut found: Option<(u8, &Object)> = None;
-    for object in objects.iter().filter(|object| object.is_a("Deployment")) {
+    for object in objects {
+        let mut containers = list(&object.value["spec"]["template"]["spec"]["containers"]);
         let rank = match object.name() {
             name if name == usual => 0,
-            _ if object.file().contains("/manager/") => 1,
-            name if name.contains("manager") || name.contains("operator") => 2,
-            _ => 3,
+            _ if object.file().contains("/manager/") => 2,
+            name if name.contains("manager") || name.contains("operator") => 3,
+            _ if containers.any(|container| container["name"] == "manager") => 4,
+            _ => 9,
+        };
+        let rank = match (object.kind(), rank) {
+            ("Deployment", rank) => rank,
+            ("StatefulSet" | "DaemonSet", 0) => 1,
+            ("StatefulSet" | "DaemonSet", 2..=4) => rank + 3,
+            _ => continue,
         };
         if found.is_none_or(|(best, _)| rank < best) {
             found = Some((rank, object));

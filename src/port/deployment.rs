@@ -19,7 +19,7 @@ pub(super) const METRICS_PROXY: &str = "kube-rbac-proxy";
 /// The programs that run beside an operator, and pass connections on.
 const PROXIES: [&str; 4] = [METRICS_PROXY, "oauth-proxy", "oauth2-proxy", "istio-proxy"];
 
-/// The Deployment of the Go operator.
+/// The Deployment of the Go operator, or the `StatefulSet` or `DaemonSet` in its place.
 #[derive(Debug)]
 pub(super) struct Deployment(pub Object);
 
@@ -27,6 +27,11 @@ impl Deployment {
     /// The name in the cluster, with the prefix.
     pub fn name(&self) -> &str {
         self.0.name()
+    }
+
+    /// Whether it is a Deployment, which the new one replaces if both have one name.
+    pub fn is_deployment(&self) -> bool {
+        self.0.is_a("Deployment")
     }
 
     pub fn service_account(&self) -> &str {
@@ -87,6 +92,17 @@ impl Deployment {
     ) -> project::Deployment {
         let mut taken = project.clone();
         let settings = &mut taken.deployment;
+        let kind = self.0.kind();
+        if !self.is_deployment() {
+            lost.add(format!(
+                "{}: the {kind} `{name}`, which runs the Go operator: here, a Deployment does; do not copy the {kind}, and \
+                 delete it before `make deploy` by `kubectl --namespace {} delete {} {name}`",
+                source.place(&self.0, &["kind"]),
+                project.namespace_name(),
+                kind.to_lowercase(),
+                name = self.name(),
+            ));
+        }
         let of_pods = ["spec", "template", "metadata", "labels"];
         for (path, here) in [
             (&of_pods[2..], &mut settings.labels),
@@ -108,7 +124,7 @@ impl Deployment {
             }
         }
         let selector = self.labels(&["spec", "selector", "matchLabels"]);
-        if self.name() != project.deployment_name() {
+        if !self.is_deployment() || self.name() != project.deployment_name() {
             // The Deployment here is another one.
         } else if !(selector.iter()).all(|(key, value)| taken.has_pod_label(key, value)) {
             lost.add(format!(

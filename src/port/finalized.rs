@@ -106,7 +106,7 @@ impl Finalized {
 /// finalizer.
 fn kinds_with(setting: &Setting, found: &Finalizers, setups: &Setups) -> BTreeSet<GroupKind> {
     let mut kinds = kinds_of(setting, setups);
-    if kinds.is_empty() && setting.object == Object::Unknown && setting.is_known() {
+    if kinds.is_empty() && !matches!(setting.object, Object::Other(_)) && setting.is_known() {
         for other in &found.settings {
             if other.value == setting.value && other != setting {
                 kinds.extend(kinds_of(other, setups));
@@ -128,7 +128,7 @@ fn kinds_of(setting: &Setting, setups: &Setups) -> BTreeSet<GroupKind> {
     let path = &*setting.place.path;
     match &setting.object {
         Object::Kind(kind) => return BTreeSet::from([kind.clone()]),
-        Object::Other(_) => return BTreeSet::new(),
+        Object::Other(_) | Object::Unclear => return BTreeSet::new(),
         Object::Unknown => {}
     }
     let built = (setting.setups.iter()).map(|number| &setups.all[*number]);

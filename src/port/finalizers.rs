@@ -7,12 +7,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
+    sync::Arc,
 };
 
 use super::{
-    go::{Go, Value},
+    go::{Go, Value, written},
     go_file::{File, Place},
     go_tokens::Token,
+    go_types::{GoTypes, last_bracket, path_start},
     group_kind::GroupKind,
     path::{file_name, folder},
     setups::Setups,
@@ -22,11 +24,17 @@ use crate::names::FinalizerName;
 /// The largest number of places that are found. A project has a few.
 const MAX_PLACES: usize = 1_000;
 
-/// The most tokens of a function in which the types of its variables are looked for.
-const MAX_FUNCTION: usize = 20_000;
-
 /// The most tokens of the expression for an object or for its list of finalizers.
 const MAX_PATH: usize = 50;
+
+/// How many expressions a list of finalizers may consist of, one in the other.
+const MAX_LISTS: usize = 10;
+
+/// The most expressions of lists that are read in all.
+const MAX_READS: usize = 5_000;
+
+/// The most tokens of a function in which the values of its variables are looked for.
+const MAX_FUNCTION: usize = 20_000;
 
 /// What a call does with a finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,9 +49,29 @@ pub(super) enum Action {
 pub(super) enum Object {
     /// A kind that the project has.
     Kind(GroupKind),
-    /// A kind of Kubernetes that the project does not have.
+    /// A kind that the project does not have.
     Other(String),
+    /// A variable or the result of a call, whose type the code does not show.
+    Unclear,
+    /// What a function gets, which may be any object.
     Unknown,
+}
+
+/// What gets a finalizer.
+#[derive(Debug, Clone)]
+struct Target {
+    objects: BTreeSet<Object>,
+    /// The parameter of the function that has the object, if only its callers know what it is.
+    parameter: Option<usize>,
+}
+
+impl From<Object> for Target {
+    fn from(object: Object) -> Self {
+        Self {
+            objects: BTreeSet::from([object]),
+            parameter: None,
+        }
+    }
 }
 
 /// A place where the code adds a finalizer to an object, removes it, or looks for it.
@@ -81,7 +109,14 @@ impl Finalizers {
             go,
             setups,
             functions: BTreeSet::new(),
+            types: GoTypes::new(go),
             helpers: Vec::new(),
+            appends: BTreeSet::new(),
+            own: Vec::new(),
+            seen: BTreeSet::new(),
+            reads: 0,
+            registries: BTreeSet::new(),
+            unclear: BTreeMap::new(),
             reported: BTreeSet::new(),
             found: Self::default(),
         };
@@ -91,6 +126,7 @@ impl Finalizers {
             for function in &file.functions {
                 finder.functions.insert(function.name.clone());
             }
+            finder.known_fields(file);
             finder.known_calls(file);
         }
         finder.helper_calls(&files);
@@ -101,6 +137,7 @@ impl Finalizers {
         for file in &about {
             finder.literals(file);
         }
+        finder.found.rest.extend(finder.unclear.into_values());
         finder.found
     }
 }
@@ -138,12 +175,16 @@ fn action(function: &str) -> Action {
     }
 }
 
-/// A function of the project that sets the finalizer in one of its parameters.
+/// A function of the project that sets the finalizer in one of its parameters, or sets a finalizer of one of them.
 struct Helper {
     folder: String,
     function: String,
-    is_method: bool,
-    parameter: usize,
+    /// The type of the receiver.
+    receiver: Option<String>,
+    /// The parameter with the finalizer.
+    parameter: Option<usize>,
+    /// The parameter with the object.
+    object: Option<usize>,
     /// The setting in the function.
     setting: Setting,
     is_called: bool,
@@ -157,66 +198,20 @@ impl Helper {
         }
         let is_dotted = at.checked_sub(1).is_some_and(|dot| file.is_sign(dot, '.'));
         match file.qualifier(at) {
-            _ if self.is_method => is_dotted,
+            _ if self.receiver.is_some() => is_dotted,
             Some(package) => file.package(package) == file_name(&self.folder),
             None => !is_dotted && folder(&file.path) == self.folder,
         }
     }
 }
 
-/// The elements of `[]string{…}` at this index.
-fn list(file: &File, at: usize) -> Vec<Range<usize>> {
-    let is_list = file.is_sign(at, '[')
-        && file.is_sign(at + 1, ']')
-        && file.name(at + 2) == Some("string")
-        && file.is_sign(at + 3, '{');
-    if is_list {
-        file.arguments(at + 3)
-    } else {
-        Vec::new()
-    }
-}
-
-/// The last name of the path that ends before the token at `end`, without `ObjectMeta`: `book` of
-/// `r.book.ObjectMeta.`.
+/// The path that ends before the token at `end`, without `ObjectMeta`: `r.book` of `r.book.ObjectMeta.`.
 fn owner(file: &File, end: usize) -> Option<Range<usize>> {
-    let at = file.before_dot(end)?;
-    match file.name(at)? {
-        "ObjectMeta" => owner(file, at),
-        _ => Some(at..at + 1),
+    let last = file.before_dot(end)?;
+    if file.name(last) == Some("ObjectMeta") && file.before_dot(last).is_some() {
+        return owner(file, last);
     }
-}
-
-/// The types that `variable` may have in `tokens`, each with its package.
-fn types<'a>(file: &'a File, tokens: Range<usize>, variable: &str) -> Vec<(&'a str, &'a str)> {
-    let end = tokens.end.min(tokens.start + MAX_FUNCTION);
-    let mut types = Vec::new();
-    for at in tokens.start..end {
-        if file.name(at) == Some(variable) {
-            types.extend(type_beside(file, at));
-        }
-    }
-    types
-}
-
-/// The type that the code beside a variable gives to it.
-fn type_beside(file: &File, at: usize) -> Option<(&str, &str)> {
-    // `book, ok := object.(*v1.Book)`
-    let is_pair = file.is_sign(at + 1, ',') && file.is_sign(at + 3, ':');
-    let Some(value) = file.assigned(if is_pair { at + 2 } else { at }) else {
-        // `book *v1.Book`, `var book v1.Book`
-        return file.type_at(at + 1 + usize::from(file.is_sign(at + 1, '*')));
-    };
-    let mut dots = value..value + 8;
-    let cast = dots.find(|dot| file.is_sign(*dot, '.') && file.is_sign(dot + 1, '('));
-    match cast {
-        _ if file.is_sign(value, '&') => file.type_at(value + 1),
-        _ if file.name(value) == Some("new") && file.is_sign(value + 1, '(') => {
-            file.type_at(value + 2)
-        }
-        Some(cast) if file.is_sign(cast + 2, '*') => file.type_at(cast + 3),
-        _ => file.type_at(value),
-    }
+    Some(path_start(file, last + 1)..last + 1)
 }
 
 /// Collects the settings.
@@ -225,68 +220,325 @@ struct Finder<'a> {
     setups: &'a Setups<'a>,
     /// The functions of the project, in files that say something about finalizers.
     functions: BTreeSet<String>,
+    types: GoTypes<'a>,
     helpers: Vec<Helper>,
+    /// The calls of `append` that were read with the list that they are in.
+    appends: BTreeSet<(Arc<str>, usize)>,
+    /// The object that gets the list that is read.
+    own: Vec<Token>,
+    /// The values of variables with this list.
+    seen: BTreeSet<usize>,
+    /// How many expressions of lists were read.
+    reads: usize,
+    /// The folders with code that registers a finalizer.
+    registries: BTreeSet<String>,
+    /// The lines about lists of finalizers that are not understood.
+    unclear: BTreeMap<Place, String>,
     /// The finalizers that were reported.
     reported: BTreeSet<String>,
     found: Finalizers,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    /// Reads what the code sets the field with finalizers to.
+    fn known_fields(&mut self, file: &'a File) {
+        for at in 0..file.tokens.len() {
+            // `object.Finalizers[0] = value`
+            if file.name(at) == Some("Finalizers") && file.is_sign(at + 1, '[') {
+                let close = file.end(at + 1);
+                let is_set = file.is_sign(close + 1, '=') && !file.is_sign(close + 2, '=');
+                if let Some(value) = file.expression(close + 2).filter(|_| is_set) {
+                    let target = self.owner(file, at);
+                    self.begin(file, at);
+                    self.element(file, at, &value, &target, MAX_LISTS);
+                }
+            }
+        }
+        for (at, token) in file.tokens.iter().enumerate() {
+            if is_key(std::slice::from_ref(token))
+                && let Some(elements) = value_of_key(file, at)
+            {
+                self.begin(file, at);
+                let target = Object::Unclear.into();
+                if !self.list(file, elements.clone(), &target, MAX_LISTS) {
+                    self.not_understood(file, at, &elements);
+                }
+            }
+        }
+        for (at, elements) in file.set_to("Finalizers") {
+            self.begin(file, at);
+            let in_metadata = in_literal_of(file, at, "ObjectMeta");
+            let target = match (owner(file, at), file.literal_around(at)) {
+                (None, Some((package, kind))) => self.kind(file, package, kind).into(),
+                (None, None) => Object::Unclear.into(),
+                _ => self.owner(file, at),
+            };
+            if self.list(file, elements.clone(), &target, MAX_LISTS) {
+                continue;
+            }
+            if in_metadata || file.before_dot(at).is_some() {
+                self.not_understood(file, at, &elements);
+            }
+        }
+    }
+
     /// Reads the calls of functions that set finalizers, and edits of the list.
-    fn known_calls(&mut self, file: &File) {
+    fn known_calls(&mut self, file: &'a File) {
+        let has_registry = has_registry(file);
         for (at, function) in file.calls() {
+            self.begin(file, at);
             let arguments = file.arguments(at + 1);
             match (function, arguments.as_slice()) {
                 ("AddFinalizer" | "RemoveFinalizer" | "ContainsFinalizer", [object, value])
                     if is_of_library(file, at) =>
                 {
-                    let object = self.object(file, object);
-                    self.setting(file, at, value, object, action(function));
+                    let target = self.target(file, object);
+                    self.setting(file, at, value, &target, action(function));
                 }
-                ("append", [list, values @ ..]) => {
-                    let Some(list) = list_of_finalizers(file, list) else {
-                        continue;
+                ("SetFinalizers", [elements]) => {
+                    let target = self.owner(file, at);
+                    if !self.list(file, elements.clone(), &target, MAX_LISTS) {
+                        self.not_understood(file, at, elements);
+                    }
+                }
+                // A configuration for server-side apply: `v1ac.Book("name", "namespace").WithFinalizers(…)`.
+                ("WithFinalizers", values) if let Some(path) = owner(file, at) => {
+                    let target = match file.type_at(path.start) {
+                        Some((package, kind)) if file.import(package).is_some() => {
+                            match self.kind(file, package, kind) {
+                                Object::Unknown => Object::Unclear.into(),
+                                object => object.into(),
+                            }
+                        }
+                        _ => self.target(file, &path),
                     };
-                    // A variable with a list has no owner.
-                    let object = self.owner(file, list);
                     for value in values {
-                        // `list[i:]...` is a part of the list itself.
-                        if !file.is_sign(value.end - 1, '.') {
-                            self.setting(file, at, value, object.clone(), Action::Add);
+                        if !self.element(file, at, value, &target, MAX_LISTS) {
+                            self.not_understood(file, at, value);
                         }
                     }
                 }
-                ("SetFinalizers", [elements]) => {
-                    let object = self.owner(file, at);
-                    for value in list(file, elements.start) {
-                        self.setting(file, at, &value, object.clone(), Action::Add);
+                // `unstructured.SetNestedStringSlice(object.Object, …, "metadata", "finalizers")`
+                (function, [object, elements, .., last])
+                    if function.starts_with("SetNested") && is_key(&file.tokens[last.clone()]) =>
+                {
+                    let is_content = file.name(object.end - 1) == Some("Object");
+                    let target = if is_content {
+                        self.owner(file, object.end - 1)
+                    } else {
+                        Object::Unclear.into()
+                    };
+                    if !self.list(file, elements.clone(), &target, MAX_LISTS) {
+                        self.not_understood(file, at, elements);
                     }
                 }
                 // The registry of controller-runtime: `finalizers.Register("name", …)`.
-                ("Register", [value, ..]) if file.qualifier(at).is_some_and(says_finalizer) => {
-                    self.setting(file, at, value, Object::Unknown, Action::Add);
+                ("Register", [value, rest @ ..])
+                    if file.qualifier(at).is_some_and(says_finalizer)
+                        || has_registry && rest.len() == 1 =>
+                {
+                    self.registries.insert(folder(&file.path).to_owned());
+                    self.setting(file, at, value, &Object::Unknown.into(), Action::Add);
                 }
                 _ => {}
             }
         }
-        for (at, elements) in file.set_to("Finalizers") {
-            let object = match (owner(file, at), file.literal_around(at)) {
-                (None, Some((package, kind))) => self.kind(file, package, kind),
-                _ => self.owner(file, at),
-            };
-            for value in list(file, elements.start) {
-                self.setting(file, at, &value, object.clone(), Action::Add);
+        for (at, function) in file.calls() {
+            let arguments = file.arguments(at + 1);
+            if function == "append"
+                && !self.appends.contains(&(Arc::clone(&file.path), at))
+                && let [list, values @ ..] = arguments.as_slice()
+                && let Some(list) = list_of_finalizers(file, list)
+            {
+                // A variable with a list has no owner.
+                let target = self.owner(file, list);
+                self.begin(file, list);
+                for value in values {
+                    let is_known = self.element(file, at, value, &target, MAX_LISTS);
+                    if !is_known && file.before_dot(list).is_some() {
+                        self.not_understood(file, at, value);
+                    }
+                }
             }
         }
     }
 
+    /// Begins to read the list that the object before the token at `at` gets.
+    fn begin(&mut self, file: &File, at: usize) {
+        self.seen.clear();
+        let path = owner(file, at).filter(|path| path.len() <= MAX_PATH);
+        self.own = path.map_or_else(Vec::new, |path| file.tokens[path].to_vec());
+    }
+
+    /// Reads a list of finalizers that objects get. Returns whether all parts of the list are known.
+    fn list(
+        &mut self,
+        file: &'a File,
+        expression: Range<usize>,
+        target: &Target,
+        steps: usize,
+    ) -> bool {
+        let Some(steps) = steps.checked_sub(1).filter(|_| self.reads < MAX_READS) else {
+            return false;
+        };
+        self.reads += 1;
+        let Range { start, end } = expression;
+        let tokens = &file.tokens[start..end];
+        let open = last_bracket(file, start..end);
+        match (open, tokens) {
+            (None, [Token::Name(name)]) if name == "nil" => true,
+            (None, [Token::Name(name)]) => self.list_in_variable(file, start, name, target, steps),
+            // The finalizers of an object, or a part of them. A setting may have a field of this name, too.
+            (None, [.., Token::Name(name)]) if name == "Finalizers" => {
+                let Some(path) = owner(file, end - 1) else {
+                    return false;
+                };
+                let objects = self.target(file, &path).objects;
+                let is_kind =
+                    |object: &Object| matches!(object, Object::Kind(_) | Object::Other(_));
+                self.own == file.tokens[path] || objects.iter().any(is_kind)
+            }
+            (Some(open), _) if file.is_sign(open, '[') => {
+                self.list(file, start..open, target, steps)
+            }
+            (Some(open), [Token::Sign('['), ..]) if file.is_sign(open, '{') => {
+                let mut is_known = true;
+                for value in file.arguments(open) {
+                    is_known &= self.element(file, open, &value, target, steps);
+                }
+                is_known
+            }
+            (Some(open), _) if file.is_sign(open, '(') && open > start => {
+                self.list_of_call(file, start, open, target, steps)
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads the list that a call returns, whose arguments begin at `open`.
+    fn list_of_call(
+        &mut self,
+        file: &'a File,
+        start: usize,
+        open: usize,
+        target: &Target,
+        steps: usize,
+    ) -> bool {
+        let at = open - 1;
+        let arguments = file.arguments(open);
+        let package = file.qualifier(at).map(|name| file.package(name));
+        match (file.name(at).unwrap_or(""), arguments.as_slice()) {
+            ("GetFinalizers", []) | ("make", _) => true,
+            ("append", [list, values @ ..]) => {
+                self.appends.insert((Arc::clone(&file.path), at));
+                let mut is_known = self.list(file, list.clone(), target, steps);
+                for value in values {
+                    is_known &= self.element(file, at, value, target, steps);
+                }
+                is_known
+            }
+            ("Insert", [list, _, values @ ..]) if package == Some("slices") => {
+                let mut is_known = self.list(file, list.clone(), target, steps);
+                for value in values {
+                    is_known &= self.element(file, at, value, target, steps);
+                }
+                is_known
+            }
+            ("Clip" | "Clone" | "Compact" | "Concat", lists) if package == Some("slices") => {
+                let mut is_known = true;
+                for list in lists {
+                    is_known &= self.list(file, list.clone(), target, steps);
+                }
+                is_known
+            }
+            // `[]string(list)`
+            ("string", [list]) if file.is_sign(start, '[') => {
+                self.list(file, list.clone(), target, steps)
+            }
+            (function, _) if takes_out(function) => true,
+            // A function that adds a text to a list.
+            (function, [list, values @ ..])
+                if !values.is_empty()
+                    && action(function) == Action::Add
+                    && values
+                        .iter()
+                        .all(|value| self.is_known_finalizer(file, value)) =>
+            {
+                let is_known = self.list(file, list.clone(), target, steps);
+                for value in values.iter().filter(|_| is_known) {
+                    self.setting(file, at, value, target, Action::Add);
+                }
+                is_known
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads what the function around `at` assigns to a variable with a list.
+    fn list_in_variable(
+        &mut self,
+        file: &'a File,
+        at: usize,
+        name: &str,
+        target: &Target,
+        steps: usize,
+    ) -> bool {
+        let Some(function) = file.around(at) else {
+            return false;
+        };
+        let mut is_known = false;
+        let within = function.tokens.clone().take(MAX_FUNCTION);
+        let names = within.filter(|other| file.name(*other) == Some(name));
+        let values: Vec<_> = names.filter_map(|other| file.value(other)).collect();
+        for value in values.into_iter().take(MAX_PATH) {
+            // `list = append(list, value)`
+            let is_own = !self.seen.insert(value.start);
+            is_known = is_own || self.list(file, value, target, steps);
+            if !is_known {
+                break;
+            }
+        }
+        is_known
+    }
+
+    /// Reads an element of a list of finalizers, or with three dots the elements of another list.
+    fn element(
+        &mut self,
+        file: &'a File,
+        at: usize,
+        value: &Range<usize>,
+        target: &Target,
+        steps: usize,
+    ) -> bool {
+        if value.len() > 3 && file.is_sign(value.end - 1, '.') {
+            return self.list(file, value.start..value.end - 3, target, steps);
+        }
+        // `for _, finalizer := range list` gives elements of the list itself.
+        if !is_element(file, value) {
+            self.setting(file, at, value, target, Action::Add);
+        }
+        true
+    }
+
+    /// Reports a list of finalizers that is not understood.
+    fn not_understood(&mut self, file: &File, at: usize, list: &Range<usize>) {
+        if self.unclear.len() < MAX_PLACES {
+            let place = file.place(at);
+            let line = sets(&written(&file.tokens[list.clone()]), &place);
+            self.unclear.insert(place, line);
+        }
+    }
+
     /// The object at the end of the path before the token at `end`.
-    fn owner(&self, file: &File, end: usize) -> Object {
-        owner(file, end).map_or(Object::Unknown, |owner| self.object(file, &owner))
+    fn owner(&self, file: &'a File, end: usize) -> Target {
+        match owner(file, end) {
+            Some(owner) => self.target(file, &owner),
+            None => Object::Unknown.into(),
+        }
     }
 
     /// Follows the functions of the project that set a finalizer in one of their parameters, to their calls.
-    fn helper_calls(&mut self, files: &[&File]) {
+    fn helper_calls(&mut self, files: &[&'a File]) {
         let mut calls: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for file in files {
             for (at, function) in file.calls() {
@@ -310,28 +562,57 @@ impl Finder<'_> {
     }
 
     /// Reads the call at `at`, if it calls the helper at `index`.
-    fn helper_call(&mut self, file: &File, at: usize, index: usize) {
+    fn helper_call(&mut self, file: &'a File, at: usize, index: usize) {
         let helper = &self.helpers[index];
-        let arguments = file.arguments(at + 1);
-        if helper.is_called_by(file, at)
-            && let Some(value) = arguments.get(helper.parameter)
-        {
-            let action = helper.setting.action;
-            let beside = self.object_beside(file, &arguments, value);
-            let object = beside.unwrap_or_else(|| helper.setting.object.clone());
-            self.helpers[index].is_called = true;
-            self.setting(file, at, value, object, action);
+        if !helper.is_called_by(file, at) || self.is_of_other_type(helper, file, at) {
+            return;
         }
+        let arguments = file.arguments(at + 1);
+        let object = helper.object.and_then(|object| arguments.get(object));
+        let target = object.map(|object| self.target(file, object));
+        match helper.parameter.map(|value| arguments.get(value)) {
+            Some(Some(value)) => {
+                let action = helper.setting.action;
+                let beside = || self.object_beside(file, &arguments, value);
+                let target = target.unwrap_or_else(|| {
+                    let object = beside().unwrap_or_else(|| helper.setting.object.clone());
+                    object.into()
+                });
+                self.helpers[index].is_called = true;
+                self.setting(file, at, value, &target, action);
+            }
+            None if let Some(target) = target => {
+                let setting = helper.setting.clone();
+                self.helpers[index].is_called = true;
+                self.record(file, at, None, &target, setting);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the call at `at` is of the method of this name of another type.
+    fn is_of_other_type(&self, helper: &Helper, file: &'a File, at: usize) -> bool {
+        let dot = at.checked_sub(1).filter(|dot| file.is_sign(*dot, '.'));
+        let Some(dot) = dot.filter(|_| helper.receiver.is_some()) else {
+            return false;
+        };
+        let types = self.types.of(file, path_start(file, dot)..dot);
+        types
+            .iter()
+            .all(|own| helper.receiver.as_deref() != Some(own.name))
+            && types
+                .iter()
+                .any(|own| self.types.has_method(own.name, &helper.function))
     }
 
     /// Reads the other calls that say something about a finalizer: of functions outside of the project, and of
     /// functions of the project that the code here does not understand.
-    fn other_calls(&mut self, file: &File) {
+    fn other_calls(&mut self, file: &'a File) {
         for (at, function) in file.calls() {
             let is_known = is_of_library(file, at)
                 || matches!(
                     function,
-                    "append" | "SetFinalizers" | "GetFinalizers" | "Register"
+                    "append" | "SetFinalizers" | "WithFinalizers" | "GetFinalizers" | "Register"
                 )
                 || self
                     .helpers
@@ -350,9 +631,21 @@ impl Finder<'_> {
             });
             let object = value.and_then(|value| self.object_beside(file, &arguments, value));
             match value {
-                Some(value) if is_about || object.is_some() => {
+                Some(value)
+                    if is_about
+                        || object
+                            .as_ref()
+                            .is_some_and(|object| *object != Object::Unclear) =>
+                {
                     let known = object.unwrap_or(Object::Unknown);
-                    self.setting(file, at, value, known, action(function));
+                    self.unclear.remove(&file.place(at));
+                    self.setting(file, at, value, &known.into(), action(function));
+                }
+                None if function == "NewFinalizers"
+                    && !self.registries.contains(folder(&file.path)) =>
+                {
+                    let place = file.place(at);
+                    self.rest(sets("NewFinalizers", &place));
                 }
                 // What a function of the project does is in the function itself.
                 None if says_finalizer(function)
@@ -379,12 +672,9 @@ impl Finder<'_> {
         file: &File,
         at: usize,
         value: &Range<usize>,
-        object: Object,
+        target: &Target,
         action: Action,
     ) {
-        if self.is_full() {
-            return;
-        }
         let tokens = &file.tokens[value.clone()];
         let place = file.place(at);
         let name = tokens.iter().rev().find_map(|token| match token {
@@ -395,33 +685,58 @@ impl Finder<'_> {
             value: self.go.value(file, value),
             place,
             name,
-            object,
+            object: Object::Unknown,
             action,
             setups: self.setups.at(file, at),
         };
-        if let [Token::Name(name)] = tokens
+        self.record(file, at, parameter(file, value), target, setting);
+    }
+
+    /// Records a setting for a target, or the function whose parameters have the finalizer or the object.
+    fn record(
+        &mut self,
+        file: &File,
+        at: usize,
+        parameter: Option<usize>,
+        target: &Target,
+        setting: Setting,
+    ) {
+        if self.is_full() {
+            return;
+        }
+        let object = target.objects.first().unwrap_or(&setting.object).clone();
+        if (parameter.is_some() || target.parameter.is_some())
             && let Some(function) = file.around(at)
-            && let Some(parameter) = function.parameters.iter().position(|own| own == name)
         {
-            let folder = folder(&setting.place.path).to_owned();
+            let folder = folder(&file.path).to_owned();
             let is_known = self.helpers.iter().any(|helper| {
                 helper.function == function.name
                     && helper.folder == folder
+                    && helper.receiver.as_deref() == function.kind()
                     && helper.parameter == parameter
-                    && helper.setting.action == action
+                    && helper.object == target.parameter
+                    && helper.setting.action == setting.action
+                    && (parameter.is_some() || helper.setting.value == setting.value)
             });
             if !is_known {
                 self.helpers.push(Helper {
                     folder,
                     function: function.name.clone(),
-                    is_method: function.receiver.is_some(),
+                    receiver: function.kind().map(str::to_owned),
                     parameter,
-                    setting,
+                    object: target.parameter,
+                    setting: Setting { object, ..setting },
                     is_called: false,
                 });
             }
         } else {
-            self.found.settings.insert(setting);
+            for object in &target.objects {
+                let object = object.clone();
+                self.found.settings.insert(Setting {
+                    object,
+                    ..setting.clone()
+                });
+            }
         }
     }
 
@@ -432,46 +747,53 @@ impl Finder<'_> {
     /// The kind of the object among the arguments of a call, of which `value` is the finalizer.
     fn object_beside(
         &self,
-        file: &File,
+        file: &'a File,
         arguments: &[Range<usize>],
         value: &Range<usize>,
     ) -> Option<Object> {
         let others = arguments.iter().filter(|argument| *argument != value);
-        let objects = others.map(|argument| self.object(file, argument));
+        let objects = others.flat_map(|argument| {
+            let is_variable = argument.len() <= 2;
+            let objects = self.target(file, argument).objects.into_iter();
+            objects.filter(move |object| is_variable || *object != Object::Unclear)
+        });
         objects.filter(|object| *object != Object::Unknown).min()
     }
 
-    /// The kind of the object in these tokens.
-    fn object(&self, file: &File, tokens: &Range<usize>) -> Object {
+    /// The objects that these tokens may be.
+    fn target(&self, file: &'a File, tokens: &Range<usize>) -> Target {
         let start = (tokens.clone())
             .find(|at| !file.is_sign(*at, '&') && !file.is_sign(*at, '*'))
             .unwrap_or(tokens.end);
         let object = start..tokens.end;
         let Some(name) = object.clone().rev().find_map(|at| file.name(at)) else {
-            return Object::Unknown;
+            return Object::Unknown.into();
         };
-        if object.len() == 1 {
-            let scope = match file.around(start) {
-                Some(function) => function.tokens.clone(),
-                None => 0..file.tokens.len(),
-            };
-            let types = types(file, scope, name).into_iter();
-            let kinds = types.map(|(package, kind)| self.kind(file, package, kind));
-            if let Some(kind) = kinds.filter(|kind| *kind != Object::Unknown).min() {
-                return kind;
-            }
-        } else if let Some((package, kind)) = file.type_at(start)
-            && object
-                .clone()
-                .take(MAX_PATH)
-                .any(|at| file.is_sign(at, '{'))
-        {
-            return self.kind(file, package, kind);
+        let first = file.name(start).unwrap_or("");
+        let variable = self.types.variable(file, start, first);
+        let types = if object.len() == 1 {
+            variable.types
+        } else {
+            self.types.of(file, object.clone())
+        };
+        let kinds = types
+            .iter()
+            .map(|it| self.kind(it.file, it.package, it.name));
+        let objects: BTreeSet<_> = kinds.filter(|kind| *kind != Object::Unknown).collect();
+        if !objects.is_empty() {
+            let parameter = None;
+            return Target { objects, parameter };
         }
         // A variable or a field often has the name of the kind.
-        match self.setups.files.named(name, folder(&file.path))[..] {
-            [kind] => Object::Kind(kind.clone()),
-            _ => Object::Unknown,
+        if let [kind] = self.setups.files.named(name, folder(&file.path))[..] {
+            return Object::Kind(kind.clone()).into();
+        }
+        if variable.is_local || last_bracket(file, object.clone()).is_some() {
+            return Object::Unclear.into();
+        }
+        Target {
+            objects: BTreeSet::from([Object::Unknown]),
+            parameter: parameter(file, &object),
         }
     }
 
@@ -482,14 +804,16 @@ impl Finder<'_> {
             _ => return Object::Unknown,
         }
         match file.import(package) {
-            Some(import) if import.starts_with("k8s.io/api/") => Object::Other(kind.to_owned()),
+            // A type of the project itself, which is none of its kinds, may be an interface.
+            Some(import) if has_kinds(import) && !self.go.has_package(import) => {
+                Object::Other(kind.to_owned())
+            }
             _ => Object::Unknown,
         }
     }
 
     /// Finds literals that look like a finalizer, or like a patch of finalizers.
     fn literals(&mut self, file: &File) {
-        let mut is_patched = false;
         let mut is_import = false;
         for (at, token) in file.tokens.iter().enumerate() {
             match token {
@@ -497,18 +821,27 @@ impl Finder<'_> {
                 Token::Name(name) if ["const", "func", "type", "var"].contains(&name.as_str()) => {
                     is_import = false;
                 }
+                Token::Text(text)
+                    if is_key(std::slice::from_ref(token)) && is_set_by_call(file, at) =>
+                {
+                    let place = file.place(at);
+                    self.rest(sets(&format!("\"{text}\""), &place));
+                }
+                Token::Text(_) if is_key(std::slice::from_ref(token)) => {}
                 Token::Text(text) if !is_import && says_finalizer(text) => {
                     let is_patch = text.contains("\"finalizers\"") && !text.contains("json:")
                         || text.contains("/metadata/finalizers");
                     let is_resource = text.ends_with("/finalizers");
-                    if is_patch && !is_patched {
-                        is_patched = true;
+                    if is_patch {
+                        if empties(text) {
+                            continue;
+                        }
                         let place = file.place(at);
                         self.rest(format!(
                             "the finalizers that the Go code sets by a patch ({place}): set \
                              `FINALIZER_NAME` in the controller"
                         ));
-                    } else if is_finalizer(text) && !is_patch && !is_resource {
+                    } else if is_finalizer(text) && !is_resource {
                         self.text(text, &file.place(at));
                     }
                 }
@@ -614,4 +947,107 @@ fn list_of_finalizers(file: &File, tokens: &Range<usize>) -> Option<usize> {
         let name = file.name(*at);
         name.is_some_and(|name| name == "GetFinalizers" || name.eq_ignore_ascii_case("finalizers"))
     })
+}
+
+/// The line about finalizers that the code sets in a way that is not understood.
+fn sets(how: &str, place: &Place) -> String {
+    format!(
+        "the finalizers that the Go code sets by `{how}` ({place}): set `FINALIZER_NAME` in the controller of their kind; \
+         until then, objects with them cannot be deleted"
+    )
+}
+
+/// The parameter of the function around these tokens that they are.
+fn parameter(file: &File, tokens: &Range<usize>) -> Option<usize> {
+    let name = file.name(tokens.start).filter(|_| tokens.len() == 1)?;
+    let mut parameters = file.around(tokens.start)?.parameters.iter();
+    parameters.position(|own| own == name)
+}
+
+/// Whether the package with this import path has kinds: its name is a version, such as `v1beta1`.
+fn has_kinds(import: &str) -> bool {
+    let version = file_name(import).strip_prefix('v').unwrap_or("");
+    version.starts_with(|c: char| c.is_ascii_digit())
+        && import.contains('/')
+        && !import.ends_with("/apis/meta/v1")
+}
+
+/// Whether the file has a registry of controller-runtime's package `finalizer`.
+fn has_registry(file: &File) -> bool {
+    let import = file.import("finalizer").unwrap_or("");
+    import.ends_with("controller-runtime/pkg/finalizer") || file.mentions("NewFinalizers")
+}
+
+/// Whether a function returns a list without some elements, by its name.
+fn takes_out(function: &str) -> bool {
+    const WORDS: [&str; 5] = ["without", "filter", "exclude", "difference", "subtract"];
+    let lower = function.to_ascii_lowercase();
+    action(function) == Action::Remove || WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// Whether a value is the variable of a loop over a list.
+fn is_element(file: &File, value: &Range<usize>) -> bool {
+    let (Some(name), Some(function)) = (file.name(value.start), file.around(value.start)) else {
+        return false;
+    };
+    let mut before = (function.tokens.start..value.start).take(MAX_FUNCTION);
+    value.len() == 1
+        && before.any(|at| {
+            file.name(at) == Some(name)
+                && (file.assigned(at)).is_some_and(|value| file.name(value) == Some("range"))
+        })
+}
+
+/// Whether the token at `at` is a key of the composite literal of a type.
+fn in_literal_of(file: &File, at: usize, kind: &str) -> bool {
+    let before = at.saturating_sub(400)..at;
+    let mut braces = before
+        .rev()
+        .filter(|open| file.is_open(*open) && file.end(*open) > at);
+    let open = braces.next().and_then(|open| open.checked_sub(1));
+    open.is_some_and(|name| file.name(name) == Some(kind))
+}
+
+/// Whether these tokens are the field of objects with finalizers, as a text.
+fn is_key(tokens: &[Token]) -> bool {
+    match tokens {
+        [Token::Text(text)] => text == "finalizers" || text == "metadata.finalizers",
+        _ => false,
+    }
+}
+
+/// What the code sets the field to whose name is the text at `at`.
+fn value_of_key(file: &File, at: usize) -> Option<Range<usize>> {
+    let before = at.checked_sub(1)?;
+    if file.is_sign(at + 1, ':') && file.name(before) != Some("case") {
+        // `"finalizers": list`
+        file.expression(at + 2)
+    } else if file.is_sign(before, '[') && file.is_sign(at + 1, ']') {
+        // `metadata["finalizers"] = list`
+        let is_set = file.is_sign(at + 2, '=') && !file.is_sign(at + 3, '=');
+        file.expression(at + 3).filter(|_| is_set)
+    } else {
+        None
+    }
+}
+
+/// Whether the text at `at` is the field that a call sets, as in `sjson.Set(text, "metadata.finalizers", list)`. The
+/// functions `SetNested…` are read with the other calls.
+fn is_set_by_call(file: &File, at: usize) -> bool {
+    let before = at.saturating_sub(MAX_PATH)..at;
+    let mut open = before
+        .rev()
+        .filter(|open| file.is_open(*open) && file.end(*open) > at);
+    let call = open.next().filter(|open| file.is_sign(*open, '('));
+    let function = call.and_then(|open| file.name(open.checked_sub(1)?));
+    function.is_some_and(|name| name.starts_with("Set") && !name.starts_with("SetNested"))
+}
+
+/// Whether a patch only removes finalizers.
+fn empties(patch: &str) -> bool {
+    let text: String = patch.split_whitespace().collect();
+    ["\"finalizers\":null", "\"finalizers\":[]"]
+        .iter()
+        .any(|empty| text.contains(empty))
+        || text.contains("\"remove\"") && !text.contains("\"add\"") && !text.contains("\"replace\"")
 }

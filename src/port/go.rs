@@ -384,6 +384,19 @@ impl Go {
         }
     }
 
+    /// Whether the project has the package with this import path, or a module in one of its folders has it.
+    pub(super) fn has_package(&self, import: &str) -> bool {
+        let module = self.module.as_deref().unwrap_or("");
+        let below = import.strip_prefix(module).filter(|_| !module.is_empty());
+        if below.is_some_and(|below| below.starts_with('/')) {
+            return true;
+        }
+        let scope = Scope::Import(import.to_owned());
+        self.files
+            .keys()
+            .any(|path| scope.is_folder_of(path, module))
+    }
+
     /// Whether a folder has this name.
     fn has_folder(&self, name: &str) -> bool {
         let mut paths = self.files.keys();

@@ -34,6 +34,11 @@ pub(super) struct Function {
 }
 
 impl Function {
+    /// The type of the receiver.
+    pub fn kind(&self) -> Option<&str> {
+        self.receiver.as_ref().map(|(_, kind)| kind.as_str())
+    }
+
     /// Whether a parameter or the receiver has this name.
     pub fn has_parameter(&self, name: &str) -> bool {
         let receiver = self.receiver.iter().map(|(variable, _)| variable);
@@ -237,11 +242,16 @@ impl File {
     }
 
     /// The index after this token, or after the bracket that closes it.
-    fn after(&self, at: usize) -> usize {
+    pub fn after(&self, at: usize) -> usize {
         match self.tokens[at] {
             Token::Sign('(' | '[' | '{') => self.ends[at] + 1,
             _ => at + 1,
         }
+    }
+
+    /// Whether a bracket opens at this token.
+    pub fn is_open(&self, at: usize) -> bool {
+        matches!(self.tokens.get(at), Some(Token::Sign('(' | '[' | '{')))
     }
 
     /// Where the bracket at `open` ends.

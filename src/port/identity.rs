@@ -4,7 +4,12 @@
 use anyhow::{Context as _, Result};
 
 use super::{
-    crds::Crds, deployed::Deployed, file::GoProject, lost::Lost, path::file_name, source::Source,
+    crds::Crds,
+    deployed::Deployed,
+    file::GoProject,
+    lost::Lost,
+    path::{file_name, without_major_version},
+    source::Source,
 };
 use crate::{
     crd::Crd,
@@ -70,15 +75,6 @@ fn common_domain(crds: &[(String, Crd)]) -> Option<&str> {
         }
     }
     Some(of_first)
-}
-
-/// The path of a Go module without its major version: `example.com/books` for `example.com/books/v2`.
-fn without_major_version(module: &str) -> &str {
-    let path = module.trim().trim_matches('"');
-    match path.rsplit_once("/v") {
-        Some((short, number)) if number.parse::<u64>().is_ok() => short,
-        _ => path,
-    }
 }
 
 /// The name of the project: the prefix of the deployed objects, if the namespace has the same prefix, or else a name

@@ -4,11 +4,48 @@ use std::collections::BTreeMap;
 
 use super::{kustomize::NAMES, path::join, source::Source};
 
-/// The Makefile of the Go project.
-fn makefile(source: &Source) -> Option<&str> {
-    source
-        .text("GNUmakefile")
-        .or_else(|| source.text("Makefile"))
+/// How many files a Makefile may include.
+const MAX_INCLUDES: usize = 20;
+
+/// The longest text of a Makefile with the files that it includes, in bytes.
+const MAX_TEXT: usize = 1_000_000;
+
+/// The Makefile of the Go project with the files that it includes. Each command is on a line of its own.
+fn makefile(source: &Source) -> Option<String> {
+    let mut names = ["GNUmakefile", "Makefile"].into_iter();
+    let name = names.find(|name| source.text(name).is_some())?;
+    let (mut text, mut includes) = (String::new(), MAX_INCLUDES);
+    add(source, name, &mut text, &mut includes);
+    Some(text)
+}
+
+/// Adds the lines of a Makefile to `text`, with at most so many included files.
+fn add(source: &Source, path: &str, text: &mut String, includes: &mut usize) {
+    let file = source.text(path).unwrap_or("").replace('\r', "");
+    for line in file.replace("\\\n", " ").lines() {
+        let mut words = line.split_whitespace();
+        if text.len() + line.len() > MAX_TEXT {
+            return;
+        }
+        if matches!(words.next(), Some("include" | "-include" | "sinclude")) && *includes > 0 {
+            let variables: BTreeMap<_, _> = text.lines().filter_map(assignment).collect();
+            let paths = words.filter_map(|word| join("", &expanded(word, &variables, Some(""))?));
+            for path in paths.collect::<Vec<_>>() {
+                if let Some(left) = includes.checked_sub(1) {
+                    *includes = left;
+                    add(source, &path, text, includes);
+                }
+            }
+            continue;
+        }
+        // `target: ; command`
+        match line.split_once(';') {
+            Some((target, command)) if target.contains(':') && assignment(target).is_none() => {
+                text.extend([target, "\n\t", command.trim_start(), "\n"]);
+            }
+            _ => text.extend([line, "\n"]),
+        }
+    }
 }
 
 /// The variable that a line sets, and its value.
@@ -22,7 +59,8 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 
 /// The value of a variable, with the values of all variables in it if these are known.
 pub(super) fn variable(source: &Source, name: &str) -> Option<String> {
-    let variables: BTreeMap<_, _> = makefile(source)?.lines().filter_map(assignment).collect();
+    let text = makefile(source)?;
+    let variables: BTreeMap<_, _> = text.lines().filter_map(assignment).collect();
     let value = variables.get(name)?;
     Some(expanded(value, &variables, None).unwrap_or_else(|| (*value).to_owned()))
 }
@@ -31,7 +69,8 @@ pub(super) fn variable(source: &Source, name: &str) -> Option<String> {
 pub(super) fn deployed_folder(source: &Source) -> Option<String> {
     let mut variables = BTreeMap::new();
     let mut is_recipe = false;
-    for line in makefile(source)?.lines() {
+    let text = makefile(source)?;
+    for line in text.lines() {
         if !line.is_empty() && !line.starts_with(['\t', '#', ' ']) {
             let targets = line.split(':').next().unwrap_or("");
             is_recipe = targets.split_whitespace().any(|name| name == "deploy");

@@ -64,6 +64,14 @@ const IN_CHART: [&str; 6] = [
 
 /// The fields that a template sets, or whose value has no meaning here.
 const OF_DEPLOYMENT: [&str; 3] = ["replicas", "selector", "template"];
+/// The other fields that a Deployment has.
+const MORE_OF_DEPLOYMENT: [&str; 5] = [
+    "minReadySeconds",
+    "paused",
+    "progressDeadlineSeconds",
+    "revisionHistoryLimit",
+    "strategy",
+];
 const OF_POD: [&str; 7] = [
     "containers",
     "restartPolicy",
@@ -139,6 +147,16 @@ impl Reader<'_> {
         let mut of_deployment = without(spec, &OF_DEPLOYMENT);
         if !self.elects_leader() {
             of_deployment.remove("strategy");
+        }
+        if !self.deployment.is_deployment() {
+            for (field, value) in without(&of_deployment.clone().into(), &MORE_OF_DEPLOYMENT) {
+                of_deployment.remove(&field);
+                let kind = self.deployment.0.kind();
+                let place = self.source.place(&self.deployment.0, &["spec", &field]);
+                self.lost.add(format!(
+                    "{place}: `{field}: {value}` of the {kind}: a Deployment does not have this field"
+                ));
+            }
         }
         let annotations = without(
             &spec["template"]["metadata"]["annotations"],

@@ -34,3 +34,12 @@ pub(super) fn is_in_test_folder(path: &str) -> bool {
     let mut folders = folder(path).split('/');
     folders.any(|name| matches!(name, "test" | "tests" | "e2e"))
 }
+
+/// The path of a Go module without its major version: `example.com/books` for `example.com/books/v2`.
+pub(super) fn without_major_version(module: &str) -> &str {
+    let path = module.trim().trim_matches('"');
+    match path.rsplit_once("/v") {
+        Some((short, number)) if number.parse::<u64>().is_ok() => short,
+        _ => path,
+    }
+}

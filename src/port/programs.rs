@@ -5,15 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     go_file::File,
     go_tokens::Token,
-    path::{file_name, folder},
+    path::{file_name, folder, without_major_version},
 };
+
+/// The most programs of a project that are told apart.
+const MAX_PROGRAMS: usize = 100;
 
 /// What belongs to programs other than the operator.
 #[derive(Debug, Default)]
 pub(super) struct OtherPrograms {
-    /// The files that start these programs, and that make a manager.
+    /// The files that start these programs, and that make a manager. If the operator is unknown, those of all programs.
     pub mains: Vec<String>,
-    /// The folders that the operator does not use.
+    /// Whether the operator is unknown among several programs.
+    pub are_unclear: bool,
+    /// The folders that the operator does not use. If it is unknown, those that only one of the programs uses.
     folders: BTreeSet<String>,
 }
 
@@ -21,25 +26,46 @@ impl OtherPrograms {
     /// `texts` has the text of each file of the project, and `module` is the path of its Go module.
     pub fn new(texts: &BTreeMap<String, String>, files: &[File], module: &str) -> Self {
         let mut mains: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut managers = BTreeSet::new();
         for file in files.iter().filter(|file| !file.is_test) {
-            if file.is_program() && file.mentions("NewManager") {
-                mains.insert(folder(&file.path), &file.path);
+            let has_manager = file.mentions("NewManager") || makes_manager(file);
+            if has_manager {
+                managers.insert(folder(&file.path));
+            }
+            let mut functions = file.functions.iter();
+            let is_main = has_manager || functions.any(|function| function.name == "main");
+            if file.is_program() && is_main {
+                let main = mains.entry(folder(&file.path)).or_insert(&file.path);
+                if has_manager {
+                    *main = &file.path;
+                }
             }
         }
-        let Some(operator) = operator(&mains, texts) else {
-            return Self::default();
-        };
+        while mains.len() > MAX_PROGRAMS {
+            mains.pop_last();
+        }
         let imports = imports(files, module);
-        let used = reachable([operator], &imports);
-        mains.remove(operator);
-        let mut folders = BTreeSet::new();
-        for folder in reachable(mains.keys().copied(), &imports) {
-            if !used.contains(folder) {
-                folders.insert(folder.to_owned());
-            }
+        let used_by: BTreeMap<_, _> = (mains.keys())
+            .map(|main| (*main, reachable([*main], &imports)))
+            .collect();
+        mains.retain(|main, _| !used_by[main].is_disjoint(&managers));
+        if mains.len() < 2 {
+            return Self::default();
         }
+        let operator = operator(&mains, texts, module);
+        let mut users: BTreeMap<&str, usize> = BTreeMap::new();
+        for folder in mains.keys().flat_map(|main| &used_by[main]) {
+            *users.entry(folder).or_default() += 1;
+        }
+        users.retain(|folder, users| match operator {
+            Some(operator) => !used_by[operator].contains(folder),
+            None => *users == 1,
+        });
+        let folders = users.into_keys().map(str::to_owned).collect();
+        mains.retain(|main, _| Some(*main) != operator);
         Self {
             mains: mains.into_values().map(str::to_owned).collect(),
+            are_unclear: operator.is_none(),
             folders,
         }
     }
@@ -50,18 +76,25 @@ impl OtherPrograms {
     }
 }
 
+/// Whether the file calls `New` of controller-runtime's package `manager`.
+fn makes_manager(file: &File) -> bool {
+    file.calls().any(|(at, function)| {
+        let package = file.qualifier(at).filter(|_| function == "New");
+        let import = package.and_then(|package| file.import(package));
+        import.is_some_and(|import| import.ends_with("controller-runtime/pkg/manager"))
+    })
+}
+
 /// The folder of the operator's program among those of several programs: that which a file that builds the operator
-/// names, or else one with a usual name.
+/// names, or else one with a usual name, that of the project, or the only one whose name ends like that of an operator.
 fn operator<'a>(
     mains: &BTreeMap<&'a str, &str>,
     texts: &BTreeMap<String, String>,
+    module: &str,
 ) -> Option<&'a str> {
     const BUILDS: [&str; 3] = ["Dockerfile", "Makefile", "GNUmakefile"];
     const USUAL: [&str; 5] = ["", "cmd", "cmd/manager", "cmd/operator", "cmd/controller"];
 
-    if mains.len() < 2 {
-        return None;
-    }
     let builds = BUILDS.iter().filter_map(|path| texts.get(*path));
     for line in builds.flat_map(|text| text.lines()) {
         if !line.contains("go build") && !line.contains("go run") {
@@ -80,8 +113,27 @@ fn operator<'a>(
             return Some(main);
         }
     }
+    let mut lines = texts
+        .get("PROJECT")
+        .into_iter()
+        .flat_map(|text| text.lines());
+    let project = lines.find_map(|line| line.strip_prefix("projectName:"));
+    for name in [
+        "controller-manager",
+        project.unwrap_or("").trim(),
+        file_name(without_major_version(module)),
+    ] {
+        let mut folders = mains.keys().copied();
+        if let Some(main) = folders.find(|main| !name.is_empty() && file_name(main) == name) {
+            return Some(main);
+        }
+    }
     let mut folders = mains.keys().copied();
-    folders.find(|main| file_name(main) == "controller-manager")
+    let is_operator = |main: &&str| main.ends_with("-operator");
+    folders
+        .by_ref()
+        .find(is_operator)
+        .filter(|_| !folders.any(|main| is_operator(&main)))
 }
 
 /// The folder of the program that a command builds: `cmd/manager` for `./cmd/manager/main.go`.

@@ -106,6 +106,7 @@ pub(super) fn report(
     let lease = project.lease.as_ref();
     let namespace = operator.deployed.namespace.as_ref();
     let deployment = operator.deployed.deployment.as_ref();
+    let replaced = deployment.filter(|found| found.is_deployment());
     let here = project.deployment_name();
     let (files, folders) = remaining::files(operator, project);
     Report {
@@ -119,10 +120,10 @@ pub(super) fn report(
         rules: operator.rules.len(),
         lease: Name::new(lease, project.lease_name()),
         namespace: Name::new(namespace, project.namespace_name()),
-        stays: deployment.is_some_and(|found| found.name() != here),
+        stays: replaced.is_some_and(|found| found.name() != here),
         // They share it only if the name and the namespace are the same.
         takes_turns: lease.is_some() && namespace.is_some(),
-        deployment: Name::new(deployment.map(Deployment::name), here.clone()),
+        deployment: Name::new(replaced.map(Deployment::name), here.clone()),
         service_account: Name::new(deployment.map(Deployment::service_account), here),
         program: deployment.map_or("", Deployment::program).to_owned(),
         names: names(operator, project),

@@ -39,6 +39,8 @@ pub(super) struct Granted {
     bindings: Vec<Object>,
     /// The roles that these bind, or else those called `manager-role`.
     roles: Vec<Role>,
+    /// Those of the bindings whose role is not among the deployed ones.
+    without_role: Vec<Object>,
 }
 
 /// A role of the manager.
@@ -52,8 +54,15 @@ struct Role {
 impl Granted {
     pub fn new(source: &Source, deployed: &Deployed) -> Self {
         let mut all = deployed.of_kinds(source, &["Role", "ClusterRole"]);
-        all.retain(|role| !OF_RUNTIME.contains(&deployed.usual_name(role)));
         let bindings = bindings(deployed);
+        let mut without_role = bindings.clone();
+        without_role.retain(|binding| {
+            let name = &binding.value["roleRef"]["name"];
+            let binding = std::slice::from_ref(binding);
+            let is_of_runtime = OF_RUNTIME.iter().any(|role| name == role);
+            !is_of_runtime && all.iter().all(|role| namespaces(role, binding).is_empty())
+        });
+        all.retain(|role| !OF_RUNTIME.contains(&deployed.usual_name(role)));
         let mut roles = Vec::new();
         for object in &all {
             for namespace in namespaces(object, &bindings) {
@@ -79,7 +88,11 @@ impl Granted {
                 role.namespace.clone_from(&deployed.namespace);
             }
         }
-        Self { bindings, roles }
+        Self {
+            bindings,
+            roles,
+            without_role,
+        }
     }
 
     /// Whether `object` is one of the roles or bindings.
@@ -96,12 +109,36 @@ impl Granted {
     /// Whether the manager has all its permissions only in its own namespace.
     pub fn are_of_own_namespace(&self, deployed: &Deployed) -> bool {
         let is_own = |role: &Role| role.namespace.is_some() && role.namespace == deployed.namespace;
-        !self.roles.is_empty() && self.roles.iter().all(is_own)
+        let mut others = self.without_role.iter();
+        !self.roles.is_empty()
+            && self.roles.iter().all(is_own)
+            && others.all(|binding| {
+                // The roles of Kubernetes itself are not about what an operator watches.
+                let name = binding.text("/roleRef/name").unwrap_or("");
+                binding.is_a("RoleBinding") || name.starts_with("system:")
+            })
     }
 
     /// The permissions: each target, with the same limits, once.
+    /// Reports what is not taken over.
     pub fn rules(&self, source: &Source, lost: &mut Lost) -> Vec<Rule> {
         let mut rules = Vec::new();
+        for binding in &self.without_role {
+            let [kind, name] = ["/roleRef/kind", "/roleRef/name"].map(|at| binding.text(at));
+            let within = match binding.namespace() {
+                _ if binding.is_a("ClusterRoleBinding") => String::new(),
+                namespace => format!(" in the namespace `{namespace}`"),
+            };
+            lost.add(format!(
+                "the permissions of the {} `{}` ({}), which the {} `{}` gives to the Go operator{within}: the deployed manifests \
+                 do not have this role; write those that the new operator needs as `RULES` of its controllers",
+                kind.unwrap_or("role"),
+                name.unwrap_or(""),
+                source.place(binding, &["roleRef"]),
+                binding.kind(),
+                binding.name(),
+            ));
+        }
         for Role { object, namespace } in &self.roles {
             for (number, rule) in list(&object.value["rules"]).enumerate() {
                 let mut notes = Vec::new();

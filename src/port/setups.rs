@@ -26,10 +26,24 @@ pub(super) struct Setup {
     pub kind: GroupKind,
     /// The names that PROJECT may have for it, the best first.
     pub names: Vec<String>,
-    /// The code that builds it: from `NewControllerManagedBy` to the next one in the same function.
+    /// The code that builds it: from the call that begins it to the next one in the same function.
     tokens: Range<usize>,
     /// The function that builds it.
     function: Range<usize>,
+}
+
+/// Where the file begins to build a controller: the indices of `NewControllerManagedBy` and of the functions of the
+/// package `builder` for which it stands.
+pub(super) fn builders(file: &File) -> impl Iterator<Item = usize> {
+    const FUNCTIONS: [&str; 3] = [
+        "NewControllerManagedBy",
+        "ControllerManagedBy",
+        "TypedControllerManagedBy",
+    ];
+    (0..file.tokens.len()).filter(|at| {
+        let is_builder = file.name(*at).is_some_and(|name| FUNCTIONS.contains(&name));
+        is_builder && (file.is_sign(at + 1, '(') || file.is_sign(at + 1, '['))
+    })
 }
 
 /// All controllers that the code builds.
@@ -48,10 +62,7 @@ impl<'a> Setups<'a> {
             all: Vec::new(),
             by_type: BTreeMap::new(),
         };
-        for file in go
-            .files()
-            .filter(|file| file.mentions("NewControllerManagedBy"))
-        {
+        for file in go.files().filter(|file| builders(file).next().is_some()) {
             let first = setups.all.len();
             let calls: Vec<_> = file.calls().collect();
             for (number, (at, function)) in calls.iter().enumerate() {
@@ -80,13 +91,10 @@ impl<'a> Setups<'a> {
         let (at, _) = calls[number];
         let around = file.around(at);
         let function = around.map_or(0..file.tokens.len(), |around| around.tokens.clone());
-        let is_start = |(at, name): &&(usize, &str)| {
-            *name == "NewControllerManagedBy" && function.contains(at)
-        };
-        let start = calls[..number].iter().rev().find(is_start);
-        let end = calls[number..].iter().find(is_start);
-        let tokens =
-            start.map_or(function.start, |(at, _)| *at)..end.map_or(function.end, |(at, _)| *at);
+        let starts = || builders(file).filter(|start| function.contains(start));
+        let start = starts().take_while(|start| *start < at).last();
+        let end = starts().find(|start| *start > at);
+        let tokens = start.unwrap_or(function.start)..end.unwrap_or(function.end);
         let mut types = BTreeSet::new();
         let receiver = around.and_then(|around| around.receiver.as_ref());
         types.extend(receiver.map(|(_, kind)| (folder(&file.path).to_owned(), kind.clone())));

@@ -109,6 +109,9 @@ pub fn is_wanted(path: &str) -> bool {
         path,
         "Dockerfile" | "GNUmakefile" | "Makefile" | "PROJECT" | "go.mod"
     ) || LICENSES.contains(&path)
+        // A Makefile may include them.
+        || is_file_of("mk", path)
+        || file_name(path).starts_with("Makefile.")
         || is_file_of("go", path)
         || file_name(path) == "Kustomization"
 }

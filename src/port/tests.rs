@@ -1035,6 +1035,214 @@ fn a_finalizer_that_other_code_sets_is_taken_over_with_its_kind() {
     }
 }
 
+/// The small Go project whose controller has this code, without its helper for finalizers.
+fn mini_with_code(code: &str) -> Port {
+    let controller = controller(code).replace(
+        "import (",
+        "import (\n\tcorev1 \"k8s.io/api/core/v1\"\n\tcmv1 \"github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1\"\n\
+         \t\"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil\"",
+    );
+    mini(&[
+        (CONTROLLER, &controller),
+        ("internal/finalize/finalize.go", "package finalize"),
+        ("internal/names/names.go", "package names"),
+    ])
+}
+
+#[test]
+fn a_finalizer_is_taken_over_from_each_form_of_list() {
+    for code in [
+        "fs := finalizer.NewFinalizers()\n_ = fs.Register(\"a.io/b\", nil)",
+        "foo.Finalizers = append([]string{\"a.io/b\"}, foo.Finalizers...)",
+        "foo.Finalizers = slices.Insert(foo.Finalizers, 0, \"a.io/b\")",
+        "foo.Finalizers = slices.Concat(foo.Finalizers, []string{\"a.io/b\"})",
+        "foo.Finalizers[0] = \"a.io/b\"",
+        "fs := foo.GetFinalizers()\nfs = append(fs, \"a.io/b\")\nfoo.SetFinalizers(fs)",
+        "add(foo, \"a.io/b\")\n}\nfunc add(o client.Object, name string) {\nfs := o.GetFinalizers()\n\
+         fs = append(fs, name)\no.SetFinalizers(fs)",
+        "foo.SetFinalizers(append([]string{}, \"a.io/b\"))",
+        "foo.SetFinalizers(addString(foo.GetFinalizers(), \"a.io/b\"))",
+        "accessor, err := meta.Accessor(foo)\naccessor.SetFinalizers(append(accessor.GetFinalizers(), \"a.io/b\"))",
+        "ac := v1ac.Foo(\"a\", \"b\").WithFinalizers(\"a.io/b\")",
+    ] {
+        let port = mini_with_code(code);
+        assert_eq!(finalizer_of_foo(&port).as_deref(), Some("a.io/b"), "{code}");
+        assert_eq!(lost_about(&port, "inalizer"), [""; 0], "{code}");
+    }
+}
+
+#[test]
+fn each_list_of_finalizers_that_is_not_understood_is_reported() {
+    const UNCLEAR: &str = "the finalizer `a.io/b` (`internal/controller/foo_controller.go:26`): the code does not say";
+    for (code, expected) in [
+        ("foo.SetFinalizers(compute(foo))", "by `compute(foo)` ("),
+        (
+            "foo.Finalizers = sets.New(\"a.io/b\").List()",
+            "by `sets.New(",
+        ),
+        ("x := metav1.ObjectMeta{Finalizers: all()}", "by `all()` ("),
+        (
+            "foo.Finalizers = append(foo.Finalizers, r.Config.Finalizers...)",
+            "by `append(",
+        ),
+        (
+            "x := v1ac.Foo(\"a\", \"b\").WithFinalizers(all...)",
+            "by `all...` (",
+        ),
+        (
+            "set(foo, all)\n}\nfunc set(o client.Object, all []string) {\no.SetFinalizers(all)",
+            "by `all` (",
+        ),
+        (
+            "r.registry = finalizer.NewFinalizers()",
+            "by `NewFinalizers` (",
+        ),
+        (
+            "text, err := sjson.Set(text, \"metadata.finalizers\", all)",
+            "by `\"metadata.finalizers\"` (",
+        ),
+        (
+            "u := &unstructured.Unstructured{}\nunstructured.SetNestedStringSlice(u.Object, all, \"metadata\", \"finalizers\")",
+            "by `all` (",
+        ),
+        (
+            "u := get()\nu.SetFinalizers([]string{\"a.io/b\"})",
+            &UNCLEAR.replace(":26", ":27"),
+        ),
+        (
+            "u.SetUnstructuredContent(map[string]any{\"metadata\": map[string]any{\"finalizers\": []any{\"a.io/b\"}}})",
+            UNCLEAR,
+        ),
+        ("metadata[\"finalizers\"] = []string{\"a.io/b\"}", UNCLEAR),
+    ] {
+        let port = mini_with_code(code);
+        assert_eq!(finalizer_of_foo(&port), None, "{code}");
+        let lines = lost_about(&port, "inalizer");
+        assert!(
+            lines.len() == 1 && lines[0].contains(expected),
+            "{code}: {lines:?}"
+        );
+    }
+    for code in [
+        "foo.SetFinalizers(nil)",
+        "foo.SetFinalizers(removeString(foo.GetFinalizers(), \"a.io/b\"))",
+        "foo.Finalizers = foo.Finalizers[1:]",
+        "var kept []string\nfor _, f := range foo.Finalizers {\nif f != \"a.io/b\" {\nkept = append(kept, f)\n}\n}\n\
+         foo.Finalizers = kept",
+        "delete(metadata, \"finalizers\")",
+        "metadata[\"finalizers\"] = nil",
+        "unstructured.RemoveNestedField(u.Object, \"metadata\", \"finalizers\")",
+        "patch := `{\"metadata\":{\"finalizers\":null}}`",
+        "patch := `[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]`",
+    ] {
+        let port = mini_with_code(code);
+        assert_eq!(lost_about(&port, "inalizer"), [""; 0], "{code}");
+    }
+}
+
+#[test]
+fn a_finalizer_of_another_object_is_not_one_of_the_kind() {
+    const POD: &str = "the finalizer `x.io/guard` that the Go code adds to a Pod (";
+    const UNCLEAR: &str = "the finalizer `x.io/guard` (";
+    for (code, expected) in [
+        (
+            "pods := &corev1.PodList{}\nfor _, pod := range pods.Items { controllerutil.AddFinalizer(&pod, \"x.io/guard\") }",
+            POD,
+        ),
+        (
+            "pods := &corev1.PodList{}\nfor i := range pods.Items {\ncontrollerutil.AddFinalizer(&pods.Items[i], \"x.io/guard\")\n}",
+            POD,
+        ),
+        (
+            "for _, o := range []client.Object{&corev1.Pod{}} {\ncontrollerutil.AddFinalizer(o, \"x.io/guard\")\n}",
+            POD,
+        ),
+        (
+            "var o client.Object\nif is {\no = &corev1.Pod{}\n}\ncontrollerutil.AddFinalizer(o, \"x.io/guard\")",
+            POD,
+        ),
+        (
+            "pod := &corev1.Pod{}\nother := pod.DeepCopy()\ncontrollerutil.AddFinalizer(other, \"x.io/guard\")",
+            POD,
+        ),
+        (
+            "pod, err := r.find(ctx)\ncontrollerutil.AddFinalizer(pod, \"x.io/guard\")\n}\n\
+             func (r *FooReconciler) find(ctx context.Context) (*corev1.Pod, error) {\nreturn nil, nil",
+            POD,
+        ),
+        (
+            "for _, pod := range r.pods(ctx) {\ncontrollerutil.AddFinalizer(pod, \"x.io/guard\")\n}\n}\n\
+             func (r *FooReconciler) pods(ctx context.Context) (found []*corev1.Pod) {\nreturn nil",
+            POD,
+        ),
+        (
+            "controllerutil.AddFinalizer(scope.Worker, \"x.io/guard\")\n}\ntype Scope struct {\nWorker *corev1.Pod",
+            POD,
+        ),
+        (
+            "guard(&corev1.Pod{})\n}\nfunc guard(o client.Object) {\ncontrollerutil.AddFinalizer(o, \"x.io/guard\")",
+            POD,
+        ),
+        (
+            "pod := corev1.Pod{}\nguard(&pod, \"x.io/guard\")\n}\nfunc guard(o client.Object, name string) {\n\
+             controllerutil.AddFinalizer(o, name)",
+            POD,
+        ),
+        (
+            "ac := corev1.Pod(\"a\", \"b\").WithFinalizers(\"x.io/guard\")",
+            POD,
+        ),
+        (
+            "var cert cmv1.Certificate\ncontrollerutil.AddFinalizer(&cert, \"x.io/guard\")",
+            "the finalizer `x.io/guard` that the Go code adds to a Certificate (",
+        ),
+        (
+            "pod, err := other.find(ctx)\ncontrollerutil.AddFinalizer(pod, \"x.io/guard\")",
+            UNCLEAR,
+        ),
+        (
+            "controllerutil.AddFinalizer(other.find(ctx), \"x.io/guard\")",
+            UNCLEAR,
+        ),
+        (
+            "pods := make([]corev1.Pod, 1)\nfor i := range pods {\n\
+             pods[i].Finalizers = append(pods[i].Finalizers, \"x.io/guard\")\n}",
+            POD,
+        ),
+        (
+            "pod, err := other.find(ctx)\nhelper.EnsureFinalizer(ctx, r.Client, pod, \"x.io/guard\")",
+            UNCLEAR,
+        ),
+    ] {
+        let port = mini_with_code(code);
+        assert_eq!(finalizer_of_foo(&port), None, "{code}");
+        let lines = lost_about(&port, "inalizer");
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(expected),
+            "{code}: {lines:?}"
+        );
+    }
+    for code in [
+        "other := foo.DeepCopy()\ncontrollerutil.AddFinalizer(other, \"x.io/guard\")",
+        "for _, pod := range pods.Items {\nfoo := &corev1.Pod{}\n}\ncontrollerutil.AddFinalizer(foo, \"x.io/guard\")",
+        "foos := &v1.FooList{}\nfor i := range foos.Items {\no := &foos.Items[i]\n\
+         controllerutil.AddFinalizer(o, \"x.io/guard\")\n}",
+        "guard(foo)\n}\nfunc guard(o client.Object) {\ncontrollerutil.AddFinalizer(o, \"x.io/guard\")",
+    ] {
+        let port = mini_with_code(code);
+        assert_eq!(
+            finalizer_of_foo(&port).as_deref(),
+            Some("x.io/guard"),
+            "{code}"
+        );
+        assert_eq!(lost_about(&port, "inalizer"), [""; 0], "{code}");
+    }
+    let both = "for _, o := range []client.Object{&corev1.Pod{}, foo} {\ncontrollerutil.AddFinalizer(o, \"x.io/guard\")\n}";
+    let port = mini_with_code(both);
+    assert_eq!(finalizer_of_foo(&port).as_deref(), Some("x.io/guard"));
+    assert!(lost_about(&port, "inalizer")[0].starts_with(POD));
+}
+
 #[test]
 fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
     const PATH: &str = "pkg/other.go";

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     lost::Lost,
     operator::{GoKind, Operator},
+    path::is_file_of,
 };
 use crate::{
     crd::fit::misfits,
@@ -56,7 +57,16 @@ pub(super) fn samples(
     lost: &mut Lost,
 ) {
     let mut taken = BTreeMap::new();
+    let others = operator.source.files.others.keys();
+    for file in
+        others.filter(|file| file.starts_with("config/samples/") && is_file_of("json", file))
+    {
+        lost.add(format!(
+            "`{file}`: a sample in JSON, which is not read: copy it to `config/samples` as YAML"
+        ));
+    }
     for (file, text) in operator.source.manifests("config/samples/") {
+        let text = &text.replace("\r\n", "\n");
         let documents = match documents(text) {
             Ok(documents) => documents,
             Err(error) => {
@@ -95,9 +105,15 @@ pub(super) fn samples(
             (*second, why.to_owned())
         } else {
             let mut objects = documents.iter();
-            let first = objects.position(|object| object["metadata"]["name"].is_string());
+            let is_list = |object: &Value| object["items"].is_array();
+            let first = objects
+                .position(|object| object["metadata"]["name"].is_string() || is_list(object));
             let Some(first) = first else { continue };
-            let why = "has no object of a kind of this project: copy it to `config/samples`";
+            let why = if is_list(&documents[first]) {
+                "is a list: copy each item to its own file in `config/samples`"
+            } else {
+                "has no object of a kind of this project: copy it to `config/samples`"
+            };
             (first, why.to_owned())
         };
         let fields: Vec<_> = field.split('.').collect();

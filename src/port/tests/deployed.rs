@@ -1,8 +1,14 @@
 //! What a Go project deploys: it is taken over, or named in the report.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
-use super::{all_files, lost, lost_about, mini, read, read_changed, resource, texts};
+use super::{
+    CONTROLLER, all_files, controllers, lost, lost_about, mini, read, read_changed, resource, texts,
+};
 use crate::{
     crd::tests::is_formatted,
     engine::worktree::snapshot,
@@ -344,6 +350,35 @@ subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
     );
 }
 
+#[test]
+fn a_binding_to_a_role_that_is_not_deployed_is_reported() {
+    const WITHIN: &str = " in the namespace `mini-system`";
+    for (kind, binding, within) in [
+        ("ClusterRole", "ClusterRoleBinding", ""),
+        ("ClusterRole", "RoleBinding", WITHIN),
+        ("Role", "RoleBinding", WITHIN),
+    ] {
+        for name in ["cluster-admin", "view", "system:auth-delegator"] {
+            let text = format!(
+                "apiVersion: rbac.authorization.k8s.io/v1\nkind: {binding}\nmetadata: {{name: more}}\n\
+                 roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: '{name}'}}\n\
+                 subjects: [{{kind: ServiceAccount, name: controller-manager, namespace: system}}]\n"
+            );
+            let list = "resources: [role.yaml, role_binding.yaml, more.yaml]\n";
+            let port = mini(&[
+                ("config/rbac/more.yaml", &text),
+                ("config/rbac/kustomization.yaml", list),
+            ]);
+            let expected = format!(
+                "the permissions of the {kind} `{name}` (`config/rbac/more.yaml:4`), which the {binding} `mini-more` gives \
+                 to the Go operator{within}: the deployed manifests do not have this role; write those that the new \
+                 operator needs as `RULES` of its controllers"
+            );
+            assert_eq!(lost_about(&port, "more"), [expected]);
+        }
+    }
+}
+
 /// The small project, whose only role is in a namespace, with more of the Deployment's variables and more code.
 fn mini_in_namespace(namespace: &str, variables: &str, code: &str) -> Port {
     let role = format!(
@@ -569,6 +604,69 @@ fn the_folder_that_make_deploy_builds_is_found_in_each_form_of_its_recipe() {
             ("config/other/kustomization.yaml", other),
         ]);
         assert_eq!(port.project.namespace_name(), "elsewhere", "{command}");
+    }
+}
+
+#[test]
+fn the_folder_that_make_deploy_builds_is_found_in_each_form_of_a_makefile() {
+    let overlay = "namespace: elsewhere\nnamePrefix: pre-\nresources: [../../crd, ../../rbac, ../../manager]\n";
+    for (makefile, included) in [
+        (
+            "deploy:\n\tcd config/overlays/prod && $(KUSTOMIZE) edit set image controller=$(IMG) && \\\n\
+             \t$(KUSTOMIZE) build . | kubectl apply -f -\n",
+            "",
+        ),
+        (
+            "deploy: manifests ; $(KUSTOMIZE) build config/overlays/prod | kubectl apply -f -\n",
+            "",
+        ),
+        (
+            "DIR := ./\ninclude $(DIR)build.mk other.mk\n",
+            "deploy:\n\tkustomize build config/overlays/prod | kubectl apply -f -\n",
+        ),
+        (
+            "-include build.mk\n",
+            "OVERLAY := prod\ndeploy: \\\n  manifests\n\tkubectl apply -k config/overlays/$(OVERLAY)\n",
+        ),
+    ] {
+        let makefile = makefile.replace("\\\n", "\\\r\n");
+        let port = mini(&[
+            ("Makefile", &makefile),
+            ("build.mk", included),
+            ("config/overlays/prod/kustomization.yaml", overlay),
+        ]);
+        assert_eq!(port.project.namespace_name(), "elsewhere", "{makefile}");
+    }
+    // A Makefile that includes itself ends.
+    mini(&[("Makefile", "include Makefile Makefile\n")]);
+}
+
+#[test]
+fn kustomizations_with_a_namespace_are_named_if_none_is_the_deployed_one() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    for makefile in ["", "deploy:\n\t./hack/deploy.sh\n"] {
+        let mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+        let port = read_changed(
+            mini,
+            &[
+                ("Makefile", Some(makefile)),
+                (DEFAULT, None),
+                ("config/default/policy.yaml", None),
+                (
+                    "config/overlays/dev/kustomization.yml",
+                    Some("namespace: dev\nresources: [../../manager]\n"),
+                ),
+                (
+                    "config/overlays/prod/kustomization.yaml",
+                    Some("namespace: prod\nresources: [../../manager]\n"),
+                ),
+            ],
+        );
+        let expected = "the namespace and the names of the deployed objects: the Makefile does not say what `make deploy` \
+                        builds; `config/overlays/dev` and `config/overlays/prod` have a kustomization with a namespace; \
+                        to take one over, let the target `deploy` of the Makefile run `kustomize build <FOLDER>`, and \
+                        repeat `init --from`";
+        assert_eq!(lost_about(&port.unwrap(), "overlays"), [expected]);
     }
 }
 
@@ -1266,6 +1364,40 @@ fn a_controller_whose_kind_the_setup_does_not_name_is_reported() {
 }
 
 #[test]
+fn a_controller_is_found_by_each_name_of_its_builder() {
+    const START: &str = "ctrl.NewControllerManagedBy(mgr).For(&v1.Foo{})";
+    let project = mini_with("PROJECT", "  controller: true\n", "");
+    let with_code = |by: &str| {
+        let code = mini_with(CONTROLLER, START, by);
+        let code = code.replace("import (", "import (\n\tcorev1 \"k8s.io/api/core/v1\"");
+        mini(&[("PROJECT", &project), (CONTROLLER, &code)])
+    };
+    for builder in [
+        "ctrl.NewControllerManagedBy(mgr)",
+        "builder.ControllerManagedBy(mgr)",
+        "builder.TypedControllerManagedBy[reconcile.Request](mgr)",
+    ] {
+        let port = with_code(&format!(
+            "{builder}.For(&v1.Foo{{}}).Watches(&corev1.Secret{{}}, h)"
+        ));
+        assert_eq!(
+            controllers(&port, "Foo"),
+            ["foo x.io/volume-guard - v1/Secret"],
+            "{builder}"
+        );
+        assert_eq!(lost_about(&port, "a controller ("), [""; 0], "{builder}");
+        // A kind that PROJECT lacks.
+        let port = with_code(&format!("{builder}.For(&corev1.Pod{{}})"));
+        let lines = lost_about(&port, "a controller (");
+        let expected = "a controller (`internal/controller/foo_controller.go:32`) for Pod, a kind that PROJECT does not have;";
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(expected),
+            "{builder}: {lines:?}"
+        );
+    }
+}
+
+#[test]
 fn kinds_of_a_project_file_without_domains_are_not_reported() {
     for (text, by) in [
         ("  domain: x.io\n", ""),
@@ -1485,6 +1617,133 @@ func Setup(mgr ctrl.Manager) {
     ]);
     assert_eq!(port.project.lease_name(), "agent");
     assert_eq!(lost_about(&port, "cmd/main.go").len(), 1);
+}
+
+/// A program that starts a manager in another package, with a field manager of its own.
+fn programs(folders: [&str; 2]) -> Port {
+    let main =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini/cmd/main.go"));
+    let agent =
+        "package main\nimport \"example.com/mini/internal/agent\"\nfunc main() { agent.Run() }\n";
+    let code = "\
+package agent
+func Run() {
+\tmgr, _ := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{})
+\tctrl.NewControllerManagedBy(mgr).For(&v1.Foo{}).Complete(r)
+\tcontrollerutil.AddFinalizer(foo, \"x.io/agent\")
+\tc.Patch(ctx, foo, client.Apply, client.FieldOwner(\"agent\"))
+}
+";
+    let [operator, other] = folders.map(|folder| format!("{folder}/main.go"));
+    mini(&[
+        ("cmd/main.go", "package cmd"),
+        (&operator, &main.unwrap()),
+        (&other, agent),
+        ("internal/agent/foo.go", code),
+    ])
+}
+
+#[test]
+fn a_program_counts_if_a_package_that_it_imports_makes_a_manager() {
+    for folders in [
+        ["cmd", "cmd/agent"],
+        ["cmd/mini-operator", "cmd/zzz"],
+        ["cmd/mini", "cmd/agent"],
+        ["cmd/some-operator", "cmd/agent"],
+    ] {
+        let port = programs(folders);
+        assert_eq!(
+            controllers(&port, "Foo"),
+            ["foo x.io/volume-guard - "],
+            "{folders:?}"
+        );
+        let expected = format!("`{}/main.go`: another program", folders[1]);
+        assert!(
+            lost_about(&port, "program")[0].starts_with(&expected),
+            "{folders:?}"
+        );
+    }
+    // It is not clear which program is the operator: what only one of them says does not count.
+    for folders in [["cmd/one", "cmd/two"], ["cmd/a-operator", "cmd/b-operator"]] {
+        let port = programs(folders);
+        assert_eq!(controllers(&port, "Foo"), ["foo - - "], "{folders:?}");
+        let lines = lost_about(&port, "program");
+        for (line, folder) in lines.iter().zip(folders) {
+            let expected = format!("`{folder}/main.go`: one of several programs with a manager,");
+            assert!(line.starts_with(&expected), "{lines:?}");
+        }
+        assert_eq!(lines.len(), 2, "{lines:?}");
+    }
+}
+
+#[test]
+fn a_stateful_set_that_runs_the_operator_becomes_the_deployment() {
+    for kind in ["StatefulSet", "DaemonSet"] {
+        let manager = mini_with(MANAGER, "kind: Deployment", &format!("kind: {kind}"));
+        let manager = manager.replace("  selector:", "  serviceName: mini\n  selector:");
+        // A Deployment beside it.
+        let other =
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: proxy, namespace: system}\n";
+        let port = mini(&[
+            (MANAGER, &format!("{manager}---\n{other}")),
+            (
+                "config/manager/kustomization.yaml",
+                "resources: [manager.yaml]\n",
+            ),
+        ]);
+        let lines = lost_about(&port, kind);
+        let place = "`config/manager/manager.yaml";
+        let expected = [
+            format!(
+                "{place}:2`: the {kind} `mini-controller-manager`, which runs the Go operator: here, a Deployment does; do \
+                 not copy the {kind}, and delete it before `make deploy` by `kubectl --namespace mini-system delete {} \
+                 mini-controller-manager`",
+                kind.to_lowercase()
+            ),
+            format!(
+                "{place}:8`: `serviceName: \"mini\"` of the {kind}: a Deployment does not have this field"
+            ),
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(lost_about(&port, "ClusterRoleBinding"), [""; 0]);
+        assert_eq!(
+            lost_about(&port, "the Deployment `mini-proxy`: copy it").len(),
+            1
+        );
+        let texts = texts(&port);
+        for text in ["value: eu", "replicas: 2", "cpu: 100m"] {
+            assert!(
+                texts["config/manager/manager.yaml"].contains(text),
+                "{text}"
+            );
+        }
+        assert!(texts[REPORT].contains("| Deployment | - | `mini-controller-manager` |"));
+    }
+}
+
+#[test]
+fn a_sample_that_is_not_one_object_in_yaml_is_named() {
+    const PATH: &str = "config/samples/g_v1_foo.yaml";
+    let foo = "apiVersion: g.x.io/v1\nkind: Foo\nmetadata: {name: a}\nspec: {}\n";
+    let port = mini(&[(PATH, &foo.replace('\n', "\r\n"))]);
+    assert_eq!(texts(&port)[PATH], foo);
+    assert_eq!(lost_about(&port, "sample"), [""; 0]);
+    for kind in ["List", "FooList"] {
+        let item = foo.replace('\n', "\n  ");
+        let list = format!(
+            "apiVersion: v1\nkind: {kind}\nitems:\n- {}\n",
+            item.trim_end()
+        );
+        let lines = lost_about(&mini(&[(PATH, &list)]), "sample");
+        let expected = "`config/samples/g_v1_foo.yaml:2`: the sample is a list: copy each item to its own file in `config/samples`";
+        assert_eq!(lines, [expected]);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let mut mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    mini.others
+        .insert("config/samples/foo.json".to_owned(), 100);
+    let port = read_changed(mini, &[]).unwrap();
+    assert_eq!(lost_about(&port, "foo.json").len(), 1);
 }
 
 #[test]
