@@ -79,9 +79,9 @@ fn char_of(class: &Class) -> Option<char> {
         .chain([b'0'])
         .chain(b'A'..=b'Z')
         .chain(b' '..=b'~');
-    let is_in_class = |byte: &u8| {
+    let found = readable.find(|byte| {
         let mut ranges = class.ranges().iter();
         ranges.any(|range| (range.start()..=range.end()).contains(byte))
-    };
-    readable.find(is_in_class).map(char::from)
+    });
+    found.map(char::from)
 }

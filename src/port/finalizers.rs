@@ -778,7 +778,7 @@ impl<'a> Finder<'a> {
         };
         let kinds = types
             .iter()
-            .map(|it| self.kind(it.file, it.package, it.name));
+            .map(|of_object| self.kind(of_object.file, of_object.package, of_object.name));
         let objects: BTreeSet<_> = kinds.filter(|kind| *kind != Object::Unknown).collect();
         if !objects.is_empty() {
             let parameter = None;

@@ -128,12 +128,8 @@ fn operator<'a>(
             return Some(main);
         }
     }
-    let mut folders = mains.keys().copied();
-    let is_operator = |main: &&str| main.ends_with("-operator");
-    folders
-        .by_ref()
-        .find(is_operator)
-        .filter(|_| !folders.any(|main| is_operator(&main)))
+    let mut folders = mains.keys().filter(|main| main.ends_with("-operator"));
+    folders.next().copied().filter(|_| folders.next().is_none())
 }
 
 /// The folder of the program that a command builds: `cmd/manager` for `./cmd/manager/main.go`.

@@ -318,11 +318,11 @@ impl FromStr for NamedKind {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let is_name = |text: &str| !text.is_empty() && text.chars().all(char::is_alphanumeric);
         // `apps/Deployment`, or `deployments.apps` as in kubectl.
         let in_group = text.split_once('/').map(|(group, name)| (name, group));
         let (name, group) = in_group.or(text.split_once('.')).unwrap_or((text, ""));
-        if !is_name(name) || group.parse::<Version>().is_ok() {
+        let is_name = !name.is_empty() && name.chars().all(char::is_alphanumeric);
+        if !is_name || group.parse::<Version>().is_ok() {
             return Ok(Self::Full(text.parse()?));
         }
         Ok(Self::Short {
