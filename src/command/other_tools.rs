@@ -9,6 +9,7 @@ use clap::{
     parser::ValueSource,
 };
 
+use self::Equivalent::{Flag, Hint, Ignored, Run, Unknown};
 use super::report::UsageError;
 use crate::{
     hint::OrHint,
@@ -43,43 +44,39 @@ const BOOL: &[&str] = &["true", "false"];
 const V1: &[&str] = &["v1"];
 
 const IN_FOLDER: &str = "a project starts in the current folder";
-const INIT: Equivalent = Equivalent::Run(
+const INIT: Equivalent = Run(
     "mkdir -p <FOLDER> && cd <FOLDER> && rscaffold init",
     IN_FOLDER,
 );
-const CREATE_API: Equivalent = Equivalent::Run(
+const CREATE_API: Equivalent = Run(
     "rscaffold create api --group <GROUP> --version <VERSION> --kind <KIND>",
     "it adds a kind with its types, CRD and controller",
 );
-const DELETE_API: Equivalent = Equivalent::Run(
+const DELETE_API: Equivalent = Run(
     "rscaffold delete api --group <GROUP> --version <VERSION> --kind <KIND>",
     "it removes a version of a kind",
 );
 const OTHER_WEBHOOKS: &str = "`--defaulting` and `--conversion` add other webhooks";
-const FROM_CRD: Equivalent =
-    Equivalent::Run("rscaffold create api --crd <FILE>", "it writes Rust types");
-const FROM_GO: Equivalent =
-    Equivalent::Run("rscaffold init --from <FOLDER>", "start in an empty folder");
+const FROM_CRD: Equivalent = Run("rscaffold create api --crd <FILE>", "it writes Rust types");
+const FROM_GO: Equivalent = Run("rscaffold init --from <FOLDER>", "start in an empty folder");
 
-const APPLY: Equivalent = Equivalent::Run(
+const APPLY: Equivalent = Run(
     "rscaffold apply",
     "it renders `PROJECT` again and keeps your edits",
 );
-const UPDATE: Equivalent = Equivalent::Run(
+const UPDATE: Equivalent = Run(
     "rscaffold update",
     "it merges the new templates with your edits",
 );
-const NAMESPACE: Equivalent =
-    Equivalent::Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`");
-const YES: Equivalent =
-    Equivalent::Hint("leave it out; `--on-conflict` decides conflicts in advance");
+const NAMESPACE: Equivalent = Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`");
+const YES: Equivalent = Hint("leave it out; `--on-conflict` decides conflicts in advance");
 
 /// Commands and flags of other tools, each with its equivalent. In a command, `|` separates words that mean the same.
 /// `--plugins` stands with each name of a plugin, without its domain and its version.
 pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     // Commands of cargo, helm, kopium, kubebuilder, kubectl and operator-sdk
     ("init|new", INIT),
-    ("init|new .", Equivalent::Run("rscaffold init", IN_FOLDER)),
+    ("init|new .", Run("rscaffold init", IN_FOLDER)),
     ("create|add|new app|operator|project", INIT),
     (
         "create|add|new|scaffold api|cr|crd|kind|resource|type|types|version",
@@ -88,14 +85,14 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     ("create|add|scaffold", CREATE_API),
     (
         "create|add|new|scaffold controller|reconciler",
-        Equivalent::Run(
+        Run(
             "rscaffold create controller --group <GROUP> --version <VERSION> --kind <KIND>",
             "it adds a controller for an existing kind",
         ),
     ),
     (
         "create|add|new|scaffold webhook|webhooks",
-        Equivalent::Run(
+        Run(
             "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
              --programmatic-validation",
             OTHER_WEBHOOKS,
@@ -103,7 +100,7 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     ),
     (
         "create|add|new|scaffold validation|validator",
-        Equivalent::Run(
+        Run(
             "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
              --programmatic-validation",
             OTHER_WEBHOOKS,
@@ -111,7 +108,7 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     ),
     (
         "create|add|new|scaffold defaulter|defaulting|mutation",
-        Equivalent::Run(
+        Run(
             "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
              --defaulting",
             "`--programmatic-validation` and `--conversion` add other webhooks",
@@ -119,7 +116,7 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     ),
     (
         "create|add conversion",
-        Equivalent::Run(
+        Run(
             "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> --conversion",
             "the version is the hub",
         ),
@@ -131,14 +128,14 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     ("delete|destroy|remove|rm", DELETE_API),
     (
         "delete|destroy|remove|rm controller",
-        Equivalent::Run(
+        Run(
             "rscaffold delete controller --group <GROUP> --version <VERSION> --kind <KIND>",
             "",
         ),
     ),
     (
         "delete|destroy|remove|rm webhook|webhooks",
-        Equivalent::Run(
+        Run(
             "rscaffold delete webhook --group <GROUP> --version <VERSION> --kind <KIND>",
             "",
         ),
@@ -147,117 +144,91 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     ("migrate|port", FROM_GO),
     (
         "edit PROJECT",
-        Equivalent::Hint("edit the file in your editor, then run `rscaffold apply`"),
+        Hint("edit the file in your editor, then run `rscaffold apply`"),
     ),
-    (
-        "edit|enable",
-        Equivalent::Run("rscaffold edit --enable <FEATURE>", ""),
-    ),
-    (
-        "disable",
-        Equivalent::Run("rscaffold edit --disable <FEATURE>", ""),
-    ),
+    ("edit|enable", Run("rscaffold edit --enable <FEATURE>", "")),
+    ("disable", Run("rscaffold edit --disable <FEATURE>", "")),
     (
         "chart|helm|package|template",
-        Equivalent::Run("rscaffold edit --enable helm", "it adds a chart"),
+        Run("rscaffold edit --enable helm", "it adds a chart"),
     ),
-    (
-        "rename",
-        Equivalent::Run("rscaffold edit --project-name <NAME>", ""),
-    ),
+    ("rename", Run("rscaffold edit --project-name <NAME>", "")),
     ("alpha generate", APPLY),
     ("refresh|regenerate|render|sync", APPLY),
     ("alpha update", UPDATE),
     ("upgrade", UPDATE),
     (
         "check|plan|status|validate|verify",
-        Equivalent::Run(
+        Run(
             "rscaffold diff",
             "it prints what `rscaffold apply` would change",
         ),
     ),
     (
         "describe|get|info|list|ls|show",
-        Equivalent::Run("cat PROJECT", "it lists kinds, controllers and webhooks"),
+        Run("cat PROJECT", "it lists kinds, controllers and webhooks"),
     ),
     (
         "gen|generate",
-        Equivalent::Run(
+        Run(
             "make manifests",
             "it writes CRDs and RBAC from your code; `rscaffold apply` renders the other files",
         ),
     ),
     (
         "build|build-installer|deploy|docker-build|fmt|install|lint|manifests|run|test|undeploy|uninstall",
-        Equivalent::Run("make <TYPED>", "`make help` lists all targets"),
+        Run("make <TYPED>", "`make help` lists all targets"),
     ),
-    (
-        "clean",
-        Equivalent::Hint("`cargo clean` deletes what cargo has built"),
-    ),
+    ("clean", Hint("`cargo clean` deletes what cargo has built")),
     (
         "revert|rollback|undo",
-        Equivalent::Hint(
+        Hint(
             "`git diff` shows what has changed since your last commit, and `git restore <FILE>` takes it back",
         ),
     ),
     (
         "bundle|olm",
-        Equivalent::Hint(
-            "there are no bundles for OLM; `make build-installer` writes one manifest",
-        ),
+        Hint("there are no bundles for OLM; `make build-installer` writes one manifest"),
     ),
     // Flags with another name
-    ("-f", Equivalent::Flag("crd")),
-    ("-g", Equivalent::Flag("group")),
-    ("-k", Equivalent::Flag("kind")),
-    ("-v", Equivalent::Flag("version")),
-    ("--features", Equivalent::Flag("enable")),
-    ("--file", Equivalent::Flag("crd")),
-    ("--filename", Equivalent::Flag("crd")),
-    ("--from", Equivalent::Flag("crd")),
-    ("--from-crd", Equivalent::Flag("crd")),
-    ("--module", Equivalent::Flag("repo")),
-    ("--mutate", Equivalent::Flag("defaulting")),
-    ("--mutating", Equivalent::Flag("defaulting")),
-    ("--name", Equivalent::Flag("project-name")),
-    ("--scope", Equivalent::Flag("namespaced")),
-    ("--short-names", Equivalent::Flag("short-name")),
-    ("--validate", Equivalent::Flag("programmatic-validation")),
-    ("--validating", Equivalent::Flag("programmatic-validation")),
-    ("--validation", Equivalent::Flag("programmatic-validation")),
+    ("-f", Flag("crd")),
+    ("-g", Flag("group")),
+    ("-k", Flag("kind")),
+    ("-v", Flag("version")),
+    ("--features", Flag("enable")),
+    ("--file", Flag("crd")),
+    ("--filename", Flag("crd")),
+    ("--from", Flag("crd")),
+    ("--from-crd", Flag("crd")),
+    ("--module", Flag("repo")),
+    ("--mutate", Flag("defaulting")),
+    ("--mutating", Flag("defaulting")),
+    ("--name", Flag("project-name")),
+    ("--scope", Flag("namespaced")),
+    ("--short-names", Flag("short-name")),
+    ("--validate", Flag("programmatic-validation")),
+    ("--validating", Flag("programmatic-validation")),
+    ("--validation", Flag("programmatic-validation")),
     // Flags that need another form
     ("-n", NAMESPACE),
     ("--namespace", NAMESPACE),
-    (
-        "--api-version",
-        Equivalent::Hint("use `--group` and `--version`"),
-    ),
-    ("--cluster", Equivalent::Hint("use `--namespaced=false`")),
-    (
-        "--cluster-scoped",
-        Equivalent::Hint("use `--namespaced=false`"),
-    ),
-    (
-        "--no-controller",
-        Equivalent::Hint("use `--controller=false`"),
-    ),
-    ("--no-resource", Equivalent::Hint("use `--resource=false`")),
-    (
-        "--overwrite",
-        Equivalent::Hint("use `--on-conflict=theirs`"),
-    ),
+    ("--api-version", Hint("use `--group` and `--version`")),
+    ("--cluster", Hint("use `--namespaced=false`")),
+    ("--cluster-scoped", Hint("use `--namespaced=false`")),
+    ("--no-controller", Hint("use `--controller=false`")),
+    ("--no-resource", Hint("use `--resource=false`")),
+    ("--overwrite", Hint("use `--on-conflict=theirs`")),
     ("--yes", YES),
     ("-y", YES),
     // Flags of kubebuilder
-    ("--crd-version", Equivalent::Ignored(V1)),
-    ("--make", Equivalent::Ignored(BOOL)),
-    ("--fetch-deps", Equivalent::Ignored(BOOL)),
-    ("--skip-go-version-check", Equivalent::Ignored(BOOL)),
-    ("--project-version", Equivalent::Ignored(&["3"])),
-    ("--multigroup", Equivalent::Ignored(BOOL)),
-    ("--ssa", Equivalent::Ignored(BOOL)),
-    ("--webhook-version", Equivalent::Ignored(V1)),
+    ("--crd-version", Ignored(V1)),
+    ("--make", Ignored(BOOL)),
+    ("--fetch-deps", Ignored(BOOL)),
+    ("--skip-go-version-check", Ignored(BOOL)),
+    ("--project-version", Ignored(&["3"])),
+    ("--multigroup", Ignored(BOOL)),
+    ("--ssa", Ignored(BOOL)),
+    ("--webhook-version", Ignored(V1)),
     (
         "--plugins=autoupdate",
         Equivalent::Feature(Feature::Autoupdate),
@@ -273,15 +244,15 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     ("--plugins=grafana", Equivalent::Feature(Feature::Grafana)),
     ("--plugins=helm", Equivalent::Feature(Feature::Helm)),
     ("--plugins=kustomize", Equivalent::Always),
-    ("--cli-version", Equivalent::Unknown),
-    ("--component-config", Equivalent::Unknown),
-    ("--input-dir", Equivalent::Unknown),
-    ("--legacy", Equivalent::Unknown),
-    ("--manifests", Equivalent::Unknown),
-    ("--open-gh-issue", Equivalent::Unknown),
-    ("--output-dir", Equivalent::Unknown),
-    ("--pattern", Equivalent::Unknown),
-    ("--verbose", Equivalent::Unknown),
+    ("--cli-version", Unknown),
+    ("--component-config", Unknown),
+    ("--input-dir", Unknown),
+    ("--legacy", Unknown),
+    ("--manifests", Unknown),
+    ("--open-gh-issue", Unknown),
+    ("--output-dir", Unknown),
+    ("--pattern", Unknown),
+    ("--verbose", Unknown),
 ];
 
 /// The equivalent of the flag `typed`, which has no value.
@@ -379,7 +350,7 @@ pub fn with_other_names(command: Command) -> Command {
     let named = command.mut_args(|arg| {
         let mut named = arg;
         for (typed, equivalent) in OTHER_TOOLS {
-            if !matches!(equivalent, Equivalent::Flag(flag) if named.get_long() == Some(flag)) {
+            if !matches!(equivalent, Flag(flag) if named.get_long() == Some(flag)) {
                 continue;
             }
             named = match typed.strip_prefix("--") {
@@ -427,9 +398,8 @@ impl FlagsOfOtherTools {
     /// A note that names the flags without effect.
     pub fn note(&self) -> Option<String> {
         let rows = self.0.iter();
-        let ignored = rows.filter(|(_, equivalent)| {
-            matches!(equivalent, Equivalent::Always | Equivalent::Ignored(_))
-        });
+        let ignored =
+            rows.filter(|(_, equivalent)| matches!(equivalent, Equivalent::Always | Ignored(_)));
         let flags: Vec<_> = ignored.map(|(typed, _)| typed).collect();
         let shown = in_backticks(&flags);
         (!flags.is_empty())
@@ -442,7 +412,7 @@ fn accepted() -> impl Iterator<Item = (&'static str, &'static [&'static str], Eq
     OTHER_TOOLS
         .into_iter()
         .filter_map(|(typed, equivalent)| match equivalent {
-            Equivalent::Ignored(values) => Some((typed.strip_prefix("--")?, values, equivalent)),
+            Ignored(values) => Some((typed.strip_prefix("--")?, values, equivalent)),
             _ => None,
         })
 }
