@@ -54,47 +54,51 @@ impl Id {
             None => ask_for(
                 "Group",
                 offer(group.map(Group::as_str), "webapp"),
-                |group| check(&known, &known.with_group(group)),
+                |group: &Group| {
+                    let group = Some(group.clone());
+                    check(
+                        &known,
+                        &Self {
+                            group,
+                            ..known.clone()
+                        },
+                    )
+                },
             )?,
         };
-        known = known.with_group(&group);
+        known.group = Some(group.clone());
         let version = match known.version.clone() {
             Some(version) => version,
             None => ask_for(
                 "Version",
                 offer(version.map(Version::as_str), "v1"),
-                |version| check(&known, &known.with_version(version)),
+                |version: &Version| {
+                    let version = Some(version.clone());
+                    check(
+                        &known,
+                        &Self {
+                            version,
+                            ..known.clone()
+                        },
+                    )
+                },
             )?,
         };
-        known = known.with_version(&version);
+        known.version = Some(version.clone());
         let kind = match known.kind.clone() {
             Some(kind) => kind,
-            None => ask_for("Kind", Offer::Example("Guestbook"), |kind| {
-                check(&known, &known.with_kind(kind))
+            None => ask_for("Kind", Offer::Example("Guestbook"), |kind: &Kind| {
+                let kind = Some(kind.clone());
+                check(
+                    &known,
+                    &Self {
+                        kind,
+                        ..known.clone()
+                    },
+                )
             })?,
         };
         Ok(GroupVersionKind::new(group, version, kind))
-    }
-
-    fn with_group(&self, group: &Group) -> Self {
-        Self {
-            group: Some(group.clone()),
-            ..self.clone()
-        }
-    }
-
-    fn with_version(&self, version: &Version) -> Self {
-        Self {
-            version: Some(version.clone()),
-            ..self.clone()
-        }
-    }
-
-    fn with_kind(&self, kind: &Kind) -> Self {
-        Self {
-            kind: Some(kind.clone()),
-            ..self.clone()
-        }
     }
 
     /// The kinds of `project` and of Kubernetes that have the known parts.

@@ -14,7 +14,7 @@ use super::{
     go::{Go, Value, written},
     go_file::{File, Place},
     go_tokens::Token,
-    go_types::{GoTypes, last_bracket, path_start},
+    go_types::{GoTypes, MAX_FUNCTION, last_bracket, path_start},
     group_kind::GroupKind,
     path::{file_name, folder},
     setups::Setups,
@@ -32,9 +32,6 @@ const MAX_LISTS: usize = 10;
 
 /// The most expressions of lists that are read in all.
 const MAX_READS: usize = 5_000;
-
-/// The most tokens of a function in which the values of its variables are looked for.
-const MAX_FUNCTION: usize = 20_000;
 
 /// What a call does with a finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

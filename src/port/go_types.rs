@@ -19,8 +19,8 @@ const MAX_STEPS: usize = 6;
 /// The most variables that are looked up in all: each one reads its function.
 const MAX_LOOKUPS: usize = 10_000;
 
-/// The most tokens of a function in which the types of its variables are looked for.
-const MAX_FUNCTION: usize = 20_000;
+/// The most tokens of a function in which the types and the values of its variables are looked for.
+pub(super) const MAX_FUNCTION: usize = 20_000;
 
 /// The most names that share a type, as in `a, b *v1.Book`.
 const MAX_NAMES: usize = 10;

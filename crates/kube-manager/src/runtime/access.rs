@@ -321,15 +321,8 @@ mod tests {
         let silent = tower::service_fn(async |_: Request<Body>| {
             pending::<Result<Response<Body>, tower::BoxError>>().await
         });
-        let watcher = Watcher {
-            controller: "test",
-            field_manager: "test",
-            rules: &[],
-            keeps_status_fields: false,
-            is_optional: false,
-        };
         let written = Written::new(TypeId::of::<ConfigMap>(), Stores::default());
-        let access = Access::for_test(Client::new(silent, "default"), watcher, written);
+        let access = Access::for_test(Client::new(silent, "default"), Watcher::for_test(), written);
         let object = |version: u64| ObjectMeta {
             name: Some("a".to_owned()),
             resource_version: Some(version.to_string()),

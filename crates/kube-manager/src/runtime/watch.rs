@@ -423,6 +423,19 @@ impl Backoff for Pauses {
 }
 
 #[cfg(test)]
+impl Watcher {
+    pub fn for_test() -> Self {
+        Self {
+            controller: "test",
+            field_manager: "test",
+            rules: &[],
+            keeps_status_fields: false,
+            is_optional: false,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use std::{
         collections::HashSet,

@@ -508,19 +508,12 @@ mod tests {
             let client = Client::new(unreachable, "default");
             let kind = Kind::of::<ConfigMap>();
             let written = Written::new(kind.type_id, stores);
-            let watcher = Watcher {
-                controller: "test",
-                field_manager: "test",
-                rules: &[],
-                keeps_status_fields: false,
-                is_optional: false,
-            };
             Self {
                 reconciler: Box::new(reconciler),
                 kind,
                 write: write::<ConfigMap>,
                 finalizer: None,
-                access: Access::for_test(client.clone(), watcher, written),
+                access: Access::for_test(client.clone(), Watcher::for_test(), written),
                 services: Services::for_test(client),
                 queue: Metrics::for_test().queue("test"),
                 backoff: Backoff::new(Duration::from_millis(1)..Duration::from_secs(1)),
