@@ -276,8 +276,8 @@ impl<'a> KindFromCrd<'a> {
     fn metadata(&self, project: &Project, resource: &Resource) -> Value {
         let mut annotations = self.crd.annotations.clone();
         for annotation in project.annotations(resource) {
-            let given = annotations.entry(annotation.name.to_owned());
-            given.or_insert_with(|| annotation.value.to_owned());
+            let entry = annotations.entry(annotation.name.to_owned());
+            entry.or_insert_with(|| annotation.value.to_owned());
         }
         let name = format!("{}.{}", self.crd.plural, self.crd.group);
         let mut metadata = json!({"name": name});

@@ -252,7 +252,7 @@ impl Port {
             );
         }
         namespaces::report(operator, project, &mut lost);
-        compare::report(operator, &rendered.texts, &texts, &mut lost);
+        compare::report(operator, &rendered.texts, &texts, &mut lost)?;
         Ok(Ported {
             texts,
             notes: self.notes(project, &lost),

@@ -194,7 +194,7 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
     create.exp_string("Version [v1]: ").unwrap();
     create.send_line("v9").unwrap();
     create
-        .exp_string("no kind has this name; there is `webapp/v1beta1/Guestbook`")
+        .exp_string("no kind fits this answer; there is `webapp/v1beta1/Guestbook`")
         .unwrap();
     create.exp_string("Version [v1]: ").unwrap();
     create.send_line("v1beta1").unwrap();

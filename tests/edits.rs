@@ -258,3 +258,86 @@ fn conflict_markers_stop_each_command_until_they_are_resolved() {
         assert_eq!(project.read(path), "resolved\n");
     }
 }
+
+type Layout = fn(&str) -> String;
+
+/// Layouts of PROJECT that say the same, such as that of a formatter.
+const LAYOUTS: [(&str, Layout); 10] = [
+    ("a comment above an entry", |text| {
+        text.replacen("- api:", "# ask Joe\n- api:", 1)
+    }),
+    ("a comment above the last entry", |text| {
+        let (above, last) = text.rsplit_once("- api:").unwrap();
+        format!("{above}# ask Joe\n- api:{last}")
+    }),
+    ("a comment below the last entry", |text| {
+        text.replace("runtime:", "# that is all\nruntime:")
+    }),
+    ("an empty line above each entry", |text| {
+        text.replace("- api:", "\n- api:")
+    }),
+    ("a comment beside an entry", |text| {
+        text.replace("- api:", "- api: # ours")
+    }),
+    ("a comment at the end", |text| {
+        format!("{text}# that is all\n")
+    }),
+    ("an indented list", |text| {
+        let (above, list, below) = around_list(text);
+        let lines = list.lines().map(|line| format!("  {line}\n"));
+        format!("{above}{}{below}", lines.collect::<String>())
+    }),
+    ("fields in another order", |text| {
+        let moved = text.replace("  version: v1\n", "");
+        moved.replace("- api:", "- version: v1\n  api:")
+    }),
+    ("entries in another order", |text| {
+        let (above, list, below) = around_list(text);
+        let (first, second) = list.split_at(list.rfind("- api:").unwrap());
+        format!("{above}{second}{first}{below}")
+    }),
+    ("another first line", |text| {
+        format!("# of the harbor\n{text}")
+    }),
+];
+
+/// Returns the lines above the entries of PROJECT, the entries, and the lines below.
+fn around_list(text: &str) -> (&str, &str, &str) {
+    let start = text.find("- api:").unwrap();
+    let end = text.find("runtime:").unwrap();
+    (&text[..start], &text[start..end], &text[end..])
+}
+
+#[test]
+fn each_layout_of_project_survives_each_command() {
+    let project = Project::new(&[
+        INIT,
+        "create api --group fleet --version v1 --kind Berth",
+        "create api --group fleet --version v1 --kind Dock",
+    ]);
+    let commands = [
+        "create api --group aa --version v1 --kind Buoy",
+        "create api --group fleet --version v1 --kind Crew",
+        "create api --group fleet --version v1 --kind Zoo",
+        "create webhook --group fleet --version v1 --kind Dock --defaulting",
+        "delete api --group fleet --version v1 --kind Crew",
+        "edit --enable grafana",
+        "create api --group fleet --version v1 --kind Dock --short-name dk --force",
+    ];
+    for (name, layout) in LAYOUTS {
+        let project = project.copy();
+        let text = layout(&project.read("PROJECT"));
+        project.write("PROJECT", &text).rscaffold("apply");
+        for command in commands {
+            let outcome = project.outcome(command);
+            assert_eq!(outcome.code, 0, "{name}: {command}: {}", outcome.stderr);
+        }
+        let after = project.read("PROJECT");
+        for line in text.lines() {
+            let is_there = after.lines().any(|other| other == line);
+            assert!(is_there, "{name}: `{line}` is gone from\n{after}");
+        }
+        project.rscaffold("apply");
+        assert_eq!(project.read("PROJECT"), after, "{name}");
+    }
+}

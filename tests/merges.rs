@@ -404,6 +404,8 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
     let again = project.outcome("apply");
     prop_assert_eq!(again.code, 0, "{}", again.stderr);
     prop_assert_eq!(files(&project), settled, "a second apply changes something");
+    let next = project.outcome("create api --group zoo --version v1 --kind Zebra --dry-run");
+    prop_assert!(!next.stderr.contains("PROJECT:"), "{}", next.stderr);
     Ok(Ended::Settled)
 }
 

@@ -143,8 +143,8 @@ const EDITS: &[(&str, &str, Texts)] = &[
         "group: crew",
         "group: team",
         &[
-            "`pages.crew.com` is now `pages.team.com`: clusters keep the old CRD, and its objects do not move to \
-             the new one; delete both there by `kubectl delete crd pages.crew.com`",
+            "`pages.crew.com` is now `pages.team.com`: clusters keep the old CRD with its objects, which do not \
+             move to the new one; delete the old CRD and its objects there by `kubectl delete crd pages.crew.com`",
             "does not remove the finalizer `page.crew.com/finalizer`",
             "`git grep -F -e crew.com`",
         ],
@@ -180,8 +180,8 @@ const EDITS: &[(&str, &str, Texts)] = &[
         "group: webapp\n  kind: Shelf",
         "group: shop\n  kind: Shelf",
         &[
-            "`shelves.webapp.com` is now `shelves.shop.com`: clusters keep the old CRD, and its objects do not move \
-             to the new one; delete both there by `kubectl delete crd shelves.webapp.com`",
+            "`shelves.webapp.com` is now `shelves.shop.com`: clusters keep the old CRD with its objects, which do not \
+             move to the new one; delete the old CRD and its objects there by `kubectl delete crd shelves.webapp.com`",
         ],
     ),
 ];

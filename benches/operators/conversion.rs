@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use cluster::wait_until;
+use cluster::{PATIENCE, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use ureq::{Agent, http::header::AUTHORIZATION, tls::TlsConfig};
@@ -213,7 +213,7 @@ fn play(stage: &Stage, objects: usize) -> Result<Figures> {
     let client = Client::new(&server, &token);
     let operator = stage.start()?;
     let one = |number: usize| format!("{PATH}/{}", name(number));
-    wait_until("conversions to be served", Duration::from_secs(30), || {
+    wait_until("conversions to be served", PATIENCE, || {
         Ok(Some(client.get(&one(0))?))
     })?;
     let object: Value = serde_json::from_str(&client.get(&one(1))?)?;

@@ -10,11 +10,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use cluster::{run, wait_until};
+use cluster::{PATIENCE, run, wait_until};
 use jiff::Timestamp;
-
-/// A timeout that is longer than each step takes.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The pause between two reads of the log. A measured time can be late by this much.
 const TICK: Duration = Duration::from_millis(5);

@@ -6,12 +6,11 @@ use std::{
     fs, iter,
     ops::Range,
     process::{Command, Stdio},
-    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
 use base64::prelude::*;
-use cluster::{ADMINISTRATOR, Cluster, Request, run, wait_until};
+use cluster::{ADMINISTRATOR, Cluster, PATIENCE, Request, kubectl_limit, run, wait_until};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -21,9 +20,6 @@ use super::{
     process::{self, Operator, PREFIX},
     requests::{RESOURCES, Sent, Window},
 };
-
-/// The time limit of each wait, longer than any wait should take.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A control plane for one operator, which has only the permissions of its role.
 pub struct Stage<'a> {
@@ -66,9 +62,8 @@ impl<'a> Stage<'a> {
         for manifest in iter::once(&manifest).chain(&contender.manifest) {
             run(stage.kubectl("apply --server-side -f").arg(manifest))?;
         }
-        run(&mut stage.kubectl(
-            "wait --for=condition=Established crd/benches.bench.example.com --timeout=30s",
-        ))?;
+        let crd = "wait --for=condition=Established crd/benches.bench.example.com";
+        run(stage.kubectl(crd).arg(kubectl_limit(PATIENCE)))?;
         Ok(stage)
     }
 

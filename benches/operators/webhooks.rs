@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use cluster::{run, wait_until};
+use cluster::{PATIENCE, run, wait_until};
 use serde::Deserialize;
 use serde_json::json;
 use tempfile::TempDir;
@@ -158,7 +158,7 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
 /// Measures one operator in one round.
 fn play(stage: &Stage, load: &Load) -> Result<Figures> {
     let operator = stage.start()?;
-    wait_until("webhooks to be served", Duration::from_secs(30), || {
+    wait_until("webhooks to be served", PATIENCE, || {
         let first = load.run(1, None, Duration::ZERO, Duration::from_millis(500));
         Ok(Some(first?))
     })?;

@@ -167,6 +167,13 @@ fn unknown_word(
         words.push(word);
     }
     let command_name = shown(&typed[..path]);
+    if let Some(list) = list(found, typed, word) {
+        let message = format!("`{command_name}` does not take `{word}`");
+        return (
+            message,
+            Some(format!("separate values by commas: `{list}`")),
+        );
+    }
     let row = command(&words);
     let hint = match (row, suggested(error)) {
         (Some((count, equivalent)), _) if count > path => {
@@ -185,6 +192,22 @@ fn unknown_word(
         format!("`{command_name}` does not take `{word}`")
     };
     (message, Some(hint))
+}
+
+/// The flag before `word` with all values up to it, if the flag takes several values.
+fn list(found: &Command, typed: &[String], word: &str) -> Option<String> {
+    let end = typed.iter().position(|other| other == word)?;
+    let start = typed[..end]
+        .iter()
+        .rposition(|other| other.starts_with("--"))?;
+    let long = name(&typed[start]);
+    let mut arguments = found.get_arguments();
+    let flag = arguments.find(|flag| flag.get_long() == long.strip_prefix("--"))?;
+    flag.get_value_delimiter()?;
+    let first = typed[start].strip_prefix(long)?.strip_prefix('=');
+    let others = typed[start + 1..=end].iter().map(String::as_str);
+    let values: Vec<_> = first.into_iter().chain(others).collect();
+    Some(format!("{long} {}", values.join(",")))
 }
 
 /// The hint of a row that matches the first `count` words.

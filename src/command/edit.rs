@@ -11,6 +11,7 @@ use super::{
     other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
     turn::{Turn, carry_out},
+    workspace::workspace,
 };
 use crate::{
     command::report::{NextStep, Outcome, Story, UsageError},
@@ -60,6 +61,11 @@ pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let enabled = args.settings.enable.clone();
     let after = args.settings.apply(before.clone())?;
+    if after.runtime != before.runtime
+        && let Some(workspace) = workspace(root, tree.read_text("Cargo.toml")?.as_deref())?
+    {
+        workspace.ensure_one_runtime(&after)?;
+    }
 
     let mut notes = notes(&after, &enabled);
     notes.extend(note);

@@ -1,5 +1,7 @@
 //! The flags that name the kind of a command.
 
+use std::{fmt::Display, str::FromStr};
+
 use anyhow::{Result, ensure};
 use clap::Args;
 
@@ -38,7 +40,7 @@ impl Id {
     /// Asks for the missing parts; `group` and `version` are the answers to suggest. `check` gets the known parts without
     /// an answer, and with it.
     pub fn complete(
-        self,
+        mut self,
         group: Option<&Group>,
         version: Option<&Version>,
         check: impl Fn(&Self, &Self) -> Result<()>,
@@ -48,57 +50,33 @@ impl Id {
             ("--version", self.version.is_some()),
             ("--kind", self.kind.is_some()),
         ])?;
-        let mut known = self;
-        let group = match known.group.clone() {
-            Some(group) => group,
-            None => ask_for(
-                "Group",
-                offer(group.map(Group::as_str), "webapp"),
-                |group: &Group| {
-                    let group = Some(group.clone());
-                    check(
-                        &known,
-                        &Self {
-                            group,
-                            ..known.clone()
-                        },
-                    )
-                },
-            )?,
-        };
-        known.group = Some(group.clone());
-        let version = match known.version.clone() {
-            Some(version) => version,
-            None => ask_for(
-                "Version",
-                offer(version.map(Version::as_str), "v1"),
-                |version: &Version| {
-                    let version = Some(version.clone());
-                    check(
-                        &known,
-                        &Self {
-                            version,
-                            ..known.clone()
-                        },
-                    )
-                },
-            )?,
-        };
-        known.version = Some(version.clone());
-        let kind = match known.kind.clone() {
-            Some(kind) => kind,
-            None => ask_for("Kind", Offer::Example("Guestbook"), |kind: &Kind| {
-                let kind = Some(kind.clone());
-                check(
-                    &known,
-                    &Self {
-                        kind,
-                        ..known.clone()
-                    },
-                )
-            })?,
-        };
+        let group = offer(group.map(Group::as_str), "webapp");
+        let group = self.part("Group", group, |id| &mut id.group, &check)?;
+        let version = offer(version.map(Version::as_str), "v1");
+        let version = self.part("Version", version, |id| &mut id.version, &check)?;
+        let kind = Offer::Example("Guestbook");
+        let kind = self.part("Kind", kind, |id| &mut id.kind, &check)?;
         Ok(GroupVersionKind::new(group, version, kind))
+    }
+
+    /// Returns a part of the name. Asks for it if it is missing.
+    fn part<T: Clone + FromStr<Err: Display>>(
+        &mut self,
+        question: &str,
+        offer: Offer,
+        of: fn(&mut Self) -> &mut Option<T>,
+        check: &impl Fn(&Self, &Self) -> Result<()>,
+    ) -> Result<T> {
+        if let Some(part) = of(self) {
+            return Ok(part.clone());
+        }
+        let part = ask_for(question, offer, |part: &T| {
+            let mut answered = self.clone();
+            *of(&mut answered) = Some(part.clone());
+            check(self, &answered)
+        })?;
+        *of(self) = Some(part.clone());
+        Ok(part)
     }
 
     /// The kinds of `project` and of Kubernetes that have the known parts.
@@ -118,8 +96,12 @@ pub fn existing(project: &Project) -> impl Fn(&Id, &Id) -> Result<()> {
         let there = known.kinds(project);
         ensure!(
             there.is_empty() || !answered.kinds(project).is_empty(),
-            "no kind has this name; there is {}",
-            in_backticks(there.iter().take(LISTED))
+            "no kind fits this answer; there is {}{}",
+            in_backticks(there.iter().take(LISTED)),
+            match there.len().saturating_sub(LISTED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            }
         );
         Ok(())
     }

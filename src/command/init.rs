@@ -143,6 +143,9 @@ pub fn run(mut args: Init, root: &Path) -> Result<Outcome> {
     let begun = in_workspace(begun, workspace.as_ref());
     let mut project = args.settings.apply(begun)?;
     project.leave_out_default_namespace();
+    if let Some(workspace) = &workspace {
+        workspace.ensure_one_runtime(&project)?;
+    }
     let mut templates = Templates::new(&project)?;
     let rendered = templates.render()?;
     let (texts, told) = match &port {
@@ -161,6 +164,7 @@ pub fn run(mut args: Init, root: &Path) -> Result<Outcome> {
     }
     notes.extend(args.of_other_tools.note());
     notes.extend(unreadable(root));
+    notes.extend(unread_workflows(root, &project));
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
             "the project is part of the cargo workspace in `{}`: add `{1}` to `members` in the \
@@ -293,6 +297,18 @@ fn new(settings: &Settings, root: &Path) -> Result<Project> {
         None => ask::ask("Domain of the API groups", Offer::Default("example.com"))?,
     };
     Ok(Project::new(domain, project_name, repo))
+}
+
+/// A note about workflows that GitHub does not read.
+fn unread_workflows(root: &Path, project: &Project) -> Option<String> {
+    let mut above = root.ancestors().skip(1);
+    let is_below_top = above.any(|folder| folder.join(".git").exists());
+    let is_unread = is_below_top && !root.join(".git").exists();
+    (is_unread && project.features.contains(&Feature::Github)).then(|| {
+        "GitHub runs workflows only at the top of a repository: move `.github` there, or remove it by `rscaffold edit \
+         --disable github`"
+            .to_owned()
+    })
 }
 
 /// `project` as a member of `workspace`.

@@ -8,13 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     names::{Version, in_backticks},
-    project::{Project, Resource},
+    project::{Feature, Project, Resource},
 };
 
 /// Notes about everything that a change from `before` to `after` leaves behind.
 pub fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(old_operator(before, after));
+    notes.extend(wider_rights(before, after));
+    notes.extend(network_policies(before, after));
     let (old_crds, new_crds) = (crds(before), crds(after));
     let mut gone = OldCrds::default();
     for (name, versions) in &old_crds {
@@ -79,6 +81,31 @@ fn old_operator(before: &Project, after: &Project) -> Option<String> {
     }
 }
 
+/// A note about the rights that an operator of a whole cluster leaves behind when it becomes namespaced.
+fn wider_rights(before: &Project, after: &Project) -> Option<String> {
+    let name = &before.project_name;
+    (!before.namespaced && after.namespaced).then(|| {
+        format!(
+            "clusters keep the operator's rights in all namespaces: after `make deploy`, delete them there by `kubectl \
+             delete clusterrolebinding {name}-manager-rolebinding`"
+        )
+    })
+}
+
+/// A note about network policies, which go on blocking after the feature is gone.
+fn network_policies(before: &Project, after: &Project) -> Option<String> {
+    let [had, has] =
+        [before, after].map(|project| project.namespaced || project.has(Feature::NetworkPolicy));
+    (had && !has).then(|| {
+        format!(
+            "clusters keep the network policies: delete them there by `kubectl delete networkpolicy --namespace {} \
+             --selector app.kubernetes.io/name={},app.kubernetes.io/managed-by=kustomize`",
+            before.namespace_name(),
+            before.project_name
+        )
+    })
+}
+
 /// The CRDs that the project does not define any more.
 #[derive(Default)]
 struct OldCrds {
@@ -137,8 +164,8 @@ impl OldCrds {
         if let Some((renames, delete)) = renamed(&self.moved) {
             let which = if self.moved.len() == 1 { "the" } else { "each" };
             notes.push(format!(
-                "{renames}: clusters keep {which} old CRD, and its objects do not move to the new one; \
-                 delete both there by `{delete}`"
+                "{renames}: clusters keep {which} old CRD with its objects, which do not move to the new one; \
+                 delete {which} old CRD and its objects there by `{delete}`"
             ));
         }
         if let Some((renames, delete)) = renamed(&self.replaced) {
@@ -215,8 +242,9 @@ impl Change<'_> {
             notes.push(if self.is_migrated {
                 format!(
                     "with the new CRD, objects are stored as `{new}`, and the operator migrates the \
-                     objects that are stored as `{old}`: wait for the end with `kubectl wait \
-                     --for=condition=StorageMigrated crd/{name}`"
+                     objects that are stored as `{old}`: wait for the end with `kubectl wait crd/{name} \
+                     --timeout=1h --for=jsonpath='{{.status.conditions[?(@.type==\"StorageMigrated\")].message}}'='all \
+                     objects are stored in version {new}'`"
                 )
             } else {
                 format!(

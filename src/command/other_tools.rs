@@ -295,20 +295,20 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     places.dedup();
     // A kind may be one word: `webapp/v1/Guestbook`. A path is one word, too.
     let separators: &[char] = if places.len() > 1 { &['/'] } else { &[] };
-    let mut given = Vec::new();
-    for word in &typed[count..] {
-        given.extend(word.split(separators));
-    }
+    let parts = typed[count..]
+        .iter()
+        .flat_map(|word| word.split(separators));
+    let parts: Vec<_> = parts.collect();
     // As kubectl names a kind: `guestbooks.webapp.example.com`.
-    let dotted = given.last().and_then(|word| word.split_once('.'));
-    let dotted = dotted.filter(|_| places.len() > 1 && given.len() == 1);
+    let dotted = parts.last().and_then(|word| word.split_once('.'));
+    let dotted = dotted.filter(|_| places.len() > 1 && parts.len() == 1);
     // The last place is first, so that `Guestbook` alone is the kind.
     let values: Vec<_> = match dotted {
         Some((kind, group)) => vec![("<KIND>", kind), ("<GROUP>", group)],
         None => places
             .into_iter()
             .rev()
-            .zip(given.into_iter().rev())
+            .zip(parts.into_iter().rev())
             .collect(),
     };
     let mut words = Vec::new();

@@ -15,5 +15,5 @@ pub use self::{
     diff::text as diff,
     message::say,
     outcome::{Outcome, UsageError},
-    plan::{NextStep, Size, Story, notes, text as plan},
+    plan::{NextStep, Story, notes, size, text as plan},
 };

@@ -16,7 +16,7 @@ use super::{
     Mode,
     ask::{self, Offer},
     left_behind::left_behind,
-    report::{self, Outcome, Size, Story},
+    report::{self, Outcome, Story},
 };
 use crate::{
     engine::{
@@ -210,13 +210,19 @@ pub fn carry_out(turn: Turn, mode: &Mode, mut story: Story) -> Result<Outcome> {
             ..Outcome::default()
         });
     }
-    let runtime = story.runtime.clone();
-    let size = runtime.map(|runtime| Size::after(&plan, files.sides(), runtime));
+    let runtime = story.runtime.as_ref();
+    let size = runtime.map(|runtime| report::size(&plan, files.sides(), runtime));
     if !mode.dry_run {
         tree.apply(&plan, &files.into_record(&plan), &goal)?;
     }
     Ok(Outcome {
-        stderr: report::plan(&plan, mode.dry_run, &story, size.as_ref(), start.elapsed()),
+        stderr: report::plan(
+            &plan,
+            mode.dry_run,
+            &story,
+            size.as_deref(),
+            start.elapsed(),
+        ),
         ..Outcome::default()
     })
 }

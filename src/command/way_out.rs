@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::{
     hint::OrHint,
-    project::{Error, builtin::Builtin},
+    project::{Error, External, builtin::Builtin},
 };
 
 /// Adds a hint to the error of a refused change.
@@ -21,6 +21,9 @@ fn way_out(refusal: &Error) -> Option<String> {
     let hint = match refusal {
         Error::Changes { .. } => "apply the new settings with `--force`",
         Error::OtherDefiner { definer, .. } if *definer == Builtin::DEFINER => return None,
+        Error::OtherDefiner { definer, .. } if *definer == External::DEFINER => {
+            "use `--resource=false` for the kind of the other project; to define it here, first run `rscaffold delete api`"
+        }
         Error::OtherDefiner { .. } => {
             "`--resource=false` and `--external-api-path` are for a kind that another project defines; leave them out \
              for a kind of this project"

@@ -198,8 +198,8 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     );
     let (tree, before) = open(root)?;
     let last = before.apis().last();
-    let known = (args.id)
-        .or_version(|group, kind| hub(&before, group, kind).filter(|_| purposes.conversion));
+    let known =
+        (args.id).or_version(|group, kind| usual(&before, group, kind, purposes.conversion));
     let group = last.map(|resource| &resource.group);
     let check = |known: &Id, answered: &Id| match &args.external {
         Some(_) => Ok(()),
@@ -261,11 +261,15 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     carry_out(Turn::between(&tree, &before, after)?, &args.mode, story)
 }
 
-/// The existing hub of a kind: the version to and from which the other versions are converted.
-fn hub(project: &Project, group: &Group, kind: &Kind) -> Option<Version> {
-    let (group, _) = project.group(group).ok()?;
-    let hub = project.hub(group.as_str(), kind.as_str())?;
-    Some(hub.version.clone())
+/// The version of a kind to which the webhooks belong: for a conversion the existing hub, else the stored version.
+fn usual(project: &Project, group: &Group, kind: &Kind, converts: bool) -> Option<Version> {
+    if converts {
+        let (group, _) = project.group(group).ok()?;
+        if let Some(hub) = project.hub(group.as_str(), kind.as_str()) {
+            return Some(hub.version.clone());
+        }
+    }
+    project.stored_version(group, kind)
 }
 
 /// Notes about versions that are now served. An older release of the operator cannot convert them.
@@ -278,8 +282,8 @@ fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
         format!("{} {verb} now served", in_backticks(served)),
         format!(
             "if the kind is in use, make two releases, because replicas of the old release cannot \
-             convert: the first after `rscaffold create api {} --served=false --force`, and once it \
-             runs everywhere, the second with `--served`; use `--storage` last",
+             convert: run `rscaffold create api {} --served=false --force` and deploy; when that release \
+             runs everywhere, run the command with `--served` and deploy again; use `--storage` last",
             first.as_flags()
         ),
     ]
@@ -350,8 +354,7 @@ fn spokes<'a>(resource: &Resource, project: &'a Project) -> impl Iterator<Item =
 pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let mut after = before.clone();
-    let known =
-        (args.id).or_version(|group, kind| hub(&before, group, kind).filter(|_| args.conversion));
+    let known = (args.id).or_version(|group, kind| usual(&before, group, kind, args.conversion));
     let id = known.complete(None, None, existing_kind(&before))?;
     let all = !args.defaulting && !args.programmatic_validation && !args.conversion;
     let there = before.find(&id)?;

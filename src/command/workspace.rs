@@ -14,7 +14,7 @@ use crate::{
     hint::OrHint,
     limits::{ENTRIES, FILE},
     names::WorkspaceRoot,
-    project::Runtime,
+    project::{Project, Runtime},
     visible::visible,
 };
 
@@ -29,6 +29,20 @@ pub struct Workspace {
     pub is_listed: bool,
     /// The runtime that another member has vendored. A workspace can contain the crate only once.
     pub runtime: Option<Runtime>,
+}
+
+impl Workspace {
+    /// Refuses a second copy of the runtime in the workspace.
+    pub fn ensure_one_runtime(&self, project: &Project) -> Result<()> {
+        let (Runtime::Vendored, Some(Runtime::Shared(path))) = (&project.runtime, &self.runtime)
+        else {
+            return Ok(());
+        };
+        Err(anyhow!(
+            "a workspace can have the crate `kube-manager` only once, and `{path}` has it"
+        ))
+        .or_hint(format!("use `--runtime {path}`"))
+    }
 }
 
 /// The fields that are read of `[workspace]` in a Cargo.toml.
@@ -67,7 +81,11 @@ pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
         }
         let member = root.strip_prefix(folder).unwrap_or(&root);
         let above = WorkspaceRoot::above(up)?;
-        let runtimes = runtimes(folder, &workspace.members)
+        // Who has a copy beside this package may add both to `members` later.
+        let beside = member.parent().unwrap_or(Path::new("")).join("*");
+        let mut places = workspace.members.clone();
+        places.extend(beside.to_str().map(str::to_owned));
+        let runtimes = runtimes(folder, &places)
             .with_context(|| {
                 format!("failed to look for the members of the workspace in `{above}`")
             })

@@ -117,26 +117,26 @@ fn body(item: &Item) -> String {
         Shape::Struct(fields) if fields.is_empty() => format!("pub struct {name} {{}}"),
         Shape::Struct(fields) => {
             let lines: Vec<_> = fields.iter().map(print_field).collect();
-            format!("{}\n{}}}", opened("struct", name), lines.join("\n"))
+            format!("{}\n{}}}", first_line("struct", name), lines.join("\n"))
         }
         Shape::Enum(variants) => {
             let lines: String = variants.iter().map(print_variant).collect();
-            format!("{}\n{lines}}}", opened("enum", name))
+            format!("{}\n{lines}}}", first_line("enum", name))
         }
         Shape::OpenEnum(variants, other) => {
             let lines: String = variants.iter().map(print_variant).collect();
             format!(
                 "{}\n{lines}    /// A value that was not in the schema.\n    \
                  #[serde(untagged)]\n    {other}(String),\n}}",
-                opened("enum", name)
+                first_line("enum", name)
             )
         }
     };
     text
 }
 
-/// The head of a type, with the brace.
-fn opened(keyword: &str, name: &str) -> String {
+/// The first line of a type, with the brace.
+fn first_line(keyword: &str, name: &str) -> String {
     one_or_several(
         format!("pub {keyword} {name} {{"),
         format!("pub {keyword} {name}\n{{"),

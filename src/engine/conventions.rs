@@ -1,5 +1,7 @@
 //! What the engine knows of the files that a program writes.
 
+use std::ops::Range;
+
 use anyhow::Result;
 
 /// What the engine knows of the files that a program writes.
@@ -11,6 +13,8 @@ pub struct Conventions {
     pub mark: &'static str,
     /// The description as this program writes it: without comments, and in its order. Fails if the text is not a description.
     pub normalized: fn(&str) -> Result<String>,
+    /// The entries of the list in a description. `None` if the text is not laid out in lines.
+    pub entries: fn(&str) -> Option<Vec<Entry>>,
     /// Whether the file at a path has an attribute. This depends only on the path, because nothing else is known about
     /// a file that is no longer rendered.
     pub has: fn(&str, Attribute) -> bool,
@@ -28,6 +32,17 @@ impl Conventions {
     pub(super) fn is_same_description(&self, text: &str, normalized: &str) -> bool {
         text == normalized || (self.normalized)(text).is_ok_and(|text| text == normalized)
     }
+}
+
+/// An entry of the list in a description.
+#[derive(Debug)]
+pub struct Entry {
+    /// What the entry is about. It is the same in each layout.
+    pub name: String,
+    /// The place of its lines in the text, with comments and empty lines above it. Entries have no lines between them.
+    pub range: Range<usize>,
+    /// The number of spaces before its first line.
+    pub indent: usize,
 }
 
 /// What is true of all files at a path.
@@ -62,6 +77,7 @@ pub const OF_TESTS: Conventions = Conventions {
         let lines = text.split_inclusive('\n');
         Ok(lines.filter(|line| !line.starts_with('#')).collect())
     },
+    entries: |_| None,
     has: |path, attribute| match attribute {
         Attribute::Code => path.starts_with("src/"),
         Attribute::Derived => path.starts_with("config/rbac/") || path.starts_with("config/crd/"),

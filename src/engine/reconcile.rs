@@ -1,6 +1,7 @@
 //! Three-way reconcile: [`Sides`] -> [`Plan`]. Pure: depends only on its arguments.
 
 pub mod branches;
+mod entries;
 pub mod line_ends;
 pub mod markers;
 mod merge;
@@ -182,9 +183,28 @@ impl Case<'_> {
                 .is_none_or(|theirs| !self.conventions.is_same_description(text, theirs))
     }
 
-    /// The change if the user's lines would change the settings of the description: the text of `theirs`, or a conflict.
+    /// The description with the layout of `ours` and the settings of `theirs`.
+    fn merged_entries(self, ours: &str, theirs: &str) -> Option<String> {
+        if self.path != self.conventions.description {
+            return None;
+        }
+        let base = (self.conventions.normalized)(ours).ok()?;
+        let text = entries::merge(self.conventions.entries, &base, ours, theirs)?;
+        (!self.contradicts(&text)).then_some(text)
+    }
+
+    /// The change if the user's lines would change the settings of the description: a merge of its entries, the text of
+    /// `theirs`, or a conflict.
     fn keep_settings(self, on_conflict: OnConflict) -> Change {
         let theirs = self.file.theirs.clone().unwrap_or_default();
+        if let Some(ours) = self.ours
+            && self.file.start == Start::Render
+        {
+            let (ours, ends) = LineEnds::strip(ours);
+            if let Some(text) = self.merged_entries(&ours, theirs.content()) {
+                return Change::Merge(ends.restore(&text).into());
+            }
+        }
         if on_conflict == OnConflict::Theirs {
             return Change::Update(theirs);
         }
@@ -251,6 +271,12 @@ impl Case<'_> {
             Merge::of(self.base().unwrap_or_default(), &ours, theirs).deletions()
         };
         let is_clean = merge.is_clean();
+        if !is_clean
+            && on_conflict != OnConflict::Ours
+            && let Some(text) = self.merged_entries(&ours, theirs)
+        {
+            return Change::Merge(ends.restore(&text).into());
+        }
         let text = match on_conflict {
             OnConflict::Ours => merge.ours(),
             _ if is_clean => merge.ours(),

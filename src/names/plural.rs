@@ -1,14 +1,44 @@
 //! The English plural of a word, for the usual names of kinds. `--plural` sets any other plural.
 
 /// Irregular endings: the singular, then the plural.
-const IRREGULAR: &str = "\
-    appendix appendices, bacterium bacteria, calf calves, child children, criterion criteria, \
-    datum data, echo echoes, epoch epochs, foot feet, goose geese, half halves, hero heroes, \
-    human humans, index indices, knife knives, leaf leaves, lens lenses, life lives, \
-    loaf loaves, matrix matrices, medium media, monarch monarchs, mouse mice, person people, \
-    phenomenon phenomena, potato potatoes, quiz quizzes, shelf shelves, stomach stomachs, \
-    thief thieves, tomato tomatoes, tooth teeth, vertex vertices, wife wives, wolf wolves, \
-    woman women";
+const IRREGULAR: [(&str, &str); 36] = [
+    ("appendix", "appendices"),
+    ("bacterium", "bacteria"),
+    ("calf", "calves"),
+    ("child", "children"),
+    ("criterion", "criteria"),
+    ("datum", "data"),
+    ("echo", "echoes"),
+    ("epoch", "epochs"),
+    ("foot", "feet"),
+    ("goose", "geese"),
+    ("half", "halves"),
+    ("hero", "heroes"),
+    ("human", "humans"),
+    ("index", "indices"),
+    ("knife", "knives"),
+    ("leaf", "leaves"),
+    ("lens", "lenses"),
+    ("life", "lives"),
+    ("loaf", "loaves"),
+    ("matrix", "matrices"),
+    ("medium", "media"),
+    ("monarch", "monarchs"),
+    ("mouse", "mice"),
+    ("person", "people"),
+    ("phenomenon", "phenomena"),
+    ("potato", "potatoes"),
+    ("quiz", "quizzes"),
+    ("shelf", "shelves"),
+    ("stomach", "stomachs"),
+    ("thief", "thieves"),
+    ("tomato", "tomatoes"),
+    ("tooth", "teeth"),
+    ("vertex", "vertices"),
+    ("wife", "wives"),
+    ("wolf", "wolves"),
+    ("woman", "women"),
+];
 
 /// Endings of words whose singular and plural are the same.
 const ALIKE: [&str; 13] = [
@@ -33,8 +63,7 @@ pub fn plural(word: &str) -> String {
     if ALIKE.iter().any(|ending| word.ends_with(ending)) {
         return word.to_owned();
     }
-    let pairs = IRREGULAR.split(", ");
-    for (one, many) in pairs.filter_map(|pair| pair.split_once(' ')) {
+    for (one, many) in IRREGULAR {
         if let Some(start) = word.strip_suffix(one) {
             return format!("{start}{many}");
         }

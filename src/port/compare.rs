@@ -1,5 +1,6 @@
 //! What the Go project deploys beside its operator, and the new project does not.
 
+use anyhow::Result;
 use serde_json::Value;
 
 use super::{
@@ -22,15 +23,20 @@ const OF_TOOLS: [&str; 2] = [
 
 /// Reports each object, or field of an object, that the new project does not deploy. `rendered` and `texts` have the files
 /// of the new project: a file in `texts` replaces the one in `rendered`.
-pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost: &mut Lost) {
+pub(super) fn report(
+    operator: &Operator,
+    rendered: &Texts,
+    texts: &Texts,
+    lost: &mut Lost,
+) -> Result<()> {
     let (source, deployed) = (&operator.source, &operator.deployed);
     if !deployed.is_built {
-        return;
+        return Ok(());
     }
     let files = rendered.iter().chain(texts);
     let files = files.map(|(path, text)| (path.as_str(), text.content()));
     let here = kustomize::build(&files.collect(), "config/default").objects;
-    let lists = documents(USUAL).unwrap_or_default();
+    let lists = documents(USUAL)?;
     let mut objects: Vec<_> = deployed.objects.iter().collect();
     // CRDs have lines of their own.
     objects.retain(|object| !matches!(object.kind(), "" | "CustomResourceDefinition"));
@@ -94,6 +100,7 @@ pub(super) fn report(operator: &Operator, rendered: &Texts, texts: &Texts, lost:
             }
         }
     }
+    Ok(())
 }
 
 /// The labels and annotations that all of several objects have.

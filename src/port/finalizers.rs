@@ -424,35 +424,18 @@ impl<'a> Finder<'a> {
         let at = open - 1;
         let arguments = file.arguments(open);
         let package = file.qualifier(at).map(|name| file.package(name));
-        match (file.name(at).unwrap_or(""), arguments.as_slice()) {
-            ("GetFinalizers", []) | ("make", _) => true,
-            ("append", [list, values @ ..]) => {
+        let is_of_slices = package == Some("slices");
+        let (lists, values) = match (file.name(at).unwrap_or(""), arguments.as_slice()) {
+            ("GetFinalizers", []) | ("make", _) => return true,
+            ("append", [_, ..]) => {
                 self.appends.insert((Arc::clone(&file.path), at));
-                let mut is_known = self.list(file, list.clone(), target, steps);
-                for value in values {
-                    is_known &= self.element(file, at, value, target, steps);
-                }
-                is_known
+                arguments.split_at(1)
             }
-            ("Insert", [list, _, values @ ..]) if package == Some("slices") => {
-                let mut is_known = self.list(file, list.clone(), target, steps);
-                for value in values {
-                    is_known &= self.element(file, at, value, target, steps);
-                }
-                is_known
-            }
-            ("Clip" | "Clone" | "Compact" | "Concat", lists) if package == Some("slices") => {
-                let mut is_known = true;
-                for list in lists {
-                    is_known &= self.list(file, list.clone(), target, steps);
-                }
-                is_known
-            }
+            ("Insert", [_, _, ..]) if is_of_slices => (&arguments[..1], &arguments[2..]),
+            ("Clip" | "Clone" | "Compact" | "Concat", lists) if is_of_slices => (lists, &[][..]),
             // `[]string(list)`
-            ("string", [list]) if file.is_sign(start, '[') => {
-                self.list(file, list.clone(), target, steps)
-            }
-            (function, _) if takes_out(function) => true,
+            ("string", lists @ [_]) if file.is_sign(start, '[') => (lists, &[][..]),
+            (function, _) if takes_out(function) => return true,
             // A function that adds a text to a list.
             (function, [list, values @ ..])
                 if !values.is_empty()
@@ -465,10 +448,18 @@ impl<'a> Finder<'a> {
                 for value in values.iter().filter(|_| is_known) {
                     self.setting(file, at, value, target, Action::Add);
                 }
-                is_known
+                return is_known;
             }
-            _ => false,
+            _ => return false,
+        };
+        let mut is_known = true;
+        for list in lists {
+            is_known &= self.list(file, list.clone(), target, steps);
         }
+        for value in values {
+            is_known &= self.element(file, at, value, target, steps);
+        }
+        is_known
     }
 
     /// Reads what the function around `at` assigns to a variable with a list.

@@ -26,7 +26,7 @@ impl Definition {
         match self {
             Self::Own(_) => "this project",
             Self::Builtin(_) => Builtin::DEFINER,
-            Self::External(_) => "another project",
+            Self::External(_) => External::DEFINER,
         }
     }
 }
@@ -180,6 +180,9 @@ pub enum External {
 }
 
 impl External {
+    /// Who defines the kind.
+    pub const DEFINER: &'static str = "another project";
+
     /// The text for messages about changes.
     pub(super) fn as_str(&self) -> &str {
         match self {

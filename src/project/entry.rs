@@ -149,9 +149,14 @@ impl Entry {
         }
     }
 
-    fn resource(self) -> Result<Resource> {
+    /// The kind of the entry, with the group as the file has it.
+    pub fn id(&self) -> GroupVersionKind {
         let (group, version) = (self.group.clone(), self.version.clone());
-        let id = GroupVersionKind::new(group, version, self.kind.clone());
+        GroupVersionKind::new(group, version, self.kind.clone())
+    }
+
+    fn resource(self) -> Result<Resource> {
+        let id = self.id();
         let builtin = builtin::named(&id).filter(|_| self.core);
         ensure!(
             builtin.is_some() || self.external || !self.core,

@@ -1,12 +1,12 @@
 //! The text of the `PROJECT` file.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, from_value, to_value};
 
 use super::{entry::Entry, model::Project};
-use crate::yaml;
+use crate::{names::GroupVersionKind, yaml};
 
 const HEADER: &str = "\
 # The desired state of this project. rscaffold writes this file, and renders the other files from it.
@@ -54,6 +54,40 @@ impl Project {
         let (above, below) = (yaml::write(&fields)?, yaml::write(&below)?);
         Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
     }
+
+    /// The entries of `resources` in the text of a `PROJECT` file: the kind, the indentation, and the place of the lines, with
+    /// the comments and empty lines above the entry. `None` if an entry is not on lines of its own.
+    pub fn entries(text: &str) -> Option<Vec<(GroupVersionKind, usize, Range<usize>)>> {
+        let mut starts = Vec::new();
+        let mut is_list = false;
+        let mut indent = None;
+        let mut end = 0;
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            at += line.len();
+            let content = line.trim_start();
+            if content.is_empty() || content.starts_with('#') {
+                continue;
+            }
+            let column = line.len() - content.len();
+            let is_item = content.starts_with("- ");
+            if !is_list {
+                is_list = line.starts_with("resources:");
+            } else if is_item && column == *indent.get_or_insert(column) {
+                starts.push(end);
+            } else if indent.is_none_or(|indent| column <= indent) {
+                break;
+            }
+            end = at;
+        }
+        let ends: Vec<_> = starts.iter().skip(1).copied().chain([end]).collect();
+        let mut entries = Vec::new();
+        for (start, end) in starts.into_iter().zip(ends) {
+            let read: Vec<Entry> = yaml::read(Self::FILE, &text[start..end]).ok()?;
+            entries.push((read.first()?.id(), indent?, start..end));
+        }
+        Some(entries)
+    }
 }
 
 #[cfg(test)]
@@ -69,6 +103,31 @@ mod tests {
         let project = written();
         assert_eq!(project.to_text().unwrap(), TEXT);
         assert_eq!(Project::parse(TEXT).unwrap(), project);
+    }
+
+    #[test]
+    fn entries_have_the_lines_above_them() {
+        let list = "- api:\n    crdVersion: v1\n  kind: Book\n  version: v1\n";
+        let other = list.replace("Book", "Room");
+        let text = format!(
+            "domain: com\nresources:\n# first\n{list}\n# second\n{other}# end\nzones:\n- a\n"
+        );
+        let entries = Project::entries(&text).unwrap();
+        let entries: Vec<_> = entries
+            .iter()
+            .map(|(id, indent, range)| (id.kind().as_str(), *indent, &text[range.clone()]))
+            .collect();
+        let (first, second) = (format!("# first\n{list}"), format!("\n# second\n{other}"));
+        assert_eq!(
+            entries,
+            [("Book", 0, first.as_str()), ("Room", 0, second.as_str())]
+        );
+        assert!(
+            Project::entries("resources: [{version: v1, kind: Book}]\n")
+                .unwrap()
+                .is_empty()
+        );
+        assert!(Project::entries("resources: []\n").unwrap().is_empty());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::{
     fs::{self, File},
     hash::{BuildHasher, RandomState},
+    net::TcpListener,
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
@@ -276,6 +277,19 @@ fn an_unreachable_machine_delays_no_request() {
     assert!(first.ends_within(PATIENCE).success());
     assert_eq!(by_url(cluster), 2);
     wait_for_defaults(cluster);
+    // A later process that the API server cannot reach takes nothing from it.
+    let nobody = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = nobody.local_addr().expect("an address");
+    let mut unreachable = launch()
+        .args(&format!("--webhook-url=https://{address}"))
+        .start();
+    assert_eq!(unreachable.ends_within(PATIENCE).code(), Some(1));
+    wait_until("both configurations again", PATIENCE, || {
+        Ok((by_url(cluster) == 2).then_some(()))
+    })
+    .expect("the second process serves");
+    wait_for_defaults(cluster);
+    assert_eq!(second.lines(&["webhooks are off"]), [""; 0]);
     second.signal("TERM");
     assert!(second.ends_within(PATIENCE).success());
     assert_eq!(by_url(cluster), 0);

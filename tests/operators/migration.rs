@@ -297,7 +297,11 @@ fn a_migration_loses_nothing_while_clients_read_and_write() {
         let mut first = first;
         first.signal("TERM");
         assert!(first.ends_within(PATIENCE).success());
-        assert_eq!(shop.wait_for("Migrated").0, "True");
+        let migrated = [
+            "True".to_owned(),
+            "all objects are stored in version v1".to_owned(),
+        ];
+        assert_eq!(<[String; 2]>::from(shop.wait_for("Migrated")), migrated);
         assert_eq!(shop.stored_versions(), json!(["v1"]));
         over.store(true, Ordering::Relaxed);
         // The migration continues where the killed replica stopped: no other replica logs the start of a migration.

@@ -123,6 +123,11 @@ fn say_what_stays(story: &mut Story, texts: &Texts, tree: &WorkTree) -> Result<(
 fn read(file: &Path, folder: &Path) -> Result<Vec<Crd>> {
     const MAX_BYTES: u64 = 16 << 20;
     let name = file.display().to_string();
+    if name.starts_with("https:") || name.starts_with("http:") {
+        return Err(anyhow!("`{name}` is an address, and rscaffold reads only files")).or_hint(format!(
+            "fetch it first: `curl --fail --location --silent {name} | rscaffold create api --crd -`"
+        ));
+    }
     let text = read_input(file, folder, MAX_BYTES)
         .map_err(|error| anyhow!("failed to read {}: {error:#}", crd::file_name(&name)))?;
     crd::parse(&name, &text)

@@ -162,10 +162,21 @@ pub fn story(
         ));
     }
     notes.extend(external_note(resource));
-    if resource.has_api() && builtin::named(id).is_some() {
+    let group = id.group().as_str();
+    let other = if builtin::named(id).is_some() {
+        Some(format!(
+            "for a controller of the built-in `{id}`, use `--resource=false`"
+        ))
+    } else if group.contains('.') && full_group != group && !resource.has_given_types() {
+        Some(format!(
+            "for a kind of `{group}` that another project defines, use `--crd <FILE> --resource=false`"
+        ))
+    } else {
+        None
+    };
+    if let Some(other) = other.filter(|_| resource.has_api()) {
         notes.push(format!(
-            "this creates the new kind `{full_group}/{}/{}`; for a controller of the built-in \
-             `{id}`, use `--resource=false`",
+            "this creates the new kind `{full_group}/{}/{}`; {other}",
             resource.version, resource.kind
         ));
     }

@@ -45,41 +45,21 @@ pub struct Story {
     pub next: Vec<NextStep>,
 }
 
-/// How much of a project is the user's to read.
-#[derive(Debug)]
-pub struct Size {
-    runtime: Runtime,
-    files: usize,
-    lines: usize,
-}
-
-impl Size {
-    /// The size of a project with this runtime after `plan`, which was made from `sides`.
-    pub fn after(plan: &Plan, sides: &Sides, runtime: Runtime) -> Self {
-        let mut size = Self {
-            runtime,
-            files: 0,
-            lines: 0,
-        };
-        for (path, change) in plan.changes.iter().filter(|(path, _)| !is_vendored(path)) {
-            let disk = sides.get(path).disk.as_ref().map(Text::content);
-            if let Some(text) = change.after(disk) {
-                size.files += 1;
-                size.lines += text.lines().count();
-            }
+/// Says how much of a project with this runtime is the user's to read after `plan`, which was made from `sides`.
+pub fn size(plan: &Plan, sides: &Sides, runtime: &Runtime) -> String {
+    let (mut files, mut lines) = (0, 0);
+    for (path, change) in plan.changes.iter().filter(|(path, _)| !is_vendored(path)) {
+        let disk = sides.get(path).disk.as_ref().map(Text::content);
+        if let Some(text) = change.after(disk) {
+            files += 1;
+            lines += text.lines().count();
         }
-        size
     }
-
-    fn text(&self) -> String {
-        let runtime = match &self.runtime {
-            Runtime::Registry => "comes from crates.io".to_owned(),
-            Runtime::Vendored => format!("is in {}", Runtime::FOLDER),
-            Runtime::Shared(folder) => format!("is in {folder}"),
-        };
-        let Self { files, lines, .. } = self;
-        format!("{files} files with {lines} lines are yours; the runtime {runtime}")
-    }
+    let runtime = match runtime.folder() {
+        Some(folder) => format!("is in {folder}"),
+        None => "comes from crates.io".to_owned(),
+    };
+    format!("{files} files with {lines} lines are yours; the runtime {runtime}")
 }
 
 /// Whether the file at `path` belongs to the vendored runtime, which a user need not read.
@@ -153,7 +133,7 @@ pub fn text(
     plan: &Plan,
     dry_run: bool,
     story: &Story,
-    size: Option<&Size>,
+    size: Option<&str>,
     elapsed: Duration,
 ) -> String {
     let mut text = list(plan, story);
@@ -169,7 +149,7 @@ pub fn text(
         let (done, millis) = (visible(done), elapsed.as_millis().max(1));
         let _ = writeln!(text, "{done} ({millis} ms)");
         if let Some(size) = size {
-            let _ = writeln!(text, "{}", visible(&size.text()));
+            let _ = writeln!(text, "{}", visible(size));
         }
     }
     text += &notes(&story.notes);
@@ -497,7 +477,7 @@ mod tests {
             (shared, "is in ../books/crates/kube-manager"),
         ] {
             assert_eq!(
-                Size::after(&plan, &sides, runtime).text(),
+                size(&plan, &sides, &runtime),
                 format!("2 files with 5 lines are yours; the runtime {place}")
             );
         }

@@ -145,6 +145,9 @@ impl<'a> Turn<'a> {
         if let Some(unmerged) = &self.unmerged {
             // These files get another base.
             unknown.retain(|path| !unmerged.stages.contains_key(path));
+        } else if !unknown.is_empty() {
+            let unmerged = self.tree.unmerged(unknown.iter().map(String::as_str))?;
+            ensure_settled(&unmerged)?;
         }
         ensure_none(&unknown)
     }
@@ -267,6 +270,17 @@ fn recorded_project(text: &str) -> Result<Project> {
     ))
     .or_hint(
         "undo the merge; run `rscaffold update` on each branch of the older version, commit, and merge again",
+    )
+}
+
+/// Refuses files that git left unmerged: only `apply` merges them.
+fn ensure_settled(unmerged: &Unmerged) -> Result<()> {
+    if unmerged.stages.is_empty() {
+        return Ok(());
+    }
+    let paths: Vec<_> = unmerged.stages.keys().map(String::as_str).collect();
+    Err(anyhow!("git left conflicts in\n  {}", paths.join("\n  "))).or_hint(
+        "run `rscaffold apply`: it resolves conflicts in the lines of rscaffold, and shows those in your own lines",
     )
 }
 

@@ -148,7 +148,7 @@ mod tests {
     const MARKED: &str = "a\n<<<<<<< HEAD\nB\n=======\nx\n>>>>>>> theirs\nc\n";
 
     /// Without `written`, git has not recorded the text that it wrote.
-    fn open(disk: &str, [ours, theirs, written]: [&str; 3]) -> Option<bool> {
+    fn unmerged(disk: &str, [ours, theirs, written]: [&str; 3]) -> Option<bool> {
         let [ours, theirs, written] =
             [ours, theirs, written].map(|text| (!text.is_empty()).then(|| text.to_owned().into()));
         let stages = Stages {
@@ -164,11 +164,11 @@ mod tests {
     #[test]
     fn a_file_is_open_as_git_left_it_until_the_user_decides() {
         let stages = [OURS, "a\nx\nc\n", MARKED];
-        assert_eq!(open(MARKED, stages), Some(true));
-        assert_eq!(open(&MARKED.replace('\n', "\r\n"), stages), Some(true));
-        assert_eq!(open("a\nB\nc\n", stages), None, "decided");
+        assert_eq!(unmerged(MARKED, stages), Some(true));
+        assert_eq!(unmerged(&MARKED.replace('\n', "\r\n"), stages), Some(true));
+        assert_eq!(unmerged("a\nB\nc\n", stages), None, "decided");
         // With the attribute `-merge`, git writes no markers.
-        assert_eq!(open(OURS, [OURS, "a\nx\nc\n", OURS]), Some(true));
+        assert_eq!(unmerged(OURS, [OURS, "a\nx\nc\n", OURS]), Some(true));
     }
 
     #[test]
@@ -188,19 +188,19 @@ mod tests {
         for (text, by) in [("B\n", ""), ("x\n", ""), ("c\n", "d\n"), ("a\n", "")] {
             let disk = MARKED.replacen(text, by, 1);
             let stages = [OURS, "a\nx\nc\n", MARKED];
-            assert_eq!(open(&disk, stages), Some(false), "{disk}");
+            assert_eq!(unmerged(&disk, stages), Some(false), "{disk}");
         }
-        assert_eq!(open(MARKED, [OURS, "a\nx\nc\n", ""]), Some(false));
+        assert_eq!(unmerged(MARKED, [OURS, "a\nx\nc\n", ""]), Some(false));
     }
 
     #[test]
     fn a_file_that_one_branch_deleted_is_open_as_the_other_one_has_it() {
         for stages in [[OURS, "", ""], ["", OURS, ""]] {
-            assert_eq!(open(OURS, stages), Some(true));
-            assert_eq!(open("a\nb\nc\n", stages), None, "edited since");
-            assert_eq!(open("", stages), None, "deleted since");
+            assert_eq!(unmerged(OURS, stages), Some(true));
+            assert_eq!(unmerged("a\nb\nc\n", stages), None, "edited since");
+            assert_eq!(unmerged("", stages), None, "deleted since");
         }
-        assert_eq!(open("", [""; 3]), None);
+        assert_eq!(unmerged("", [""; 3]), None);
     }
 
     fn commit(texts: Texts) -> Commit {

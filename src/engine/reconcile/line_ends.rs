@@ -34,8 +34,8 @@ impl LineEnds {
 
     /// The text with these line ends.
     pub fn restore(self, plain: &str) -> String {
-        let open = plain.strip_suffix('\n').filter(|_| self.lacks_newline);
-        let text = open.unwrap_or(plain);
+        let without_newline = plain.strip_suffix('\n').filter(|_| self.lacks_newline);
+        let text = without_newline.unwrap_or(plain);
         if self.crlf {
             exchanged(text)
         } else {

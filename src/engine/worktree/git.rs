@@ -123,7 +123,7 @@ pub(super) fn unmerged(
     }
     git.prefix = git
         .line(&["rev-parse", "--show-prefix"])?
-        .unwrap_or_default();
+        .context("git does not say where the project is in its repository")?;
     let prefix = &git.prefix;
     let (commits, revision) = git.commits(&unmerged)?.unzip();
     let moved = match (&commits, revision) {
@@ -583,14 +583,15 @@ mod tests {
         }
 
         fn unmerged(&self) -> Option<Unmerged> {
-            let open = unmerged(&self.folder(), PROJECT, &BTreeSet::from(["Makefile"])).unwrap();
-            (!open.stages.is_empty()).then_some(open)
+            let unmerged =
+                unmerged(&self.folder(), PROJECT, &BTreeSet::from(["Makefile"])).unwrap();
+            (!unmerged.stages.is_empty()).then_some(unmerged)
         }
     }
 
     #[track_caller]
     fn assert_open(repository: &Repository, [parent, ours, theirs]: [&str; 3]) {
-        let unmerged = repository.unmerged().expect("git left something open");
+        let unmerged = repository.unmerged().expect("conflicts");
         // The other files with conflicts are neither among the paths nor in a record.
         let paths: Vec<_> = unmerged.stages.keys().collect();
         assert_eq!(paths, ["Makefile"]);
@@ -675,11 +676,11 @@ mod tests {
             (BTreeSet::new(), vec!["Makefile"]),
             (BTreeSet::from([PROJECT]), vec!["Makefile", PROJECT]),
         ] {
-            let open = unmerged(&repository.folder(), PROJECT, &paths)
+            let unmerged = unmerged(&repository.folder(), PROJECT, &paths)
                 .unwrap()
                 .stages;
-            assert_eq!(open.keys().collect::<Vec<_>>(), expected);
-            for (path, stages) in open {
+            assert_eq!(unmerged.keys().collect::<Vec<_>>(), expected);
+            for (path, stages) in unmerged {
                 // `PROJECT` is in no record.
                 assert!(stages.parent.is_some(), "{path}");
             }
@@ -694,8 +695,12 @@ mod tests {
         repository.save("delete");
         assert!(repository.git(&["switch", "--quiet", "main"]));
         assert!(!repository.git(&["merge", "theirs"]));
-        let open = repository.unmerged().expect("git left something open");
-        assert!(open.commits.is_some_and(|commits| commits.parent.is_some()));
+        let unmerged = repository.unmerged().expect("conflicts");
+        assert!(
+            unmerged
+                .commits
+                .is_some_and(|commits| commits.parent.is_some())
+        );
         let expected = Stages {
             parent: Some("parent\n".into()),
             ours: Some("ours\n".into()),
@@ -703,7 +708,7 @@ mod tests {
             written: Some("ours\n".into()),
             is_binary: false,
         };
-        assert_eq!(open.stages["Makefile"], expected);
+        assert_eq!(unmerged.stages["Makefile"], expected);
     }
 
     #[test]
@@ -730,9 +735,13 @@ mod tests {
             repository.save("rename");
         }
         assert!(!repository.git(&["merge", "renamed"]));
-        let open = repository.unmerged().expect("git left something open");
-        assert!(open.commits.is_some_and(|commits| commits.parent.is_some()));
-        let file = &open.stages["Makefile"];
+        let unmerged = repository.unmerged().expect("conflicts");
+        assert!(
+            unmerged
+                .commits
+                .is_some_and(|commits| commits.parent.is_some())
+        );
+        let file = &unmerged.stages["Makefile"];
         assert_eq!(file.parent, None);
         assert_eq!(file.ours, Some(text("on main").into()));
         assert_eq!(file.theirs, Some(text("on renamed").into()));
@@ -754,7 +763,7 @@ mod tests {
         repository.write("stashed");
         assert!(repository.git(&["stash", "--quiet"]));
         assert!(!repository.git(&["merge", "--squash", "theirs"]));
-        let unmerged = repository.unmerged().expect("git left something open");
+        let unmerged = repository.unmerged().expect("conflicts");
         assert!(unmerged.commits.is_none());
     }
 
@@ -782,8 +791,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // In the second folder git cannot be started, as if it were not installed.
         for folder in [folder.path(), &folder.path().join("missing")] {
-            let open = unmerged(folder, PROJECT, &BTreeSet::new()).unwrap();
-            assert!(open.stages.is_empty() && open.commits.is_none());
+            let unmerged = unmerged(folder, PROJECT, &BTreeSet::new()).unwrap();
+            assert!(unmerged.stages.is_empty() && unmerged.commits.is_none());
         }
     }
 

@@ -48,6 +48,7 @@ use tokio::{
     sync::Semaphore,
     time::{sleep, timeout},
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::{failure, metrics::Metrics};
@@ -81,6 +82,9 @@ const HEAD: usize = 32 << 10;
 
 /// How long a client may take for a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How long a client may take to read the next part of an answer. An answer that nobody reads stays in memory.
+const UNREAD: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 30 });
 
 /// How long to wait after a connection could not be accepted, for example because too many files are open.
 const RETRY: Duration = Duration::from_millis(50);
@@ -130,7 +134,7 @@ async fn connect(stream: TcpStream, tls: Option<TlsAcceptor>, routes: Router, wa
     }
 }
 
-/// Answers requests over HTTP/1.1, until the connection ends or its client is silent.
+/// Answers requests over HTTP/1.1, until the connection ends or its client neither sends nor reads.
 ///
 /// An HTTP/2 client could have any number of requests in flight on one connection. The API server calls webhooks over
 /// HTTP/1.1 anyway, except webhooks on its own machine.
@@ -144,7 +148,9 @@ async fn answer(
         .header_read_timeout(IDLE)
         .max_buf_size(HEAD);
     let service = TowerToHyperService::new(routes);
-    let connection = http.serve_connection(TokioIo::new(stream), service);
+    let mut limited = TimeoutStream::new(stream);
+    limited.set_write_timeout(Some(UNREAD));
+    let connection = http.serve_connection(TokioIo::new(Box::pin(limited)), service);
     let _ = watcher.watch(connection).await;
 }
 
@@ -482,6 +488,41 @@ mod tests {
             assert_eq!(answer.ends_with("hello"), sent == asked, "{answer}");
         });
         futures::future::join_all(connections).await;
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_closed_if_nobody_reads_the_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        // Kept by the answer until it is sent or given up.
+        let unread = Arc::new(());
+        let held = unread.clone();
+        let route = get(async move || Bytes::from_owner(Held(vec![0; 20 << 20], held.clone())));
+        tokio::spawn(plain(listener, Router::new().route("/", route)));
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let asked = stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        asked.expect("a request");
+        let given_up = async {
+            while Arc::strong_count(&unread) < 3 {
+                sleep(RETRY).await;
+            }
+            while Arc::strong_count(&unread) > 2 {
+                sleep(RETRY).await;
+            }
+        };
+        timeout(UNREAD * 20, given_up).await.expect("in time");
+    }
+
+    struct Held(
+        Vec<u8>,
+        #[expect(dead_code, reason = "counts who holds it")] Arc<()>,
+    );
+
+    impl AsRef<[u8]> for Held {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
     }
 
     #[tokio::test]

@@ -281,6 +281,10 @@ impl Migration {
                 };
                 let left = self.delay.saturating_sub(since.elapsed());
                 if !left.is_zero() {
+                    // The condition may still say that an earlier migration has ended.
+                    let message =
+                        format!("waits until all API servers store objects in version `{target}`");
+                    crds.report(&crd, reason::MIGRATING, &message, None).await?;
                     return Ok(Outcome::After(left));
                 }
                 let first = ListParams::default().limit(1);
@@ -307,7 +311,8 @@ impl Migration {
             crds.report(&crd, reason::REFUSED, &message, None).await?;
             return Ok(Outcome::Refused);
         }
-        let message = format!("all objects are stored in version `{target}`");
+        // The docs of rscaffold wait for this text.
+        let message = format!("all objects are stored in version {target}");
         crds.report(&crd, reason::MIGRATED, &message, Some(&target))
             .await?;
         tracing::info!(crd = self.crd, version = target, "all objects are migrated");
@@ -620,11 +625,15 @@ impl Objects {
 mod tests {
     use std::{
         convert::Infallible,
-        sync::atomic::{AtomicBool, Ordering},
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
     };
 
     use http::{Method, Request, Response};
     use kube::client::Body;
+    use parking_lot::Mutex;
     use proptest::prelude::*;
     use serde_json::{Value, json};
     use tower::service_fn;
@@ -757,6 +766,37 @@ mod tests {
             took >= pause && took <= pause + 2 * LONGEST_PAUSE,
             "{took:?}"
         );
+    }
+
+    /// Otherwise, who waits for the condition goes on while objects are still stored in the version before.
+    #[tokio::test]
+    async fn the_end_of_an_earlier_migration_is_not_that_of_the_next_one() {
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let patches = sent.clone();
+        let server = service_fn(move |request: Request<Body>| {
+            let patches = patches.clone();
+            async move {
+                if *request.method() == Method::PATCH {
+                    let body = request.into_body().collect_bytes().await.expect("a body");
+                    let patch: Value = serde_json::from_slice(&body).expect("JSON");
+                    patches.lock().push(patch);
+                }
+                let ended =
+                    json!({"type": CONDITION, "status": "True", "reason": reason::MIGRATED});
+                let answer = json!(crd(json!(["v1", "v2"]), json!([ended]))).to_string();
+                Ok::<_, Infallible>(Response::new(Body::from(answer.into_bytes())))
+            }
+        });
+        let metrics = Metrics::new(&Registry::new()).expect("metrics");
+        let delay = Duration::from_secs(60);
+        let migration = Migration::new(&crd(json!([]), json!([])), delay, metrics);
+        let client = Client::new(server, "default");
+        let outcome = migration.turn(&client, &mut None).await.expect("a turn");
+        assert!(matches!(outcome, Outcome::After(_)));
+        let sent = sent.lock();
+        let condition = &sent[0]["status"]["conditions"][0];
+        assert_eq!(condition["status"], "False");
+        assert_eq!(condition["reason"], reason::MIGRATING);
     }
 
     #[test]

@@ -10,9 +10,17 @@ cluster=${KIND_CLUSTER:-empty-e2e}
 stays=
 folder=target/e2e
 
-# KUBECTL may contain arguments.
+# These variables may contain arguments.
 kubectl() {
   command $KUBECTL "$@"
+}
+
+kind() {
+  command $KIND "$@"
+}
+
+container_tool() {
+  command $CONTAINER_TOOL "$@"
 }
 
 in_namespace() {
@@ -33,7 +41,7 @@ explain() {
 finish() {
   code=$?
   [ "$code" = 0 ] || explain || true
-  [ -z "$KIND" ] || [ -n "$stays" ] || "$KIND" delete cluster --name "$cluster"
+  [ -z kind ] || [ -n "$stays" ] || kind delete cluster --name "$cluster"
   exit "$code"
 }
 
@@ -42,16 +50,16 @@ trap finish EXIT
 trap 'exit 1' HUP INT TERM
 mkdir -p "$folder"
 
-if [ -n "$KIND" ]; then
+if [ -n kind ]; then
   KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
-  if "$KIND" get clusters | grep -qx "$cluster"; then
+  if kind get clusters | grep -qx "$cluster"; then
     step "Use the existing cluster"
     stays=yes
-    "$KIND" export kubeconfig --name "$cluster"
+    kind export kubeconfig --name "$cluster"
   else
     step "Create a cluster"
-    "$KIND" create cluster --name "$cluster" --wait 3m
+    kind create cluster --name "$cluster" --wait 3m
   fi
   # Kubernetes takes an image without a registry from docker.io; podman puts such an image in the registry localhost.
   case $IMG in
@@ -59,9 +67,9 @@ if [ -n "$KIND" ]; then
   */*) image=docker.io/$IMG ;;
   *) image=docker.io/library/$IMG ;;
   esac
-  "$CONTAINER_TOOL" tag "$IMG" "$image"
-  "$CONTAINER_TOOL" save --output "$folder/image.tar" "$image"
-  "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
+  container_tool tag "$IMG" "$image"
+  container_tool save --output "$folder/image.tar" "$image"
+  kind load image-archive --name "$cluster" "$folder/image.tar"
 fi
 
 step "Deploy the operator"

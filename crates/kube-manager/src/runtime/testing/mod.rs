@@ -49,6 +49,17 @@ pub mod faults;
 /// Time limit for each step.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
+/// The most requests of the operator that a failed test shows.
+const REQUESTS: usize = 20;
+
+/// The requests that the API server logs: those of ServiceAccounts, such as the operator's.
+const AUDIT_POLICY: &str = r#"{
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}]
+}"#;
+
 const CRD: &str = "CustomResourceDefinition";
 
 /// The time between two looks at something that no watch tells.
@@ -170,7 +181,7 @@ impl ControlPlane {
     }
 
     /// Waits until `condition` holds for the object `name`. If it does not hold within [`PATIENCE`], panics with `what`
-    /// should hold, the object with its conditions, and the end of the operator's log.
+    /// should hold, the object with its conditions, the end of the operator's log, and its last requests.
     pub async fn wait<K>(
         &self,
         objects: &Api<K>,
@@ -190,13 +201,16 @@ impl ControlPlane {
         if timeout(PATIENCE, holds).await.is_ok() {
             return;
         }
-        let mut object = objects.get_opt(name).await.expect("an answer");
-        if let Some(object) = &mut object {
-            object.meta_mut().managed_fields = None;
-        }
-        let object = serde_json::to_string_pretty(&object).expect("JSON");
-        let log = self.operator_log();
-        panic!("not within {PATIENCE:?}: {name} {what}\n{object}\nThe operator's log:\n{log}");
+        let object = match objects.get_opt(name).await {
+            Ok(Some(mut object)) => {
+                object.meta_mut().managed_fields = None;
+                serde_json::to_string_pretty(&object).expect("JSON")
+            }
+            Ok(None) => "it does not exist".to_owned(),
+            Err(error) => format!("it cannot be read: {error}"),
+        };
+        let operator = self.operator_trace();
+        panic!("not within {PATIENCE:?}: {name} {what}\n{object}\n{operator}");
     }
 
     /// Waits until the operator's log says that `object` was reconciled. Panics if that takes longer than [`PATIENCE`],
@@ -212,16 +226,17 @@ impl ControlPlane {
             if reconciled.any(|line| line.contains(&*kind) && line.contains(&name)) {
                 return;
             }
-            let log = self.operator_log();
             assert!(
                 Instant::now() < deadline,
-                "{name} is not reconciled:\n{log}"
+                "{name} is not reconciled\n{}",
+                self.operator_trace()
             );
             sleep(PAUSE).await;
         }
     }
 
     fn start_api_server(&mut self, port: u16) {
+        self.write("audit.json", AUDIT_POLICY);
         self.spawn(
             &self.programs.join("etcd"),
             &[
@@ -244,6 +259,8 @@ impl ControlPlane {
                 "--cert-dir=certs",
                 "--authorization-mode=RBAC",
                 "--token-auth-file=tokens.csv",
+                "--audit-policy-file=audit.json",
+                "--audit-log-path=audit.log",
                 "--service-account-issuer=https://kubernetes.default.svc",
                 "--service-account-signing-key-file=certs/apiserver.key",
                 "--service-account-key-file=certs/apiserver.key",
@@ -279,11 +296,21 @@ impl ControlPlane {
         self.children.push(child.expect("sh"));
     }
 
-    /// The last lines of the operator's log.
-    fn operator_log(&self) -> String {
+    /// The last lines of the operator's log, and its last requests.
+    fn operator_trace(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();
-        lines[lines.len().saturating_sub(50)..].join("\n")
+        let lines = lines[lines.len().saturating_sub(50)..].join("\n");
+        let audit = fs::read_to_string(self.folder.join("audit.log")).unwrap_or_default();
+        let mut requests: Vec<_> = audit
+            .lines()
+            .rev()
+            .filter_map(request)
+            .take(REQUESTS)
+            .collect();
+        requests.reverse();
+        let requests = requests.join("\n");
+        format!("The operator's log:\n{lines}\nIts last requests:\n{requests}")
     }
 
     fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
@@ -325,6 +352,14 @@ impl ControlPlane {
         fs::write(&path, text).expect("a file");
         path
     }
+}
+
+/// A request in a line of the audit log: its verb, its path and the code of its answer.
+fn request(line: &str) -> Option<String> {
+    let event: Value = serde_json::from_str(line).ok()?;
+    let [verb, path] = ["verb", "requestURI"].map(|field| event[field].as_str());
+    let code = event["responseStatus"]["code"].as_u64();
+    Some(format!("{} {} {}", verb?, path?, code?))
 }
 
 /// Whether a control plane can take `object`: it does not know kinds of other projects, such as ServiceMonitor, and its
@@ -389,6 +424,15 @@ fn random() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_the_audit_log_is_a_request() {
+        let path = "/apis/shop.com/v1/carts?limit=500";
+        let event = json!({"verb": "list", "requestURI": path, "responseStatus": {"code": 403}});
+        let expected = format!("list {path} 403");
+        assert_eq!(request(&event.to_string()), Some(expected));
+        assert_eq!(request("{\"verb\": \"li"), None);
+    }
 
     #[test]
     fn a_control_plane_takes_all_but_kinds_of_other_projects_and_webhooks() {

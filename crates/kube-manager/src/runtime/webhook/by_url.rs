@@ -83,6 +83,10 @@ use crate::runtime::{
 const MUTATING: &str = "mutating-webhook-configuration";
 const VALIDATING: &str = "validating-webhook-configuration";
 
+/// The end of the name of the configuration that only tests a URL. Until the test ends, another process may serve the
+/// webhooks.
+const REACHABLE: &str = "reachable-webhook-configuration";
+
 /// The webhook that tests whether the API server reaches this machine.
 const TEST: &str = "reachable.webhooks.kb.io";
 
@@ -419,6 +423,11 @@ impl ByUrl {
                 Err(error) => self.waits(&error, &mut trouble).await,
             }
         };
+        // Without this, it stays until the operator ends, and does no harm.
+        let configurations = &self.here.configurations;
+        let _ = configurations
+            .delete::<ValidatingWebhookConfiguration>(REACHABLE, Whose::Own)
+            .await;
         let mut published = None;
         let mut led = Led::default();
         let mut trouble_of_conversions = Trouble::new("waits with the conversions");
@@ -592,7 +601,7 @@ impl ByUrl {
             ..ValidatingWebhook::default()
         };
         let configuration = ValidatingWebhookConfiguration {
-            metadata: self.here.configurations.metadata(VALIDATING),
+            metadata: self.here.configurations.metadata(REACHABLE),
             webhooks: Some(vec![webhook]),
         };
         self.here.configurations.apply(&configuration).await?;
@@ -760,7 +769,12 @@ impl Configurations {
     async fn delete_all(&self, whose: Whose) -> Result<()> {
         let mutating = self.delete::<MutatingWebhookConfiguration>(MUTATING, whose);
         let validating = self.delete::<ValidatingWebhookConfiguration>(VALIDATING, whose);
-        combined([mutating.await.err(), validating.await.err()])
+        let reachable = self.delete::<ValidatingWebhookConfiguration>(REACHABLE, whose);
+        combined([
+            mutating.await.err(),
+            validating.await.err(),
+            reachable.await.err(),
+        ])
     }
 
     async fn delete<K: Configuration>(&self, end: &str, whose: Whose) -> Result<()> {

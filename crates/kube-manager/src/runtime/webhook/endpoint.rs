@@ -1,5 +1,7 @@
 //! A path that the API server calls, and what answers there.
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 
 use super::room::Place;
@@ -24,7 +26,7 @@ pub(super) trait Respond: Send + Sync {
     fn most(&self) -> usize;
 
     /// The answer to the review in `body`. Work that continues without the returned future must keep `place`.
-    fn respond(&self, body: Vec<u8>, place: Place) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
+    fn respond(&self, body: Vec<u8>, place: Arc<Place>) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
 }
 
 /// A webhook and its path.

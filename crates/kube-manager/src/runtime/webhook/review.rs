@@ -45,8 +45,8 @@ impl Respond for Box<dyn Handler> {
         MOST
     }
 
-    fn respond(&self, body: Vec<u8>, place: Place) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
-        async move { answer(&**self, &body, &Arc::new(place)).await }.boxed()
+    fn respond(&self, body: Vec<u8>, place: Arc<Place>) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
+        async move { answer(&**self, &body, &place).await }.boxed()
     }
 }
 

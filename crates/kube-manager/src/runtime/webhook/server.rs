@@ -7,7 +7,7 @@ use std::{
 
 use axum::{
     Router,
-    body::Body,
+    body::{Body, Bytes},
     extract::{Request, State},
     http::{
         HeaderValue, StatusCode,
@@ -206,8 +206,15 @@ async fn answer(route: &Route, request: Request, mut place: Place) -> Response {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    match handler.respond(body, place).await {
-        Ok(answer) => ([(CONTENT_TYPE, json)], answer).into_response(),
+    let place = Arc::new(place);
+    match handler.respond(body, place.clone()).await {
+        Ok(json_text) => {
+            let answer = Bytes::from_owner(Answer {
+                json_text,
+                _place: place,
+            });
+            ([(CONTENT_TYPE, json)], answer).into_response()
+        }
         Err(failure @ Failure::Malformed(_)) => {
             (StatusCode::BAD_REQUEST, failure.to_string()).into_response()
         }
@@ -216,6 +223,18 @@ async fn answer(route: &Route, request: Request, mut place: Place) -> Response {
             tracing::error!(webhook = path, error, "the webhook failed");
             (StatusCode::INTERNAL_SERVER_ERROR, error).into_response()
         }
+    }
+}
+
+/// An answer, which keeps the place of its call until the client has read it.
+struct Answer {
+    json_text: Vec<u8>,
+    _place: Arc<Place>,
+}
+
+impl AsRef<[u8]> for Answer {
+    fn as_ref(&self) -> &[u8] {
+        &self.json_text
     }
 }
 
@@ -416,6 +435,14 @@ mod tests {
             .collect();
         assert_eq!(labels, ["429", "/allows"]);
         drop(running);
+        // An answer counts until the client has read it.
+        let unread = [(); 2].map(|()| post(&routes, "/allows", review()));
+        let unread = futures::future::join_all(unread).await;
+        let codes: Vec<_> = unread.iter().map(Response::status).collect();
+        assert_eq!(codes, [StatusCode::OK; 2]);
+        let refused = post(&routes, "/allows", review()).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        drop(unread);
         let answered = post(&routes, "/allows", review()).await;
         assert_eq!(answered.status(), StatusCode::OK);
     }

@@ -18,6 +18,7 @@ use tokio::{
 };
 
 use super::{
+    super::PATIENCE,
     call::Collection,
     journal::Journal,
     network::{Network, PAUSE, QUIET},
@@ -31,9 +32,6 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// How many scheduled reconciles in a row must change nothing before a state counts as reached. An operator may look at
 /// an external system again and again.
 const REPEATS: usize = 2;
-
-/// The time limit for a step of a run.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How often the state is compared while the operator sends no request.
 const LOOK: Duration = Duration::from_millis(250);

@@ -48,7 +48,7 @@ impl Respond for Served {
         MOST
     }
 
-    fn respond(&self, body: Vec<u8>, place: Place) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
+    fn respond(&self, body: Vec<u8>, place: Arc<Place>) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
         let call = async move {
             if body.len() <= SMALL {
                 return self.conversions.answer(&body, || false);

@@ -35,7 +35,7 @@ impl Reconciler for Controller {
         // End of what it owns.
     ];
 
-    // A change of the status also causes a reconcile, because other controllers write it.
+    // A change of the status also causes a reconcile. Remove this line if only this controller writes the status.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(

@@ -33,7 +33,7 @@ impl Reconciler for Controller {
 
     const FINALIZER: bool = true;
 
-    // A change of the status also causes a reconcile, because other controllers write it.
+    // A change of the status also causes a reconcile. Remove this line if only this controller writes the status.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Node, _context: &Context) -> Result<Action, Infallible> {
