@@ -337,7 +337,9 @@ fn shortened(name: &str, rendered: &Texts) -> Texts {
         if let Some(original) = written.get(text.as_str()) {
             candidates.push(entry(original, text, path, text));
         }
-        let is_short = |entry: &String| entry.lines().count() < text.lines().count();
+        let is_short = |entry: &String| {
+            entry.contains("\ncopy from ") || entry.lines().count() < text.lines().count()
+        };
         let candidates = candidates.into_iter().filter(is_short);
         if let Some(entry) = candidates.min_by_key(|entry| entry.lines().count()) {
             if !entry.contains("\ncopy from ") {

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::{
     Mode,
+    flags_of_other_tools::FlagsOfOtherTools,
     load::open,
-    other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
     turn::{Turn, carry_out},
     workspace::workspace,

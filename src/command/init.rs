@@ -12,8 +12,8 @@ use serde_json::json;
 use super::{
     Mode,
     ask::{self, Offer},
+    flags_of_other_tools::FlagsOfOtherTools,
     load::or_edit,
-    other_tools::FlagsOfOtherTools,
     settings::{Settings, notes},
     turn::{Turn, carry_out, ensure_not_lost},
     workspace::{Workspace, unreadable, workspace},

@@ -11,6 +11,7 @@ pub mod create_api;
 pub mod delete;
 pub mod edit;
 mod external;
+mod flags_of_other_tools;
 mod id;
 pub mod init;
 mod left_behind;

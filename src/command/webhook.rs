@@ -10,9 +10,10 @@ use super::{
     ask::{self, Offer},
     create_api::existing,
     external::{ExternalType, external_note},
+    flags_of_other_tools::FlagsOfOtherTools,
     id::{Id, existing as existing_kind},
     load::open,
-    other_tools::{FlagsOfOtherTools, namespaced},
+    other_tools::namespaced,
     turn::{Turn, carry_out},
     way_out::or_way_out,
 };

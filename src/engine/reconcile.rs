@@ -188,8 +188,7 @@ impl Case<'_> {
         if self.path != self.conventions.description {
             return None;
         }
-        let base = (self.conventions.normalized)(ours).ok()?;
-        let text = entries::merge(self.conventions.entries, &base, ours, theirs)?;
+        let text = entries::merge(self.conventions.entries, self.base()?, ours, theirs)?;
         (!self.contradicts(&text)).then_some(text)
     }
 

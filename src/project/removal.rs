@@ -3,7 +3,11 @@
 use anyhow::{Result, anyhow, ensure};
 
 use super::{
-    definition::Stage, error::Error, model::Project, resource::Resource, webhook::Webhooks,
+    definition::{Conversion, Stage},
+    error::Error,
+    model::Project,
+    resource::Resource,
+    webhook::Webhooks,
 };
 use crate::names::{ControllerName, GroupVersionKind};
 
@@ -46,6 +50,13 @@ impl Project {
             }
             newest.controllers.clone_from(&resource.controllers);
             newest.webhooks.clone_from(&resource.webhooks);
+        }
+        let versions: Vec<_> = project.versions_mut(&resource).collect();
+        // A single version needs no conversion.
+        if let Ok([last]) = <[_; 1]>::try_from(versions)
+            && let Some(own) = last.own_mut()
+        {
+            own.conversion = Conversion::default();
         }
         project.validate()?;
         *self = project;
@@ -144,7 +155,10 @@ fn one_of(names: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::for_tests::{api, core, empty, unserved, with_controller, without_controller},
+        super::{
+            definition::{Definition, Own},
+            for_tests::{api, core, empty, unserved, with_controller, without_controller},
+        },
         *,
     };
 
@@ -173,6 +187,20 @@ mod tests {
             after.remove(&id(name.trim_matches('`'))).unwrap();
             assert_eq!(after, before);
         }
+    }
+
+    #[test]
+    fn a_single_version_has_no_conversion() {
+        let before = project([api("webapp", "v1", "Guestbook")]);
+        let mut after = before.clone();
+        let equal = Resource {
+            definition: Definition::Own(Own::further(Conversion::None)),
+            ..without_controller(api("webapp", "v2", "Guestbook"))
+        };
+        after.add(equal, false).unwrap();
+        assert!(after.to_text().unwrap().contains("conversion: none"));
+        after.remove(&id("webapp/v2/Guestbook")).unwrap();
+        assert_eq!(after, before);
     }
 
     #[test]

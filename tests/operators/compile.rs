@@ -183,10 +183,10 @@ pub fn without_copies() -> (&'static str, &'static Path) {
     ("RUNTIME_OF_COPIES", runtime_with_all_features())
 }
 
-/// Returns the folder of a copy of the runtime all of whose features are always enabled, and that of clap that operators
-/// enable. Cargo compiles a crate once for each set of its features: so this copy is compiled once for all scaffolded
-/// projects, for their tests, and for crates that use their types. The golden projects, and those with copies of the
-/// runtime, show that the named features are enough.
+/// Returns the folder of a copy of the runtime all of whose features are always enabled, and those of clap and tokio that
+/// operators enable. Cargo compiles a crate once for each set of its features: so this copy is compiled once for all
+/// scaffolded projects, for their tests, and for crates that use their types. The golden projects, and those with copies
+/// of the runtime, show that the named features are enough.
 fn runtime_with_all_features() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(write_runtime_with_all_features);
     &FOLDER
@@ -202,7 +202,10 @@ fn write_runtime_with_all_features() -> PathBuf {
     let others = names.filter(|(name, _)| !["runtime", "schema"].contains(name));
     let others: Vec<_> = others.map(|(name, _)| format!("{name:?}, ")).collect();
     for (feature, more) in [
-        ("runtime", format!("\"clap/default\", {}", others.concat())),
+        (
+            "runtime",
+            format!("\"clap/default\", \"tokio/io-util\", {}", others.concat()),
+        ),
         ("schema", "\"runtime\", ".to_owned()),
     ] {
         let start = format!("\n{feature} = [");

@@ -276,7 +276,9 @@ fn each_copy_of_the_runtime_is_clean() {
         }
         pin(&project).expect("a copy of the lock file");
         run(cargo(&project).args(["fmt", "--check"]));
-        run(&mut clippy(&project, &["--package=kube-manager"]));
+        // With both packages, the dependencies have the features with which other tests have compiled them.
+        let packages = ["--package=kube-manager", "--package=guestbook"];
+        run(&mut clippy(&project, &packages));
         run(&mut clippy(&project, &["--all-targets"]));
     }
 }

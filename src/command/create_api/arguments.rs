@@ -7,10 +7,8 @@ use clap::Args;
 
 use crate::{
     command::{
-        Mode,
-        external::ExternalType,
-        id::Id,
-        other_tools::{FlagsOfOtherTools, namespaced},
+        Mode, external::ExternalType, flags_of_other_tools::FlagsOfOtherTools, id::Id,
+        other_tools::namespaced,
     },
     hint::OrHint,
     names::{

@@ -11,6 +11,7 @@ pub struct Action {
 impl Action {
     /// Reconciles the object again after `delay`, or earlier if it changes. For example, to look at an external system
     /// from time to time.
+    #[doc(alias = "RequeueAfter")]
     pub const fn requeue(delay: Duration) -> Self {
         Self {
             requeue_after: Some(delay),

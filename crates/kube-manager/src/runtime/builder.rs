@@ -27,6 +27,7 @@ use super::{
 };
 
 /// Builds a controller of the kind `K`. The declared watches start when the controller starts.
+#[doc(alias = "ControllerManagedBy")]
 pub struct Builder<K> {
     access: Access,
     objects: Objects<K>,

@@ -133,7 +133,7 @@ where
     /// children in, when the live child is newer than what the reconciler knew, when a field is immutable, when a child
     /// is being deleted and lacks its owner reference or its label, or when a request fails. The children after that child
     /// are not changed.
-    #[doc(alias = "CreateOrUpdate")]
+    #[doc(alias("CreateOrUpdate", "SetControllerReference"))]
     pub async fn apply(
         &self,
         owner: &K,

@@ -33,6 +33,7 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Whether an object has a finalizer, so that [`cleanup`](Self::cleanup) runs before it is deleted.
     /// The finalizer needs the verb `Patch` on the objects. An object that has it cannot be deleted without the
     /// operator: keep this `true` until no object has it.
+    #[doc(alias = "AddFinalizer")]
     const FINALIZER: bool = false;
 
     /// The name of the finalizer, if it is not `<NAME>/finalizer`. A controller that replaces another one uses the same

@@ -24,8 +24,8 @@ impl Settled {
     pub fn difference(&self, live: &Value, desired: &Value) -> Option<String> {
         let settled = self.0.lock();
         let mut differences = differences(live, desired).into_iter();
-        let open = differences.find(|difference| !settled.contains(&hash(live, difference)));
-        open.map(|difference| difference.field)
+        let unsettled = differences.find(|difference| !settled.contains(&hash(live, difference)));
+        unsettled.map(|difference| difference.field)
     }
 
     /// Settles the differences between `desired` and `answer`, with which the API server answered to it. Returns the

@@ -399,12 +399,12 @@ fn same<'a>(items: &[Type<'a>]) -> Result<Type<'a>> {
     }
 }
 
-fn needs(operator: &str, needed: &Type, given: &Type) -> Result<()> {
-    if needed.takes(given) {
+fn needs(operator: &str, needed: &Type, found: &Type) -> Result<()> {
+    if needed.takes(found) {
         return Ok(());
     }
     Err(format!(
-        "`{operator}` needs a {needed}, and not a value of the type {given}"
+        "`{operator}` needs a {needed}, and not a value of the type {found}"
     ))
 }
 

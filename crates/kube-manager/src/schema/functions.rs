@@ -157,6 +157,6 @@ pub fn call(group: &str, name: &str, arguments: &[Type]) -> Result<Type<'static>
     if forms.is_empty() {
         return Err(format!("there is no function `{shown}`"));
     }
-    let given: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-    Err(format!("`{shown}` does not take ({})", given.join(", ")))
+    let types: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    Err(format!("`{shown}` does not take ({})", types.join(", ")))
 }

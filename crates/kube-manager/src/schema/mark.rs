@@ -48,7 +48,7 @@ pub const MIXED_TYPES: &str = concat!(
 /// Replaces `schema` by one for any value, with a mark that says `reason`. A place that is open needs no mark.
 pub fn refuse(schema: &mut Object, reason: impl Into<String>) {
     if is_open(schema) {
-        return open(schema);
+        return allow_any(schema);
     }
     schema.retain(|key, _| key == "description");
     schema.insert(OPEN.to_owned(), json!(true));
@@ -62,7 +62,7 @@ pub fn is_open(schema: &Object) -> bool {
 }
 
 /// Makes `schema` one for any value.
-pub fn open(schema: &mut Object) {
+pub fn allow_any(schema: &mut Object) {
     schema.retain(|key, _| key == "description" || key == OPEN);
 }
 

@@ -96,7 +96,7 @@ fn rewrite(schema: &mut Object) {
     keys_to_rule(schema);
     union::rewrite(schema, rewrite);
     if mark::is_open(schema) && any(schema, |part| mark::reason(part).is_some()) {
-        mark::open(schema);
+        mark::allow_any(schema);
     }
 }
 

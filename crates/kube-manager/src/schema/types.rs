@@ -34,7 +34,7 @@ fn reference(schema: &Object) -> Option<(&str, &str)> {
 /// which types that derive `KubeSchema` do not have.
 pub fn describe(root: &Value, path: &str) -> Option<String> {
     let mut places = Vec::new();
-    open(root, root, None, &mut places);
+    add_variants(root, root, None, &mut places);
     let steps = path.replace("[]", ".[]").replace("{}", ".{}");
     for step in steps.split('.') {
         let mut inner = Vec::new();
@@ -48,7 +48,7 @@ pub fn describe(root: &Value, path: &str) -> Option<String> {
                 field => schema["properties"].get(field),
             };
             if let Some(next) = next {
-                open(root, next, name, &mut inner);
+                add_variants(root, next, name, &mut inner);
             }
         }
         places = inner;
@@ -64,7 +64,7 @@ pub fn describe(root: &Value, path: &str) -> Option<String> {
 }
 
 /// Adds `schema` and all of its variants to `places`, each with the innermost type that it is a part of.
-fn open<'a>(
+fn add_variants<'a>(
     root: &'a Value,
     schema: &'a Value,
     name: Option<&'a str>,
@@ -78,10 +78,10 @@ fn open<'a>(
     if let Some((pointer, name)) = schema.as_object().and_then(reference)
         && let Some(schema) = root.pointer(pointer)
     {
-        open(root, schema, Some(name), places);
+        add_variants(root, schema, Some(name), places);
     }
     let variants = ["allOf", "anyOf", "oneOf"].map(|key| schema[key].as_array());
     for variant in variants.into_iter().flatten().flatten() {
-        open(root, variant, name, places);
+        add_variants(root, variant, name, places);
     }
 }
