@@ -14,6 +14,6 @@ pub mod worktree;
 #[cfg(test)]
 pub use self::conventions::OF_TESTS;
 pub use self::{
-    conventions::{Attribute, Conventions, Entry, Vendored},
+    conventions::{Attribute, Conventions, Entry, List, Vendored},
     text::{Text, Texts},
 };

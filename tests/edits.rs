@@ -262,13 +262,18 @@ fn conflict_markers_stop_each_command_until_they_are_resolved() {
 type Layout = fn(&str) -> String;
 
 /// Layouts of PROJECT that say the same, such as that of a formatter.
-const LAYOUTS: [(&str, Layout); 10] = [
+const LAYOUTS: [(&str, Layout); 11] = [
     ("a comment above an entry", |text| {
         text.replacen("- api:", "# ask Joe\n- api:", 1)
     }),
     ("a comment above the last entry", |text| {
         let (above, last) = text.rsplit_once("- api:").unwrap();
         format!("{above}# ask Joe\n- api:{last}")
+    }),
+    ("a comment below the fields of each entry", |text| {
+        let (above, list, below) = around_list(text);
+        let list = list.replace("  version: v1\n", "  version: v1\n  # until June\n");
+        format!("{above}{list}{below}")
     }),
     ("a comment below the last entry", |text| {
         text.replace("runtime:", "# that is all\nruntime:")
@@ -334,9 +339,17 @@ fn each_layout_of_project_survives_each_command() {
         }
         let after = project.read("PROJECT");
         for line in text.lines() {
-            let is_there = after.lines().any(|other| other == line);
+            let count = |text: &str| text.lines().filter(|other| *other == line).count();
+            let least = if line.contains('#') { count(&text) } else { 1 };
+            let is_there = count(&after) >= least;
             assert!(is_there, "{name}: `{line}` is gone from\n{after}");
         }
+        let below = after.matches("  version: v1\n  # until June\n").count();
+        assert_eq!(
+            below,
+            text.matches("# until June").count(),
+            "{name}:\n{after}"
+        );
         project.rscaffold("apply");
         assert_eq!(project.read("PROJECT"), after, "{name}");
     }

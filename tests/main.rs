@@ -42,6 +42,7 @@ mod rows;
 mod runtime;
 mod scaffold;
 mod scale;
+mod scripts;
 mod sequences;
 mod settings;
 mod typed;

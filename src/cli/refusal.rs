@@ -167,13 +167,6 @@ fn unknown_word(
         words.push(word);
     }
     let command_name = shown(&typed[..path]);
-    if let Some(list) = list(found, typed, word) {
-        let message = format!("`{command_name}` does not take `{word}`");
-        return (
-            message,
-            Some(format!("separate values by commas: `{list}`")),
-        );
-    }
     let row = command(&words);
     let hint = match (row, suggested(error)) {
         (Some((count, equivalent)), _) if count > path => {
@@ -191,7 +184,10 @@ fn unknown_word(
     } else {
         format!("`{command_name}` does not take `{word}`")
     };
-    (message, Some(hint))
+    let is_of_row = row.is_some_and(|(count, _)| count > path);
+    let list = list(found, &typed[path..], word).filter(|_| !is_of_row);
+    let of_list = list.map(|list| format!("separate values by commas: `{list}`"));
+    (message, of_list.or(Some(hint)))
 }
 
 /// The flag before `word` with all values up to it, if the flag takes several values.
@@ -206,7 +202,9 @@ fn list(found: &Command, typed: &[String], word: &str) -> Option<String> {
     flag.get_value_delimiter()?;
     let first = typed[start].strip_prefix(long)?.strip_prefix('=');
     let others = typed[start + 1..=end].iter().map(String::as_str);
-    let values: Vec<_> = first.into_iter().chain(others).collect();
+    let values = first.into_iter().chain(others);
+    let values = values.flat_map(|value| value.split(','));
+    let values: Vec<_> = values.filter(|value| !value.is_empty()).collect();
     Some(format!("{long} {}", values.join(",")))
 }
 

@@ -9,7 +9,7 @@ use super::{
     Mode,
     flags_of_other_tools::FlagsOfOtherTools,
     load::open,
-    settings::{Settings, notes},
+    settings::{Settings, notes, unread_workflows},
     turn::{Turn, carry_out},
     workspace::workspace,
 };
@@ -69,6 +69,9 @@ pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
 
     let mut notes = notes(&after, &enabled);
     notes.extend(note);
+    if !before.features.contains(&Feature::Github) {
+        notes.extend(unread_workflows(root, &after));
+    }
     if args.force {
         notes.push("a flag of kubebuilder that has no effect here: `--force`".to_owned());
     }

@@ -14,7 +14,7 @@ use super::{
     ask::{self, Offer},
     flags_of_other_tools::FlagsOfOtherTools,
     load::or_edit,
-    settings::{Settings, notes},
+    settings::{Settings, notes, unread_workflows},
     turn::{Turn, carry_out, ensure_not_lost},
     workspace::{Workspace, unreadable, workspace},
 };
@@ -297,18 +297,6 @@ fn new(settings: &Settings, root: &Path) -> Result<Project> {
         None => ask::ask("Domain of the API groups", Offer::Default("example.com"))?,
     };
     Ok(Project::new(domain, project_name, repo))
-}
-
-/// A note about workflows that GitHub does not read.
-fn unread_workflows(root: &Path, project: &Project) -> Option<String> {
-    let mut above = root.ancestors().skip(1);
-    let is_below_top = above.any(|folder| folder.join(".git").exists());
-    let is_unread = is_below_top && !root.join(".git").exists();
-    (is_unread && project.features.contains(&Feature::Github)).then(|| {
-        "GitHub runs workflows only at the top of a repository: move `.github` there, or remove it by `rscaffold edit \
-         --disable github`"
-            .to_owned()
-    })
 }
 
 /// `project` as a member of `workspace`.

@@ -84,10 +84,14 @@ fn old_operator(before: &Project, after: &Project) -> Option<String> {
 /// A note about the rights that an operator of a whole cluster leaves behind when it becomes namespaced.
 fn wider_rights(before: &Project, after: &Project) -> Option<String> {
     let name = &before.project_name;
+    let mut bindings = format!("{name}-manager-rolebinding");
+    if before.has_secure_metrics() && !after.has_secure_metrics() {
+        bindings += &format!(" {name}-metrics-auth-rolebinding");
+    }
     (!before.namespaced && after.namespaced).then(|| {
         format!(
             "clusters keep the operator's rights in all namespaces: after `make deploy`, delete them there by `kubectl \
-             delete clusterrolebinding {name}-manager-rolebinding`"
+             delete clusterrolebinding {bindings}`"
         )
     })
 }

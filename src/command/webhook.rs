@@ -355,9 +355,14 @@ fn spokes<'a>(resource: &Resource, project: &'a Project) -> impl Iterator<Item =
 pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let mut after = before.clone();
-    let known = (args.id).or_version(|group, kind| usual(&before, group, kind, args.conversion));
-    let id = known.complete(None, None, existing_kind(&before))?;
     let all = !args.defaulting && !args.programmatic_validation && !args.conversion;
+    let known = (args.id).or_version(|group, kind| {
+        let version = usual(&before, group, kind, args.conversion)?;
+        // Without these flags, all webhooks go. They may belong to two versions.
+        let is_clear = !all || usual(&before, group, kind, true).as_ref() == Some(&version);
+        is_clear.then_some(version)
+    });
+    let id = known.complete(None, None, existing_kind(&before))?;
     let there = before.find(&id)?;
     if args.conversion || all && there.is_some_and(|resource| resource.spokes().is_some()) {
         or_way_out(after.remove_conversion(&id))?;

@@ -81,11 +81,7 @@ pub fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
         }
         let member = root.strip_prefix(folder).unwrap_or(&root);
         let above = WorkspaceRoot::above(up)?;
-        // Who has a copy beside this package may add both to `members` later.
-        let beside = member.parent().unwrap_or(Path::new("")).join("*");
-        let mut places = workspace.members.clone();
-        places.extend(beside.to_str().map(str::to_owned));
-        let runtimes = runtimes(folder, &places)
+        let runtimes = runtimes(folder, &workspace.members)
             .with_context(|| {
                 format!("failed to look for the members of the workspace in `{above}`")
             })

@@ -13,8 +13,8 @@ pub struct Conventions {
     pub mark: &'static str,
     /// The description as this program writes it: without comments, and in its order. Fails if the text is not a description.
     pub normalized: fn(&str) -> Result<String>,
-    /// The entries of the list in a description. `None` if the text is not laid out in lines.
-    pub entries: fn(&str) -> Option<Vec<Entry>>,
+    /// The list of a description. `None` if its entries are not on lines of their own.
+    pub list: fn(&str) -> Option<List>,
     /// Whether the file at a path has an attribute. This depends only on the path, because nothing else is known about
     /// a file that is no longer rendered.
     pub has: fn(&str, Attribute) -> bool,
@@ -34,15 +34,24 @@ impl Conventions {
     }
 }
 
-/// An entry of the list in a description.
+/// The list of a description.
+#[derive(Debug)]
+pub struct List {
+    /// Where the line with its name ends.
+    pub start: usize,
+    /// The number of spaces before each entry.
+    pub indent: usize,
+    /// Its entries, which have no lines between them.
+    pub entries: Vec<Entry>,
+}
+
+/// An entry of the list of a description.
 #[derive(Debug)]
 pub struct Entry {
     /// What the entry is about. It is the same in each layout.
     pub name: String,
-    /// The place of its lines in the text, with comments and empty lines above it. Entries have no lines between them.
+    /// The place of its lines in the text, with comments.
     pub range: Range<usize>,
-    /// The number of spaces before its first line.
-    pub indent: usize,
 }
 
 /// What is true of all files at a path.
@@ -77,7 +86,7 @@ pub const OF_TESTS: Conventions = Conventions {
         let lines = text.split_inclusive('\n');
         Ok(lines.filter(|line| !line.starts_with('#')).collect())
     },
-    entries: |_| None,
+    list: |_| None,
     has: |path, attribute| match attribute {
         Attribute::Code => path.starts_with("src/"),
         Attribute::Derived => path.starts_with("config/rbac/") || path.starts_with("config/crd/"),

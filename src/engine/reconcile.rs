@@ -185,10 +185,10 @@ impl Case<'_> {
 
     /// The description with the layout of `ours` and the settings of `theirs`.
     fn merged_entries(self, ours: &str, theirs: &str) -> Option<String> {
-        if self.path != self.conventions.description {
+        if self.path != self.conventions.description || self.file.start != Start::Render {
             return None;
         }
-        let text = entries::merge(self.conventions.entries, self.base()?, ours, theirs)?;
+        let text = entries::merge(self.conventions.list, self.base()?, ours, theirs)?;
         (!self.contradicts(&text)).then_some(text)
     }
 
@@ -196,9 +196,7 @@ impl Case<'_> {
     /// `theirs`, or a conflict.
     fn keep_settings(self, on_conflict: OnConflict) -> Change {
         let theirs = self.file.theirs.clone().unwrap_or_default();
-        if let Some(ours) = self.ours
-            && self.file.start == Start::Render
-        {
+        if let Some(ours) = self.ours {
             let (ours, ends) = LineEnds::strip(ours);
             if let Some(text) = self.merged_entries(&ours, theirs.content()) {
                 return Change::Merge(ends.restore(&text).into());

@@ -17,6 +17,17 @@ const HEADER: &str = "\
 /// adjacent, so git can merge them.
 const RESOURCES: &str = "# One entry for each version of a kind.\n";
 
+/// The list `resources` in the text of a `PROJECT` file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Where the line `resources:` ends.
+    pub start: usize,
+    /// The number of spaces before each entry.
+    pub indent: usize,
+    /// The kind of each entry, and the place of its lines.
+    pub entries: Vec<(GroupVersionKind, Range<usize>)>,
+}
+
 impl Project {
     /// Reads the text of a `PROJECT` file. An error names the line and the field.
     pub fn parse(text: &str) -> Result<Self> {
@@ -55,24 +66,25 @@ impl Project {
         Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
     }
 
-    /// The entries of `resources` in the text of a `PROJECT` file: the kind, the indentation, and the place of the lines, with
-    /// the comments and empty lines above the entry. `None` if an entry is not on lines of its own.
-    pub fn entries(text: &str) -> Option<Vec<(GroupVersionKind, usize, Range<usize>)>> {
+    /// The list `resources` in the text of a `PROJECT` file. Comments and empty lines above an entry belong to it, and
+    /// comments below its fields that are indented like them. `None` if an entry is not on lines of its own.
+    pub fn entries(text: &str) -> Option<Listed> {
         let mut starts = Vec::new();
-        let mut is_list = false;
+        let mut list = None;
         let mut indent = None;
         let mut end = 0;
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             at += line.len();
             let content = line.trim_start();
-            if content.is_empty() || content.starts_with('#') {
+            let column = line.len() - content.len();
+            let is_comment = content.starts_with('#');
+            if content.is_empty() || is_comment && indent.is_none_or(|indent| column <= indent) {
                 continue;
             }
-            let column = line.len() - content.len();
             let is_item = content.starts_with("- ");
-            if !is_list {
-                is_list = line.starts_with("resources:");
+            if list.is_none() {
+                list = line.starts_with("resources:").then_some(at);
             } else if is_item && column == *indent.get_or_insert(column) {
                 starts.push(end);
             } else if indent.is_none_or(|indent| column <= indent) {
@@ -84,9 +96,13 @@ impl Project {
         let mut entries = Vec::new();
         for (start, end) in starts.into_iter().zip(ends) {
             let read: Vec<Entry> = yaml::read(Self::FILE, &text[start..end]).ok()?;
-            entries.push((read.first()?.id(), indent?, start..end));
+            entries.push((read.first()?.id(), start..end));
         }
-        Some(entries)
+        Some(Listed {
+            start: list?,
+            indent: indent.unwrap_or_default(),
+            entries,
+        })
     }
 }
 
@@ -109,25 +125,30 @@ mod tests {
     fn entries_have_the_lines_above_them() {
         let list = "- api:\n    crdVersion: v1\n  kind: Book\n  version: v1\n";
         let other = list.replace("Book", "Room");
+        let list = format!("{list}  # until June\n");
         let text = format!(
             "domain: com\nresources:\n# first\n{list}\n# second\n{other}# end\nzones:\n- a\n"
         );
-        let entries = Project::entries(&text).unwrap();
-        let entries: Vec<_> = entries
+        let found = Project::entries(&text).unwrap();
+        assert_eq!(&text[..found.start], "domain: com\nresources:\n");
+        let entries: Vec<_> = found
+            .entries
             .iter()
-            .map(|(id, indent, range)| (id.kind().as_str(), *indent, &text[range.clone()]))
+            .map(|(id, range)| (id.kind().as_str(), &text[range.clone()]))
             .collect();
         let (first, second) = (format!("# first\n{list}"), format!("\n# second\n{other}"));
         assert_eq!(
             entries,
-            [("Book", 0, first.as_str()), ("Room", 0, second.as_str())]
+            [("Book", first.as_str()), ("Room", second.as_str())]
         );
-        assert!(
-            Project::entries("resources: [{version: v1, kind: Book}]\n")
-                .unwrap()
-                .is_empty()
-        );
-        assert!(Project::entries("resources: []\n").unwrap().is_empty());
+        let flow = "resources: [{version: v1, kind: Book}]\nversion: '3'\n";
+        let expected = Listed {
+            start: 39,
+            indent: 0,
+            entries: Vec::new(),
+        };
+        assert_eq!(Project::entries(flow), Some(expected));
+        assert_eq!(Project::entries("domain: com\n"), None);
     }
 
     #[test]

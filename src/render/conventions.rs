@@ -2,7 +2,7 @@
 
 use super::{templates, vendored};
 use crate::{
-    engine::{Attribute, Conventions, Entry},
+    engine::{Attribute, Conventions, Entry, List},
     project::Project,
 };
 
@@ -11,19 +11,22 @@ pub static CONVENTIONS: Conventions = Conventions {
     description: Project::FILE,
     mark: Project::LAYOUT,
     normalized: |text| Project::parse(text)?.to_text(),
-    entries,
+    list,
     has,
     vendored: vendored::file,
 };
 
-fn entries(text: &str) -> Option<Vec<Entry>> {
-    let entries = Project::entries(text)?.into_iter();
-    let entries = entries.map(|(id, indent, range)| Entry {
+fn list(text: &str) -> Option<List> {
+    let list = Project::entries(text)?;
+    let entries = list.entries.into_iter().map(|(id, range)| Entry {
         name: id.to_string(),
         range,
-        indent,
     });
-    Some(entries.collect())
+    Some(List {
+        start: list.start,
+        indent: list.indent,
+        entries: entries.collect(),
+    })
 }
 
 fn has(path: &str, attribute: Attribute) -> bool {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use cluster::wait_until;
 use rscaffold::project::Feature;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     operator::{PATIENCE, kubectl, kubectl_succeeds, kubectl_waits},
@@ -434,18 +434,10 @@ fn the_objects_for_certificates_are_found_with_every_source() {
         for namespaced in ["", " --namespaced"] {
             let settings = format!("{way}{namespaced}");
             let project = with_webhooks(&settings);
-            // The name of a Service, as a value of the user's.
-            project.replace(
-                "config/manager/manager.yaml",
-                "        env:\n",
-                "        env:\n        - name: MODE\n          value: metrics\n",
-            );
             let manifests = kustomize(&project.folder().join("config/default"));
             let deployment = find(&manifests, "Deployment").expect("a Deployment");
             let pod = &deployment["spec"]["template"]["spec"];
             let container = &pod["containers"][0];
-            let mode = json!({"name": "MODE", "value": "metrics"});
-            assert!(items(&container["env"]).contains(&mode), "{settings}");
             let variable = |name: &str| {
                 let name = format!("KUBE_MANAGER_WEBHOOK_{name}");
                 let mut variables = items(&container["env"]).iter();

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::merge::Merge;
-use crate::engine::conventions::Entry;
+use crate::engine::conventions::List;
 
-/// A description: the lines above its list of entries, the text of each entry by its name, and the lines below.
+/// A description: the lines above its entries, the text of each entry by its name, and the lines below.
 struct Parts<'a> {
     head: &'a str,
     entries: BTreeMap<&'a str, &'a str>,
@@ -15,39 +15,39 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// `None` if two entries have the same name.
-    fn new(text: &'a str, entries: &'a [Entry]) -> Option<Self> {
-        let start = entries
-            .first()
-            .map_or(text.len(), |first| first.range.start);
-        let end = entries.last().map_or(text.len(), |last| last.range.end);
-        let named = entries.iter();
+    fn new(text: &'a str, list: &'a List) -> Option<Self> {
+        let end = list
+            .entries
+            .last()
+            .map_or(list.start, |last| last.range.end);
+        let named = list.entries.iter();
         let named = named.map(|entry| (entry.name.as_str(), &text[entry.range.clone()]));
         let parts = Self {
-            head: &text[..start],
+            head: &text[..list.start],
             entries: named.collect(),
             tail: &text[end..],
         };
-        (parts.entries.len() == entries.len()).then_some(parts)
+        (parts.entries.len() == list.entries.len()).then_some(parts)
     }
 }
 
 /// Changes `ours`, a user's text, so that it says what `theirs` says. `base` says the same as `ours`, with the layout of
 /// `theirs`. `None` if a comment would be lost: at an entry that goes, or at one with another layout that changes.
 pub(super) fn merge(
-    entries: fn(&str) -> Option<Vec<Entry>>,
+    list: fn(&str) -> Option<List>,
     base: &str,
     ours: &str,
     theirs: &str,
 ) -> Option<String> {
-    let (of_base, of_ours, of_theirs) = (entries(base)?, entries(ours)?, entries(theirs)?);
+    let (of_base, of_ours, of_theirs) = (list(base)?, list(ours)?, list(theirs)?);
     let base = Parts::new(base, &of_base)?;
     let own = Parts::new(ours, &of_ours)?;
     let new = Parts::new(theirs, &of_theirs)?;
-    let indent = of_ours.first().map_or(0, |first| first.indent);
+    let indent = of_ours.indent;
     // A new entry comes before the entry of the user that follows it in theirs; without one, at the end.
     let mut inserted: BTreeMap<&str, String> = BTreeMap::new();
     let mut next = "";
-    for entry in of_theirs.iter().rev() {
+    for entry in of_theirs.entries.iter().rev() {
         if own.entries.contains_key(entry.name.as_str()) {
             next = &entry.name;
         } else {
@@ -56,7 +56,7 @@ pub(super) fn merge(
         }
     }
     let mut merged = lines(base.head, own.head, new.head)?;
-    for entry in &of_ours {
+    for entry in &of_ours.entries {
         let name = entry.name.as_str();
         merged.extend(inserted.remove(name));
         let text = own.entries[name];
@@ -79,10 +79,10 @@ pub(super) fn merge(
     Some(merged)
 }
 
-/// The merged lines, if they have no conflict.
+/// The merged lines. `None` if both sides changed the same lines: where both inserted lines, the order does not matter.
 fn lines(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let merge = Merge::of(base, ours, theirs);
-    merge.is_clean().then(|| merge.ours())
+    merge.only_inserts().then(|| merge.both())
 }
 
 fn indented(text: &str, indent: usize) -> String {

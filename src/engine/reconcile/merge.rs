@@ -126,6 +126,11 @@ impl<'a> Merge<'a> {
         move |clash| all_alone || !clash.is_alone()
     }
 
+    /// Whether both sides only inserted lines where they conflict.
+    pub(super) fn only_inserts(&self) -> bool {
+        self.clashes().all(|clash| clash.base.is_empty())
+    }
+
     fn clashes(&self) -> impl Iterator<Item = &Clash<'a>> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Settled(_) => None,

@@ -41,7 +41,7 @@ explain() {
 finish() {
   code=$?
   [ "$code" = 0 ] || explain || true
-  [ -z kind ] || [ -n "$stays" ] || kind delete cluster --name "$cluster"
+  [ -z "$KIND" ] || [ -n "$stays" ] || kind delete cluster --name "$cluster"
   exit "$code"
 }
 
@@ -50,7 +50,7 @@ trap finish EXIT
 trap 'exit 1' HUP INT TERM
 mkdir -p "$folder"
 
-if [ -n kind ]; then
+if [ -n "$KIND" ]; then
   KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
   if kind get clusters | grep -qx "$cluster"; then

@@ -49,7 +49,7 @@ finish() {
   code=$?
   [ -z "$forwarder" ] || kill "$forwarder" || true
   [ "$code" = 0 ] || explain || true
-  [ -z kind ] || [ -n "$stays" ] || kind delete cluster --name "$cluster"
+  [ -z "$KIND" ] || [ -n "$stays" ] || kind delete cluster --name "$cluster"
   exit "$code"
 }
 
@@ -98,7 +98,7 @@ trap finish EXIT
 trap 'exit 1' HUP INT TERM
 mkdir -p "$folder"
 
-if [ -n kind ]; then
+if [ -n "$KIND" ]; then
   KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
   if kind get clusters | grep -qx "$cluster"; then

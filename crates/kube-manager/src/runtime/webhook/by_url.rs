@@ -7,8 +7,8 @@
 //! A CRD has only one conversion, which needs another solution: see `detour.rs`.
 //!
 //! A laptop may disappear at any moment, so the API server must not depend on it: all of these configurations have the
-//! failure policy `Ignore`. While the operator runs, the effect is the same as with `Fail`: the operator itself refuses
-//! a request if its webhook fails.
+//! failure policy `Ignore`, except the one that tests a URL, which matches one request of this process. While the operator
+//! runs, the effect is the same as with `Fail`: the operator itself refuses a request if its webhook fails.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -423,7 +423,7 @@ impl ByUrl {
                 Err(error) => self.waits(&error, &mut trouble).await,
             }
         };
-        // Without this, it stays until the operator ends, and does no harm.
+        // If this fails, the configuration stays until the operator ends. It matches no other request.
         let configurations = &self.here.configurations;
         let _ = configurations
             .delete::<ValidatingWebhookConfiguration>(REACHABLE, Whose::Own)

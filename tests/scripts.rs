@@ -1,0 +1,45 @@
+//! Tests the shell scripts of generated projects with programs that only record their calls.
+
+use std::fs;
+
+use crate::project::{INIT, Project, shell};
+
+#[test]
+fn the_end_to_end_test_calls_programs_that_have_arguments() {
+    let project = Project::new(&[
+        INIT,
+        "create api --group webapp --version v1 --kind Guestbook",
+    ]);
+    project.write("program", "echo \"$@\" >>calls\nexit 1\n");
+    for (kind, expected) in [
+        (
+            "sh program kind",
+            &[
+                "kind get clusters",
+                "kind create cluster --name guestbook-e2e --wait 3m",
+            ][..],
+        ),
+        // The cluster of the kubeconfig.
+        ("", &[]),
+    ] {
+        project.write("calls", "");
+        let output = shell(&project.folder(), "sh tests/e2e.sh")
+            .env("IMG", "guestbook:v1")
+            .env("KIND", kind)
+            .env("KUBECTL", "sh program kubectl")
+            .env("CONTAINER_TOOL", "sh program tool")
+            .output()
+            .unwrap();
+        assert!(!output.status.success());
+        let calls = fs::read_to_string(project.folder().join("calls")).unwrap();
+        let lines: Vec<_> = calls.lines().collect();
+        assert!(lines.starts_with(expected), "{calls}");
+        assert!(
+            lines.iter().any(|line| line.starts_with("kubectl ")),
+            "{calls}"
+        );
+        let of_kind = lines.iter().filter(|line| line.starts_with("kind "));
+        // A cluster that could not be created may be there in part.
+        assert_eq!(of_kind.count() > 2, !kind.is_empty(), "{calls}");
+    }
+}
