@@ -2,10 +2,15 @@
 
 use std::{fs, path::Path};
 
+use proptest::{
+    prelude::*,
+    sample::{Index, select},
+};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
+    cases::cases,
     project::{INIT, Project},
     scaffold::rscaffold,
 };
@@ -353,4 +358,55 @@ fn each_layout_of_project_survives_each_command() {
         project.rscaffold("apply");
         assert_eq!(project.read("PROJECT"), after, "{name}");
     }
+}
+
+/// The commands of the random test, which add, change and delete entries and other fields.
+const COMMANDS: [&str; 5] = [
+    "create api --group aa --version v1 --kind Buoy",
+    "create api --group fleet --version v1 --kind Crew",
+    "create webhook --group fleet --version v1 --kind Dock --defaulting",
+    "delete api --group fleet --version v1 --kind Berth",
+    "edit --enable grafana",
+];
+
+#[test]
+fn no_comment_in_project_is_lost_wherever_it_is() {
+    let base = Project::new(&[
+        INIT,
+        "create api --group fleet --version v1 --kind Berth",
+        "create api --group fleet --version v1 --kind Dock",
+    ]);
+    let comment = (
+        any::<Index>(),
+        select(&["", "# ", "  # ", "    # ", " # "][..]),
+    );
+    let comments = proptest::collection::vec(comment, 1..5);
+    let commands = Just(COMMANDS.to_vec()).prop_shuffle();
+    proptest!(cases(8), |(comments in comments, commands in commands)| {
+        let project = base.copy();
+        let mut lines: Vec<_> = project.read("PROJECT").lines().map(str::to_owned).collect();
+        for (number, (at, indent)) in comments.iter().enumerate() {
+            let at = at.index(lines.len());
+            match *indent {
+                "" => lines.insert(at, String::new()),
+                // Beside a line.
+                " # " => lines[at] += &format!(" # remark {number}"),
+                indent => lines.insert(at, format!("{indent}remark {number}")),
+            }
+        }
+        project.write("PROJECT", &(lines.join("\n") + "\n")).rscaffold("apply");
+        for command in commands {
+            let before = project.read("PROJECT");
+            let outcome = project.outcome(command);
+            let after = project.read("PROJECT");
+            if outcome.code != 0 {
+                prop_assert_eq!(&after, &before, "{}", outcome.stderr);
+            }
+            for (number, _) in comments.iter().enumerate() {
+                let remark = format!("# remark {number}");
+                prop_assert!(!before.contains(&remark) || after.contains(&remark), "{command}:\n{after}");
+            }
+            prop_assert!(project.run("apply").stderr.contains("nothing to do"), "{command}");
+        }
+    });
 }
