@@ -38,3 +38,12 @@ pub fn in_backticks(names: impl IntoIterator<Item: Display>) -> String {
     let names = names.into_iter().map(|name| format!("`{name}`"));
     names.collect::<Vec<_>>().join(", ")
 }
+
+/// The first `most` names as a message lists them, and how many others there are: "`v1`, `v2` and 3 more".
+pub fn first_in_backticks(names: &[impl Display], most: usize) -> String {
+    let first = in_backticks(names.iter().take(most));
+    match names.len().saturating_sub(most) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}

@@ -318,13 +318,18 @@ fn around_list(text: &str) -> (&str, &str, &str) {
     (&text[..start], &text[start..end], &text[end..])
 }
 
-#[test]
-fn each_layout_of_project_survives_each_command() {
-    let project = Project::new(&[
+/// Returns a project with two kinds.
+fn harbor() -> Project {
+    Project::new(&[
         INIT,
         "create api --group fleet --version v1 --kind Berth",
         "create api --group fleet --version v1 --kind Dock",
-    ]);
+    ])
+}
+
+#[test]
+fn each_layout_of_project_survives_each_command() {
+    let project = harbor();
     let commands = [
         "create api --group aa --version v1 --kind Buoy",
         "create api --group fleet --version v1 --kind Crew",
@@ -371,11 +376,7 @@ const COMMANDS: [&str; 5] = [
 
 #[test]
 fn no_comment_in_project_is_lost_wherever_it_is() {
-    let base = Project::new(&[
-        INIT,
-        "create api --group fleet --version v1 --kind Berth",
-        "create api --group fleet --version v1 --kind Dock",
-    ]);
+    let base = harbor();
     let comment = (
         any::<Index>(),
         select(&["", "# ", "  # ", "    # ", " # "][..]),
@@ -409,4 +410,16 @@ fn no_comment_in_project_is_lost_wherever_it_is() {
             prop_assert!(project.run("apply").stderr.contains("nothing to do"), "{command}");
         }
     });
+}
+
+#[test]
+fn a_deleted_comment_above_the_empty_list_does_not_stop_the_first_api() {
+    let project = Project::new(&[INIT]);
+    let comment = "# One entry for each version of a kind.\n";
+    project.replace("PROJECT", comment, "").rscaffold(GUESTBOOK);
+    let text = project.read("PROJECT");
+    assert!(
+        text.contains("kind: Guestbook") && !text.contains(comment),
+        "{text}"
+    );
 }

@@ -69,7 +69,7 @@ pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
 
     let mut notes = notes(&after, &enabled);
     notes.extend(note);
-    if !before.features.contains(&Feature::Github) {
+    if !before.has(Feature::Github) {
         notes.extend(unread_workflows(root, &after));
     }
     if args.force {

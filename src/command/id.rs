@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::ask::{Offer, ask_for, possible};
 use crate::{
-    names::{Group, GroupVersionKind, Kind, Version, in_backticks},
+    names::{Group, GroupVersionKind, Kind, Version, first_in_backticks},
     project::Project,
 };
 
@@ -96,12 +96,8 @@ pub fn existing(project: &Project) -> impl Fn(&Id, &Id) -> Result<()> {
         let there = known.kinds(project);
         ensure!(
             there.is_empty() || !answered.kinds(project).is_empty(),
-            "no kind fits this answer; there is {}{}",
-            in_backticks(there.iter().take(LISTED)),
-            match there.len().saturating_sub(LISTED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            }
+            "no kind fits this answer; there is {}",
+            first_in_backticks(&there, LISTED)
         );
         Ok(())
     }

@@ -183,7 +183,7 @@ pub fn unread_workflows(root: &Path, project: &Project) -> Option<String> {
     let mut above = root.ancestors().skip(1);
     let is_below_top = above.any(|folder| folder.join(".git").exists());
     let is_unread = is_below_top && !root.join(".git").exists();
-    (is_unread && project.features.contains(&Feature::Github)).then(|| {
+    (is_unread && project.has(Feature::Github)).then(|| {
         "GitHub runs workflows only at the top of a repository: move `.github` there, and set this folder as \
          `defaults.run.working-directory` in each workflow; or remove it by `rscaffold edit --disable github`"
             .to_owned()

@@ -37,8 +37,8 @@ impl Conventions {
 /// The list of a description.
 #[derive(Debug)]
 pub struct List {
-    /// Where the line with its name ends.
-    pub start: usize,
+    /// The place of the line with its name.
+    pub title: Range<usize>,
     /// The number of spaces before each entry.
     pub indent: usize,
     /// Its entries, which have no lines between them.

@@ -20,8 +20,8 @@ const RESOURCES: &str = "# One entry for each version of a kind.\n";
 /// The list `resources` in the text of a `PROJECT` file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Where the line `resources:` ends.
-    pub start: usize,
+    /// The place of the line `resources:`.
+    pub title: Range<usize>,
     /// The number of spaces before each entry.
     pub indent: usize,
     /// The kind of each entry, and the place of its lines.
@@ -70,7 +70,7 @@ impl Project {
     /// comments below its fields that are indented like them. `None` if an entry is not on lines of its own.
     pub fn entries(text: &str) -> Option<Listed> {
         let mut starts = Vec::new();
-        let mut list = None;
+        let mut title = None;
         let mut indent = None;
         let mut end = 0;
         let mut at = 0;
@@ -83,8 +83,10 @@ impl Project {
                 continue;
             }
             let is_item = content.starts_with("- ");
-            if list.is_none() {
-                list = line.starts_with("resources:").then_some(at);
+            if title.is_none() {
+                title = line
+                    .starts_with("resources:")
+                    .then_some(at - line.len()..at);
             } else if is_item && column == *indent.get_or_insert(column) {
                 starts.push(end);
             } else if indent.is_none_or(|indent| column <= indent) {
@@ -99,7 +101,7 @@ impl Project {
             entries.push((read.first()?.id(), start..end));
         }
         Some(Listed {
-            start: list?,
+            title: title?,
             indent: indent.unwrap_or_default(),
             entries,
         })
@@ -130,7 +132,7 @@ mod tests {
             "domain: com\nresources:\n# first\n{list}\n# second\n{other}# end\nzones:\n- a\n"
         );
         let found = Project::entries(&text).unwrap();
-        assert_eq!(&text[..found.start], "domain: com\nresources:\n");
+        assert_eq!(&text[found.title], "resources:\n");
         let entries: Vec<_> = found
             .entries
             .iter()
@@ -143,7 +145,7 @@ mod tests {
         );
         let flow = "resources: [{version: v1, kind: Book}]\nversion: '3'\n";
         let expected = Listed {
-            start: 39,
+            title: 0..39,
             indent: 0,
             entries: Vec::new(),
         };

@@ -23,7 +23,7 @@ fn list(text: &str) -> Option<List> {
         range,
     });
     Some(List {
-        start: list.start,
+        title: list.title,
         indent: list.indent,
         entries: entries.collect(),
     })

@@ -11,7 +11,7 @@ use crate::{
         reconcile::{Change, Plan, Sides},
         worktree::WorkTree,
     },
-    names::in_backticks,
+    names::first_in_backticks,
 };
 
 /// The most files that a note lists.
@@ -47,14 +47,9 @@ pub(super) fn not_moved(sources: &Sources, tree: &WorkTree, sides: &Sides) -> Ve
         if left.is_empty() {
             continue;
         }
-        let more = match left.len().saturating_sub(LISTED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        left.truncate(LISTED);
         notes.push(format!(
-            "files of yours stay in `{old_folder}`: move {}{more} to `{new_folder}`",
-            in_backticks(left)
+            "files of yours stay in `{old_folder}`: move {} to `{new_folder}`",
+            first_in_backticks(&left, LISTED)
         ));
     }
     notes

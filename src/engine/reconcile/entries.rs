@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use super::merge::Merge;
 use crate::engine::conventions::List;
 
-/// A description: the lines above its entries, the text of each entry by its name, and the lines below.
+/// A description: the lines above its list, the line with the name of the list, the text of each entry by its name, and the
+/// lines below.
 struct Parts<'a> {
     head: &'a str,
+    title: &'a str,
     entries: BTreeMap<&'a str, &'a str>,
     tail: &'a str,
 }
@@ -19,11 +21,12 @@ impl<'a> Parts<'a> {
         let end = list
             .entries
             .last()
-            .map_or(list.start, |last| last.range.end);
+            .map_or(list.title.end, |last| last.range.end);
         let named = list.entries.iter();
         let named = named.map(|entry| (entry.name.as_str(), &text[entry.range.clone()]));
         let parts = Self {
-            head: &text[..list.start],
+            head: &text[..list.title.start],
+            title: &text[list.title.clone()],
             entries: named.collect(),
             tail: &text[end..],
         };
@@ -56,6 +59,7 @@ pub(super) fn merge(
         }
     }
     let mut merged = lines(base.head, own.head, new.head)?;
+    merged += &lines(base.title, own.title, new.title)?;
     for entry in &of_ours.entries {
         let name = entry.name.as_str();
         merged.extend(inserted.remove(name));
