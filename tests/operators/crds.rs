@@ -79,7 +79,7 @@ pub fn module(module: &str, folder: &Path) -> PathBuf {
 /// CRDs, each with the file that contains it.
 type Crds = Vec<(PathBuf, Crd)>;
 
-/// The CRDs of each module.
+/// The CRDs of each module that are tested.
 pub static OF_MODULES: LazyLock<Vec<(&str, Crds)>> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a temporary folder");
     let mut found = Vec::new();
@@ -91,8 +91,9 @@ pub static OF_MODULES: LazyLock<Vec<(&str, Crds)>> = LazyLock::new(|| {
     found
 });
 
-/// Returns the CRDs of a group in a module, each once. If several files have a CRD, files outside of tests are preferred,
-/// then files with a short path.
+/// Returns the first CRDs of a group in a module, by their kinds: as many as are tested. If several files have a CRD,
+/// files outside of tests are preferred, then files with a short path. Some files have megabytes of YAML, so only the
+/// CRDs that are returned are parsed.
 fn crds(folder: &Path, group: &str) -> Crds {
     let files = WalkDir::new(folder).into_iter().filter_map(Result::ok);
     let files = files.map(walkdir::DirEntry::into_path);
@@ -110,14 +111,32 @@ fn crds(folder: &Path, group: &str) -> Crds {
         if !text.contains("\nkind: CustomResourceDefinition") || text.contains("{{") {
             continue;
         }
-        for crd in crd::parse("crd.yaml", &text).unwrap_or_default() {
-            if crd.group == group {
-                let key = crd.kind.clone();
-                found.entry(key).or_insert_with(|| (file.clone(), crd));
+        for document in text.split("\n---") {
+            if let Some(kind) = kind_of_crd(document, group) {
+                let place = || (file.clone(), document.to_owned());
+                found.entry(kind.to_owned()).or_insert_with(place);
             }
         }
     }
-    found.into_values().collect()
+    let first = found.into_iter().take(kinds());
+    let parsed = first.map(|(kind, (file, document))| {
+        let crd = crd::parse("crd.yaml", &document).expect("a CRD").remove(0);
+        assert_eq!(
+            (crd.group.as_str(), crd.kind.as_str()),
+            (group, kind.as_str())
+        );
+        (file, crd)
+    });
+    parsed.collect()
+}
+
+/// Returns the kind in a document of YAML, if the document is a CRD of `group` with a schema for each version.
+fn kind_of_crd<'a>(document: &'a str, group: &str) -> Option<&'a str> {
+    let value = |key: &str| document.lines().find_map(|line| line.strip_prefix(key));
+    let is_crd = value("apiVersion: ")? == "apiextensions.k8s.io/v1"
+        && value("kind: ")? == "CustomResourceDefinition"
+        && value("  group: ")? == group;
+    is_crd.then(|| value("    kind: ")).flatten()
 }
 
 /// Returns the differences that rscaffold reported, such as `v1 spec.a: ...`. The version is missing if the CRD has
@@ -141,7 +160,7 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
     let mut table = Vec::new();
     for (name, all) in OF_MODULES.iter() {
         let (mut versions, mut equal) = (0, 0);
-        for (file, crd) in all.iter().take(kinds()) {
+        for (file, crd) in all {
             let command = format!(
                 "create api --controller=false --group {} --kind {} --crd {}",
                 crd.group,

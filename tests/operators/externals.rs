@@ -7,7 +7,7 @@ use rscaffold::crd::Crd;
 
 use crate::{
     compile::{cargo, clippy},
-    crds::{OF_MODULES, kinds},
+    crds::OF_MODULES,
     operator::{Project, get_until, kubectl, kubectl_waits},
     scaffold::{rscaffold, run},
 };
@@ -32,12 +32,8 @@ fn project() -> (Project, String) {
     let project = Project::scaffold("clients", &["init --domain example.com"]);
     let mut certificate = None;
     for (_, all) in OF_MODULES.iter() {
-        for (at, (file, crd)) in all.iter().enumerate() {
-            let is_certificate = crd.kind == "Certificate";
-            if at >= kinds() && !is_certificate {
-                continue;
-            }
-            let rest = if is_certificate {
+        for (file, crd) in all {
+            let rest = if crd.kind == "Certificate" {
                 certificate = Some(file.clone());
                 "--owns v1/ConfigMap"
             } else {

@@ -65,7 +65,7 @@ fn check(folder: &Path, is_stale: bool) {
     pin(folder).expect("a copy of the lock file");
     run(cargo(folder).args(["fmt", "--check"]));
     run(&mut clippy(folder, &["--all-targets"]));
-    let mut commands = vec![vec!["test"], vec!["build"]];
+    let mut commands = vec![vec!["test", "--all-targets"], vec!["build"]];
     if is_stale {
         commands.push(vec!["run", "--", "manifests"]);
     }

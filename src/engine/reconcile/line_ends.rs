@@ -19,7 +19,9 @@ impl LineEnds {
     /// the tool, and [`LineEnds::restore`] makes them what they were.
     pub fn strip(text: &str) -> (Cow<'_, str>, Self) {
         let ends = Self {
-            crlf: text.matches("\r\n").count() * 2 > text.matches('\n').count(),
+            // Nearly no text has CRLF, and to look for one character is fast.
+            crlf: text.contains('\r')
+                && text.matches("\r\n").count() * 2 > text.matches('\n').count(),
             lacks_newline: !text.is_empty() && !text.ends_with('\n'),
         };
         let mut plain = Cow::Borrowed(text);
