@@ -69,7 +69,14 @@ fn project() -> Project {
     ] {
         project.edit(&format!("{old}/book_conversion.rs"), from, to);
     }
-    project.refuse_title("src/webhook/shop/book.rs", "Book");
+    let webhook = "src/webhook/shop/book.rs";
+    project.edit(
+        webhook,
+        "fn set_defaults(_: &mut Book) {\n",
+        "fn set_defaults(object: &mut Book) {\n    \
+         object.spec.title = object.spec.title.trim().to_owned();\n",
+    );
+    project.refuse_title(webhook, "Book");
     project.compile();
     project
 }

@@ -132,7 +132,7 @@ impl Access {
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
         let kind = Kind::of::<K>();
-        let (content, status) = {
+        let (content, before, status) = {
             // The result of an earlier write, which the watch has not delivered yet.
             let newer = self.written.newer(object);
             let newest = newer.as_deref().unwrap_or(object);
@@ -142,12 +142,14 @@ impl Access {
             }
             let content = json!(newest);
             match self.next_status(&kind, object, &content, json!(status)) {
-                Some(status) => (content, status),
+                // Others may have changed their parts since `object` was read.
+                Some(status) => (content, json!(object.status()), status),
                 None => return Ok(None),
             }
         };
         let schema = self.shared::<K>();
-        let written = self.change_status(&kind, content, status, schema).await?;
+        let change = (before, status);
+        let written = self.change_status(&kind, content, change, schema).await?;
         Ok(written.and_then(typed))
     }
 
@@ -198,13 +200,13 @@ impl Access {
         self.client.request(request).await
     }
 
-    /// Writes the status of an object of `kind`, whose `content` has the status until now. Returns `None` if the object is
-    /// deleted.
+    /// Writes the status of an object of `kind`, whose newest known state is `content`. `before` is the status from which
+    /// `status` was computed. Returns `None` if the object is deleted.
     async fn change_status(
         &self,
         kind: &Kind,
         mut content: Value,
-        status: Value,
+        (before, status): (Value, Value),
         schema: Option<&JSONSchemaProps>,
     ) -> kube::Result<Option<AnyObject>> {
         let metadata = &mut content["metadata"];
@@ -225,7 +227,7 @@ impl Access {
         let part = schema.and_then(|schema| {
             let fields = fields.and_then(|fields| serde_json::from_value(fields).ok());
             let fields: Vec<ManagedFieldsEntry> = fields.unwrap_or_default();
-            status::part(&fields, &manager, schema, (&content["status"], &status))
+            status::part(&fields, &manager, schema, (&before, &status))
         });
         let unanswered = self.written.begin(kind.type_id, key, version);
         let answer = match part {
@@ -312,14 +314,46 @@ mod tests {
     use http::{Request, Response};
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{client::Body, core::ObjectMeta};
+    use tower::{BoxError, service_fn};
 
     use super::{super::objects::Stores, *};
+
+    #[tokio::test]
+    async fn a_status_that_is_written_twice_keeps_what_others_have_written_meanwhile() {
+        let list = json!({
+            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+        });
+        let schema = json!({"type": "object", "properties": {"conditions": list}});
+        let schema: JSONSchemaProps = serde_json::from_value(schema).expect("a schema");
+        let condition = |of: &str, status: &str| json!({"type": of, "status": status});
+        let sent = service_fn(async |request: Request<Body>| {
+            let bytes = request.into_body().collect_bytes().await?;
+            let patch: Value = serde_json::from_slice(&bytes)?;
+            let own = json!([{"type": "Mine", "status": "True"}]);
+            assert_eq!(patch["status"]["conditions"], own);
+            Ok::<_, BoxError>(Response::new(Body::from(bytes)))
+        });
+        let written = Written::new(TypeId::of::<ConfigMap>(), Stores::default());
+        let access = Access::for_test(Client::new(sent, "default"), Watcher::for_test(), written);
+        // The answer to the first write has the condition that another controller has written.
+        let content = json!({
+            "metadata": {"name": "a", "uid": "a", "resourceVersion": "12"},
+            "status": {"conditions": [condition("Mine", "False"), condition("Other", "True")]},
+        });
+        let change = (
+            json!({"conditions": [condition("Other", "False")]}),
+            json!({"conditions": [condition("Mine", "True"), condition("Other", "False")]}),
+        );
+        let kind = Kind::of::<ConfigMap>();
+        let answer = access.change_status(&kind, content, change, Some(&schema));
+        assert!(answer.await.expect("an answer").is_some());
+    }
 
     /// For example, because a limit for the reconcile has ended the call.
     #[tokio::test]
     async fn a_status_write_that_nobody_waits_for_may_be_stored_later() {
-        let silent = tower::service_fn(async |_: Request<Body>| {
-            pending::<Result<Response<Body>, tower::BoxError>>().await
+        let silent = service_fn(async |_: Request<Body>| {
+            pending::<Result<Response<Body>, BoxError>>().await
         });
         let written = Written::new(TypeId::of::<ConfigMap>(), Stores::default());
         let access = Access::for_test(Client::new(silent, "default"), Watcher::for_test(), written);
@@ -330,7 +364,7 @@ mod tests {
         };
         let kind = Kind::of::<ConfigMap>();
         let content = json!({"metadata": object(10)});
-        let write = access.change_status(&kind, content, json!({}), None);
+        let write = access.change_status(&kind, content, (Value::Null, json!({})), None);
         assert!(write.now_or_never().is_none());
         assert!(!access.written.ends_doubt(&object(10)));
         assert!(access.written.ends_doubt(&object(11)));

@@ -327,6 +327,9 @@ where
     ///
     /// An object that loses the labels is no longer reconciled. If the controller has a finalizer, the object keeps the
     /// finalizer, and the cleanup still runs when the object is deleted.
+    ///
+    /// So labels cannot divide the objects among several deployments of an operator if the controller has a finalizer: each
+    /// deployment would also clean up the objects of the others. Divide them by [`namespaces`](Self::namespaces).
     pub fn labels(&mut self, selector: impl Into<String>) {
         self.settings.selector.labels = selector.into();
     }

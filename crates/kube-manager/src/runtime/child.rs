@@ -72,8 +72,7 @@ impl<C> Child<C> {
     }
 
     /// A child that is created if it does not exist. An existing child is never changed, except for its owner reference
-    /// and the label `app.kubernetes.io/managed-by`, with which it is watched. It is deleted when it is no longer
-    /// desired.
+    /// and the two labels by which the runtime finds it. It is deleted when it is no longer desired.
     pub fn create_only(object: C) -> Self {
         Self {
             is_create_only: true,

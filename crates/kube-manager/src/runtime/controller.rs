@@ -194,7 +194,7 @@ impl Controller {
                 state: informers.add(own, &kind, extent, Box::new(handler)),
                 is_optional: false,
             });
-            if worker.selects
+            if settings.selector.can_change()
                 && let Some(finalizer) = &finalizer
             {
                 let all = Extent {
@@ -234,7 +234,8 @@ fn wake(shards: Vec<Arc<Shard>>, is_namespaced: bool) -> Wake {
     Arc::new(move |(namespace, name)| {
         let key = (namespace.filter(|_| is_namespaced), name);
         for shard in &shards {
-            if shard.store.has(&key) {
+            // An object that is no longer selected may wait for its cleanup to continue.
+            if shard.store.has(&key) || shard.queue.is_delayed(&key) {
                 shard.queue.push(key.clone(), Priority::Normal);
             }
         }
@@ -338,15 +339,18 @@ async fn reconcile_changed(shard: &Arc<Shard>) {
     let mut reconciles = JoinSet::new();
     let begin = async {
         loop {
-            shard.queue.waits().await;
+            tokio::select! {
+                () = shard.queue.waits() => {}
+                Some(ended) = reconciles.join_next() => {
+                    propagate_panic(ended);
+                    continue;
+                }
+            }
             // The slot comes first, so that it is for the object that is the most urgent one then.
             let slot = slot(&worker.slots).await;
             if let Some(turn) = shard.queue.begin() {
                 let reconciling = shard.clone();
                 reconciles.spawn(async move { reconciling.reconcile(turn, slot).await });
-            }
-            while let Some(ended) = reconciles.try_join_next() {
-                propagate_panic(ended);
             }
         }
     };
@@ -411,7 +415,10 @@ impl Shard {
             None if worker.finalizer.is_some() && worker.selects => {
                 worker.reconcile_unselected(key).await
             }
-            None => return,
+            None => {
+                worker.backoff.forget(key);
+                return;
+            }
         };
         if self.store.get(key).is_none() && !worker.selects {
             worker.backoff.forget(key);

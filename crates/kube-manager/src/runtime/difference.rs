@@ -294,6 +294,8 @@ impl<'a> Comparison<'a> {
         match (self.kind, &self.path[..]) {
             // The API server selects the labels of the template.
             (Some("Job" | "ReplicationController"), ["spec", "selector"]) => !desired.is_empty(),
+            // Admission adds entries to that of a Pod.
+            (Some("Pod"), ["spec", "nodeSelector"]) => false,
             (Some(_), [.., "matchLabels" | "nodeSelector" | "selector"]) => true,
             _ => false,
         }

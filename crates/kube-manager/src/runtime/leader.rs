@@ -351,6 +351,8 @@ impl Candidate {
         // From here on, no request is sent.
         if self.leadership.term() != Term::Always {
             self.leadership.term.send_replace(Term::Standby);
+            self.metrics.leads.with_label_values(&[&self.lease]).set(0);
+            self.health.ready("lease", "released");
         }
         if !self.may_hold {
             return Ok(());

@@ -109,6 +109,15 @@ impl Queue {
         self.waits.wake();
     }
 
+    /// Whether the object is reconciled again after a delay.
+    pub fn is_delayed(&self, key: &Key) -> bool {
+        let state = self.state.lock();
+        state
+            .entries
+            .get(key)
+            .is_some_and(|entry| entry.delayed.is_some())
+    }
+
     /// Records that an object is deleted: the deletion is handed out once, and before a reconcile of a later object with this
     /// name. The object itself is no longer reconciled.
     pub fn delete(&self, key: &Key, gone: &ObjectMeta) {

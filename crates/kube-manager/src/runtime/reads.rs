@@ -23,6 +23,9 @@ pub struct Place {
 struct Read {
     /// The first read, with the later writes of the reconcile, sorted by key. `None` if the reconcile has not read.
     children: Option<Vec<AnyObject>>,
+    /// Whether the next read replaces `children`.
+    is_old: bool,
+    /// Whether a child has changed between a read and a write. A later read does not do what the write should have done.
     is_outdated: bool,
 }
 
@@ -60,9 +63,9 @@ pub fn is_outdated() -> bool {
 pub fn read(place: Place, children: &[AnyObject]) {
     current(|reads| {
         let read = reads.entry(place).or_default();
-        if read.is_outdated || read.children.is_none() {
+        if read.is_old || read.children.is_none() {
             read.children = Some(children.to_vec());
-            read.is_outdated = false;
+            read.is_old = false;
         }
     });
 }
@@ -93,5 +96,32 @@ pub fn wrote(place: &Place, key: &Key, child: &AnyObject) {
 
 /// Remembers that the children have changed since the current reconcile has read them.
 pub fn outdated(place: Place) {
-    current(|reads| reads.entry(place).or_default().is_outdated = true);
+    current(|reads| {
+        let read = reads.entry(place).or_default();
+        read.is_old = true;
+        read.is_outdated = true;
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_later_read_does_not_do_what_a_write_should_have_done() {
+        let place = || Place {
+            index: 1,
+            owner: "uid".to_owned(),
+        };
+        let reconcile = async {
+            outdated(place());
+            read(place(), &[]);
+            assert!(matches!(
+                seen(&place(), &(None, "a".to_owned())),
+                Seen::Absent
+            ));
+        };
+        let ((), is_outdated) = during(reconcile).await;
+        assert!(is_outdated);
+    }
 }

@@ -5,6 +5,7 @@ use std::{
     future::poll_fn,
     ops::Range,
     pin::pin,
+    sync::Arc,
     task::Poll,
     time::{Duration, Instant},
 };
@@ -32,8 +33,9 @@ use kube::{
     Client, Config, Error, Result,
     client::{Body, ConfigExt},
 };
+use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Sleep, sleep, sleep_until, timeout};
 use tower::{
     BoxError, Service, ServiceBuilder,
     retry::{Policy, RetryLayer},
@@ -47,6 +49,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(65);
 
 /// The time within which the API server begins to answer a watch, even a watch without events.
 const BEGIN: Duration = Duration::from_secs(30);
+
+/// The shortest time between the beginnings of two watches. kube starts a watch again as soon as it has ended, so a proxy
+/// that ends each watch at once would cause hundreds of requests a second.
+const APART: Duration = Duration::from_millis(500);
 
 /// How long a connection may be silent: longer than any request waits for its answer. A watch gets a bookmark each
 /// minute, so a watch that is silent for so long has probably lost its connection. TCP notices most lost connections
@@ -305,16 +311,22 @@ pub(super) fn is_watch(request: &Request<Body>) -> bool {
     query.is_some_and(|query| query.contains("watch=true"))
 }
 
-/// A client that sends its requests with `client`, and calls `begun` each time the API server starts to answer a watch.
-/// Watch events cannot show that a watch has started, because there are none while nothing changes.
+/// A client for one watch that sends its requests with `client`, and calls `begun` each time the API server starts to answer
+/// the watch. Watch events cannot show that a watch has started, because there are none while nothing changes.
 pub fn watching(client: Client, begun: impl Fn() + Clone + Send + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();
+    let last = Arc::new(Mutex::new(None));
     let service = service_fn(move |request| {
-        let (client, begun) = (client.clone(), begun.clone());
+        let (client, begun, last) = (client.clone(), begun.clone(), last.clone());
         async move {
             let watches = is_watch(&request);
+            let before = *last.lock();
+            if watches && let Some(before) = before {
+                sleep_until(before + APART).await;
+            }
             let answer = client.send(request).await?;
             if watches && answer.status().is_success() {
+                *last.lock() = Some(tokio::time::Instant::now());
                 begun();
             }
             Ok::<_, Error>(answer)

@@ -1,6 +1,11 @@
 //! Kinds in the form that requests need: namespaced or cluster-scoped, known at compile time or only at run time.
 
-use std::{any::TypeId, fmt::Debug, sync::Arc};
+use std::{
+    any::TypeId,
+    fmt::Debug,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use kube::{
     Api, Client, Resource,
@@ -11,7 +16,7 @@ use kube::{
     },
     discovery,
 };
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Map, Value, json};
 
 use super::object::{AnyObject, Guarded, Object, Raw, read};
@@ -160,7 +165,10 @@ impl Kind {
 
     /// An object of a watch.
     pub fn guarded<const METADATA: bool>(&self, shown: &Raw<METADATA>) -> Guarded {
-        Guarded::new(shown, |text| self.parse(text))
+        Guarded::new(shown, |text| {
+            catch_unwind(AssertUnwindSafe(|| self.parse(text)))
+                .unwrap_or_else(|_| Err(serde_json::Error::custom("its `Deserialize` panicked")))
+        })
     }
 }
 

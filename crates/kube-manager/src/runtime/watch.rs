@@ -14,7 +14,10 @@ use std::{
     time::Duration,
 };
 
-use futures::{Stream, StreamExt, TryStreamExt, stream::BoxStream};
+use futures::{
+    Stream, StreamExt, TryStreamExt,
+    stream::{self, BoxStream},
+};
 use kube::{
     Client,
     api::ApiResource,
@@ -182,6 +185,18 @@ pub struct Selector {
     pub fields: String,
 }
 
+impl Selector {
+    /// Whether an object can cease to be selected. Its name and its namespace never change.
+    pub fn can_change(&self) -> bool {
+        let fixed = ["metadata.name=", "metadata.namespace="];
+        let fields = self.fields.split(',').map(str::trim);
+        let mut others = fields.filter(|field| {
+            !field.is_empty() && !fixed.iter().any(|start| field.starts_with(start))
+        });
+        !self.labels.is_empty() || others.next().is_some()
+    }
+}
+
 /// The namespaces and objects that a watch covers.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Extent {
@@ -327,18 +342,45 @@ pub fn watch(
     if !extent.selector.fields.is_empty() {
         config = config.fields(&extent.selector.fields);
     }
-    let place = (client, extent.namespace.as_deref());
-    let events = if kind.is_metadata {
-        events::<true>(kind, place, config, keep)
-    } else {
-        events::<false>(kind, place, config, keep)
+    let (kind, namespace, state) = (kind.clone(), extent.namespace.clone(), report.state.clone());
+    let start = move || {
+        let place = (client.clone(), namespace.as_deref());
+        if kind.is_metadata {
+            events::<true>(&kind, place, config.clone(), keep.clone())
+        } else {
+            events::<false>(&kind, place, config.clone(), keep.clone())
+        }
     };
-    events
+    listing_again(start, state)
         // A missing CRD or permission may be added later.
         .backoff(Pauses::default())
         .inspect_err(move |error| report.fail(error))
         .filter_map(|event| ready(event.ok()))
         .take_until(services.host.stop.clone().cancelled_owned())
+}
+
+type Events = BoxStream<'static, watcher::Result<Event<Guarded>>>;
+
+/// The events of the watch that `start` starts. If a watch could not begin after its list, and has never begun or its kind
+/// was missing, the next try begins with a new list. kube would continue at the version of the old list. The API server
+/// answers such a watch with 200 and then says that the version is too old, and reconciles would begin with old objects.
+fn listing_again(
+    start: impl Fn() -> Events + Send + 'static,
+    state: Arc<State>,
+) -> impl Stream<Item = watcher::Result<Event<Guarded>>> + Send {
+    let first = start();
+    stream::unfold((first, false), move |(watch, has_failed)| {
+        let mut events = if has_failed && !state.is_available() {
+            start()
+        } else {
+            watch
+        };
+        async move {
+            let event = events.next().await?;
+            let has_failed = matches!(event, Err(watcher::Error::WatchStartFailed(_)));
+            Some((event, (events, has_failed)))
+        }
+    })
 }
 
 /// The events of a watch. The objects keep the `managedFields` of the field managers in `keep` for the status.
@@ -347,7 +389,7 @@ fn events<const METADATA: bool>(
     (client, namespace): (Client, Option<&str>),
     config: watcher::Config,
     keep: Vec<String>,
-) -> BoxStream<'static, watcher::Result<Event<Guarded>>> {
+) -> Events {
     let api = kind.api::<METADATA>(client, namespace);
     let kind = kind.clone();
     watcher(api, config)
@@ -461,6 +503,50 @@ mod tests {
         assert!(lengths.len() > 50, "{lengths:?}");
         let minutes = 5 * 60..=10 * 60;
         assert!(lengths.iter().all(|length| minutes.contains(length)));
+    }
+
+    #[test]
+    fn names_and_namespaces_never_change() {
+        for (labels, fields, can_change) in [
+            ("", "", false),
+            ("", "metadata.name=a", false),
+            ("", "metadata.name=a, metadata.namespace=b", false),
+            ("", "metadata.name!=a", true),
+            ("", "metadata.name=a,spec.nodeName=b", true),
+            ("app=a", "metadata.name=a", true),
+        ] {
+            let [labels, fields] = [labels, fields].map(str::to_owned);
+            let selector = Selector { labels, fields };
+            assert_eq!(selector.can_change(), can_change, "{}", selector.fields);
+        }
+    }
+
+    /// Lists once for each start: first the watch cannot begin, then it is refused after it has begun.
+    #[tokio::test]
+    async fn a_watch_that_could_not_begin_begins_with_a_new_list() {
+        for (has_begun, starts) in [(false, 2), (true, 1)] {
+            let state = Arc::new(State::default());
+            let count = Arc::new(AtomicUsize::new(0));
+            let counted = count.clone();
+            let start = move || {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let forbidden = kube::core::Status::failure("no", "Forbidden").with_code(403);
+                let refused = kube::Error::Api(forbidden.boxed());
+                let events = [
+                    Ok(Event::Init),
+                    Ok(Event::InitDone),
+                    Err(watcher::Error::WatchStartFailed(refused)),
+                    Ok(Event::Init),
+                ];
+                stream::iter(events).boxed()
+            };
+            if has_begun {
+                state.begin();
+            }
+            let events: Vec<_> = listing_again(start, state).take(4).collect().await;
+            assert!(matches!(events[3], Ok(Event::Init)));
+            assert_eq!(count.load(Ordering::Relaxed), starts);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use kube::{
     api::{
         ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
     },
-    core::ObjectMeta,
+    core::{ObjectMeta, PartialObjectMeta},
     runtime::Predicate,
 };
 use serde_json::{Value, json};
@@ -156,8 +156,17 @@ impl AnyChildren {
 
     /// See [`Children::of`](super::Children::of).
     pub fn of(&self, owner: &ObjectMeta) -> Vec<AnyObject> {
-        let children = self.owned.by(uid(owner));
+        let children = self.by(owner);
         reads::read(self.place(owner), &children);
+        children
+    }
+
+    /// The children of `owner` in the index. A copy of a child in another namespace names the same owner, but is no child.
+    pub fn by(&self, owner: &ObjectMeta) -> Vec<AnyObject> {
+        let mut children = self.owned.by(uid(owner));
+        if owner.namespace.is_some() {
+            children.retain(|child| child.metadata().namespace == owner.namespace);
+        }
         children
     }
 
@@ -196,7 +205,7 @@ impl AnyChildren {
     /// Deletes the children that this controller has created. Nobody finds them after their owner is gone. So if the watch
     /// has shown none, the API server is asked.
     pub async fn delete_all(&self, owner: &ObjectMeta) -> Result<()> {
-        let shown = self.owned.by(uid(owner)).into_iter();
+        let shown = self.by(owner).into_iter();
         let mut children: Vec<_> = shown.map(|child| child.metadata().clone()).collect();
         if children.is_empty() {
             children = self.live(owner).await?;
@@ -289,7 +298,8 @@ impl AnyChildren {
         unless_changed(answer).map_err(|source| self.failed(verb, child, source))
     }
 
-    /// Whether the API server has this very `owner`, and no later object with its name.
+    /// Whether the API server has this very `owner`, and no later object with its name, and nobody has begun to delete it
+    /// since it was read.
     pub async fn is_current(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Result<bool> {
         let client = self.access.client.clone();
         let api: Api<DynamicObject> = match &owner.namespace {
@@ -303,8 +313,15 @@ impl AnyChildren {
             .list_metadata(&params)
             .await
             .map_err(|source| self.failed("find the owner of", child, source))?;
-        let uids = found.items.iter().map(|object| &object.metadata.uid);
-        Ok(uids.eq([&owner.uid]))
+        let going = owner.deletion_timestamp.is_some();
+        // A deletion with `--cascade=orphan` removes the references of the children. With a new reference, the garbage
+        // collector would delete the child.
+        Ok(found
+            .items
+            .iter()
+            .any(|PartialObjectMeta { metadata, .. }| {
+                metadata.uid == owner.uid && metadata.deletion_timestamp.is_some() == going
+            }))
     }
 
     /// Reads the live object with the name of `child`.

@@ -26,6 +26,9 @@ pub enum Error {
     /// The controller watches only the names that [`Builder::owns_named`](crate::Builder::owns_named) has got.
     #[error("{0} has none of the names that this controller owns: add the name to `owns_named`")]
     OtherName(String),
+    /// Two desired children have the same name.
+    #[error("{0} is desired twice: each child of a kind needs its own name")]
+    Twice(String),
     /// The path of a kept field leads to something other than a field of an object.
     #[error("the field `{field}` of {child} cannot be kept: the path must lead to a field")]
     CannotKeep {
@@ -79,6 +82,7 @@ impl Error {
             Self::NoNamespace(_) => "NoNamespace",
             Self::Unnamed(_) => "Unnamed",
             Self::OtherName(_) => "OtherName",
+            Self::Twice(_) => "DesiredTwice",
             Self::CannotKeep { .. } => "CannotKeep",
             Self::Stale(_) => "Stale",
             Self::Terminating(_) => "Terminating",

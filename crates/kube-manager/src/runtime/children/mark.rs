@@ -133,6 +133,11 @@ pub fn set_namespace(child: &mut ObjectMeta, kind: &Kind, owner: &ObjectMeta) ->
             Err(Error::OtherNamespace(kind.describe(child)))
         }
         (None, None) if kind.namespaced => Err(Error::NoNamespace(kind.describe(child))),
+        // The API server removes the namespace, too.
+        (None, _) if !kind.namespaced => {
+            child.namespace = None;
+            Ok(())
+        }
         (home, _) => {
             child.namespace = home.clone().or(child.namespace.take());
             Ok(())
@@ -299,6 +304,10 @@ mod tests {
         let kind = Kind::dynamic::<DynamicObject>(resource, &Scope::Cluster);
         let mut child = meta("child", None);
         assert!(set_namespace(&mut child, &kind, &owner("owner", None).metadata).is_ok());
+        // The API server removes a namespace.
+        let mut copied = meta("child", Some("home"));
+        assert!(set_namespace(&mut copied, &kind, &owner("owner", None).metadata).is_ok());
+        assert_eq!(copied.namespace, None);
         let error = set_namespace(&mut child, &kind, &owner("owner", Some("home")).metadata)
             .expect_err("a child that is never collected");
         assert_eq!(error.reason(), "ClusterScoped");

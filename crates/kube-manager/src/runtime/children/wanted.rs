@@ -16,7 +16,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    any::{AnyChildren, Result, TRIES, delete_command, is_same, uid, unchanged},
+    any::{AnyChildren, Result, TRIES, delete_command, is_same, unchanged},
     error::Error,
     mark::{Claim, LABEL, label, set_namespace},
 };
@@ -28,6 +28,9 @@ use crate::runtime::{
     watch::key,
 };
 
+/// The mark of a child that this controller has not created, and whose fields it never writes.
+const TAKEN_OVER: &str = "taken-over";
+
 impl AnyChildren {
     /// See [`Children::apply`](super::Children::apply).
     pub async fn apply(
@@ -35,12 +38,13 @@ impl AnyChildren {
         owner: &ObjectMeta,
         desired: Vec<AnyChild>,
     ) -> Result<Vec<AnyObject>> {
+        self.check_names(owner, &desired)?;
         let mut applied = Vec::new();
         for child in desired {
             applied.push(self.apply_one(owner, child).await?);
         }
         let wanted: HashSet<_> = applied.iter().map(|child| &child.metadata().uid).collect();
-        for child in self.owned.by(uid(owner)) {
+        for child in self.by(owner) {
             let metadata = child.metadata();
             let is_wanted = wanted.contains(&metadata.uid);
             let going = metadata.deletion_timestamp.is_some();
@@ -52,6 +56,18 @@ impl AnyChildren {
             }
         }
         Ok(applied)
+    }
+
+    /// Refuses two children with one name: each would replace the other in each reconcile.
+    fn check_names(&self, owner: &ObjectMeta, desired: &[AnyChild]) -> Result<()> {
+        let mut names = HashSet::new();
+        for AnyChild { metadata, .. } in desired {
+            let namespace = owner.namespace.as_ref().or(metadata.namespace.as_ref());
+            if metadata.name.is_some() && !names.insert((namespace, &metadata.name)) {
+                return Err(Error::Twice(self.kind.describe(metadata)));
+            }
+        }
+        Ok(())
     }
 
     /// See [`Children::apply_one`](super::Children::apply_one).
@@ -193,8 +209,15 @@ impl Wanted<'_> {
         if self.claim(metadata) != Claim::Ours || !marks.tie.holds(metadata) {
             change = marks.tie.patch(metadata, marks.reference(self.owner));
         }
+        let mut labels = json!({});
         if label(metadata, LABEL) != Some(marks.operator) {
-            change["labels"] = json!({LABEL: marks.operator});
+            labels[LABEL] = json!(marks.operator);
+        }
+        if self.lacks_mark(metadata) {
+            labels[&marks.label] = json!(TAKEN_OVER);
+        }
+        if labels != json!({}) {
+            change["labels"] = labels;
         }
         if change == json!({}) {
             return Ok(Some(live));
@@ -217,8 +240,9 @@ impl Wanted<'_> {
         if metadata.deletion_timestamp.is_some() {
             return Ok(known.clone());
         }
-        if !self.all.marks.tie.holds(metadata) {
-            // The code of the operator has changed. The change wakes the owner, which then corrects the other fields.
+        if !self.all.marks.tie.holds(metadata) || self.lacks_mark(metadata) {
+            // The code of the operator has changed, or somebody has removed the mark. The change wakes the owner, which then
+            // corrects the other fields.
             let tied = Box::pin(self.label(known.clone())).await?;
             let written = tied.map(|child| self.all.wrote(child));
             return written.ok_or_else(|| self.stale());
@@ -280,7 +304,14 @@ impl Wanted<'_> {
                 continue;
             }
             let refusal = immutable::refusal(&status, &self.all.json(&live), &desired.object);
+            let marks = &self.all.marks;
             return match refusal {
+                // This desired state was written before. So the API server has stored another value then, and would do so
+                // in a new child.
+                Some(_) if marks.of(live.metadata()) == marks.of(metadata) => {
+                    self.settle(&live, desired);
+                    Ok(live)
+                }
                 Some(refusal) => Box::pin(self.refused(live.metadata(), refusal)).await,
                 None => Err(self.all.failed("patch", metadata, kube::Error::Api(status))),
             };
@@ -383,6 +414,12 @@ impl Wanted<'_> {
     fn desired(&self, live: Option<&Value>) -> Result<Desired> {
         let desired = self.child.over(live, &self.all.kind, self.all.write)?;
         Ok(self.all.marks.set(desired, self.owner))
+    }
+
+    /// Whether nothing else would give the object `live` its mark, without which the child would not be deleted. Other
+    /// children get it with the first correction.
+    fn lacks_mark(&self, live: &ObjectMeta) -> bool {
+        self.child.is_create_only && self.all.marks.of(live).is_none()
     }
 
     /// To whom `live`, which has the name of the child, belongs.

@@ -65,6 +65,8 @@ struct Cluster {
     is_woken: bool,
     requests: Vec<Method>,
     keeps_values: bool,
+    /// Whether somebody has begun to delete the owner.
+    is_owner_going: bool,
     /// The answer to each patch, if the API server refuses it.
     refusal: Option<Value>,
 }
@@ -205,7 +207,10 @@ impl Cluster {
             return (201, body.clone());
         }
         if path.contains("/configmaps") {
-            let owner = json!({"metadata": {"name": "owner", "uid": "owner"}});
+            let mut owner = json!({"metadata": {"name": "owner", "uid": "owner"}});
+            if self.is_owner_going {
+                owner["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            }
             return (200, json!({"metadata": {}, "items": [owner]}));
         }
         self.requests.push(method.clone());
@@ -313,6 +318,7 @@ impl World {
             is_woken: false,
             requests: Vec::new(),
             keeps_values,
+            is_owner_going: false,
             refusal: None,
         }));
         let server = cluster.clone();
@@ -506,6 +512,7 @@ fn run(way: Way, rounds: &[Round]) {
             let secret = cluster.secret.clone().expect("a Secret");
             assert_eq!(cluster.requests, Vec::<Method>::new());
             assert_eq!(secret["metadata"]["labels"][LABEL], "test");
+            assert!(secret["metadata"]["labels"][MARK].is_string());
             if !matches!(way, Way::CreateOnly) {
                 assert_eq!(secret["data"]["title"], json!(ByteString(title.into())));
             }
@@ -736,5 +743,97 @@ fn a_child_that_no_watch_has_shown_is_deleted_after_a_cleanup() {
             cluster.requests,
             [Method::POST, Method::GET, Method::DELETE]
         );
+    });
+}
+
+/// The garbage collector removes the reference, and deletes the owner. With a new reference, it would delete the child.
+#[test]
+fn a_child_that_a_deletion_has_orphaned_stays_so() {
+    wait(async {
+        let mut world = World::new(false);
+        assert_eq!(settled(&mut world, "one").await, 1);
+        world.cluster.lock().is_owner_going = true;
+        world.cluster.lock().act(Act::Orphan);
+        world.show_all();
+        let applied = world.reconcile(Way::Reuse, "one").await;
+        assert!(matches!(applied, Err(Error::NotOwned(_))), "{applied:?}");
+        let cluster = world.cluster.lock();
+        let secret = cluster.secret.as_ref().expect("a Secret");
+        assert!(secret["metadata"]["ownerReferences"].is_null());
+    });
+}
+
+/// For example, by a restore into another namespace.
+#[test]
+fn a_copy_of_a_child_in_another_namespace_is_left_alone() {
+    wait(async {
+        let mut world = World::new(false);
+        assert_eq!(settled(&mut world, "one").await, 1);
+        world.show_all();
+        let mut copy = world.cluster.lock().secret.clone().expect("a Secret");
+        copy["metadata"]["namespace"] = json!("other");
+        copy["metadata"]["uid"] = json!("copy");
+        world.cluster.lock().show(&Shown::Put(guarded(&copy)));
+        world.cluster.lock().requests.clear();
+        assert_eq!(settled(&mut world, "one").await, 1);
+        assert_eq!(world.cluster.lock().requests, Vec::<Method>::new());
+        assert_eq!(world.children.of(&owner()).len(), 1);
+        let deleted = world.children.any.delete_all(&owner().metadata).await;
+        deleted.expect("an answer");
+        assert_eq!(world.cluster.lock().requests, [Method::DELETE]);
+    });
+}
+
+#[test]
+fn two_desired_children_with_one_name_are_an_error() {
+    wait(async {
+        let world = World::new(false);
+        let secrets = [1, 2].map(|number| secret(ByteString(vec![number]), "one"));
+        let applied = world.children.apply(&owner(), secrets).await;
+        let error = applied.expect_err("two children with one name");
+        assert_eq!(error.reason(), "DesiredTwice");
+        assert_eq!(world.cluster.lock().requests, Vec::<Method>::new());
+    });
+}
+
+#[test]
+fn a_child_that_this_controller_has_not_created_is_deleted_when_it_is_no_longer_desired() {
+    wait(async {
+        let mut world = World::new(false);
+        let created = world.reconcile(Way::CreateOnly, "one").await;
+        created.expect("a child");
+        world.cluster.lock().act(Act::Unmark);
+        world.show_all();
+        let marked = world.reconcile(Way::CreateOnly, "one").await;
+        marked.expect("a child");
+        world.show_all();
+        let none: [Secret; 0] = [];
+        let applied = world.children.apply(&owner(), none).await;
+        applied.expect("nothing is desired");
+        assert_eq!(world.cluster.lock().secret, None);
+    });
+}
+
+/// For example, a webhook that is called only at the creation. Its value is not known after a restart.
+#[test]
+fn a_value_that_the_api_server_stored_at_the_creation_is_no_error_after_a_restart() {
+    wait(async {
+        let mut world = World::new(true);
+        assert_eq!(settled(&mut world, "one").await, 1);
+        let mut secret = world.cluster.lock().secret.clone().expect("a Secret");
+        secret["data"]["title"] = json!(ByteString("of a webhook".into()));
+        world.cluster.lock().store(Some(secret));
+        world.restart();
+        let cause = json!({"field": "data", "message": "Forbidden: field is immutable"});
+        world.cluster.lock().refusal = Some(json!({
+            "code": 422,
+            "reason": "Invalid",
+            "message": "Secret \"a\" is invalid: data: Forbidden: field is immutable",
+            "details": {"kind": "Secret", "name": "a", "causes": [cause]},
+        }));
+        world.cluster.lock().requests.clear();
+        assert_eq!(settled(&mut world, "one").await, 1);
+        assert_eq!(settled(&mut world, "one").await, 1);
+        assert_eq!(world.cluster.lock().requests, [Method::PATCH]);
     });
 }
