@@ -6,19 +6,19 @@ use std::{cell::RefCell, collections::HashMap};
 use super::{object::AnyObject, owned::position, watch::Key};
 
 tokio::task_local! {
-    static READS: RefCell<HashMap<Place, Read>>;
+    static READS: RefCell<HashMap<Lookup, Read>>;
 }
 
 /// The children of one object in one index.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Lookup {
     /// The address of the index.
     pub index: usize,
     /// The uid of the owner.
     pub owner: String,
 }
 
-/// What the reconcile has read in one place.
+/// What the reconcile has read in one lookup.
 #[derive(Default)]
 struct Read {
     /// The first read, with the later writes of the reconcile, sorted by key. `None` if the reconcile has not read.
@@ -47,7 +47,7 @@ pub async fn during<F: Future>(reconcile: F) -> (F::Output, bool) {
 }
 
 /// Accesses what the current reconcile has read. Without a reconcile, there is nothing to remember.
-fn current<T>(access: impl FnOnce(&mut HashMap<Place, Read>) -> T) -> Option<T> {
+fn current<T>(access: impl FnOnce(&mut HashMap<Lookup, Read>) -> T) -> Option<T> {
     READS.try_with(|reads| access(&mut reads.borrow_mut())).ok()
 }
 
@@ -57,9 +57,9 @@ pub fn is_outdated() -> bool {
 }
 
 /// Remembers the first read of the current reconcile, and the first after a failed write.
-pub fn read(place: Place, children: &[AnyObject]) {
+pub fn read(lookup: Lookup, children: &[AnyObject]) {
     current(|reads| {
-        let read = reads.entry(place).or_default();
+        let read = reads.entry(lookup).or_default();
         if read.is_outdated || read.children.is_none() {
             read.children = Some(children.to_vec());
             read.is_outdated = false;
@@ -68,9 +68,9 @@ pub fn read(place: Place, children: &[AnyObject]) {
 }
 
 /// The child with this key, as the current reconcile has read it.
-pub fn seen(place: &Place, key: &Key) -> Seen {
+pub fn seen(lookup: &Lookup, key: &Key) -> Seen {
     let seen = current(|reads| {
-        let children = reads.get(place)?.children.as_ref()?;
+        let children = reads.get(lookup)?.children.as_ref()?;
         Some(match position(children, key) {
             Ok(position) => Seen::Child(children[position].clone()),
             Err(_) => Seen::Absent,
@@ -80,9 +80,9 @@ pub fn seen(place: &Place, key: &Key) -> Seen {
 }
 
 /// Remembers what the current reconcile has written.
-pub fn wrote(place: &Place, key: &Key, child: &AnyObject) {
+pub fn wrote(lookup: &Lookup, key: &Key, child: &AnyObject) {
     current(|reads| {
-        let children = reads.get_mut(place)?.children.as_mut()?;
+        let children = reads.get_mut(lookup)?.children.as_mut()?;
         match position(children, key) {
             Ok(position) => children[position] = child.clone(),
             Err(position) => children.insert(position, child.clone()),
@@ -92,6 +92,6 @@ pub fn wrote(place: &Place, key: &Key, child: &AnyObject) {
 }
 
 /// Remembers that the children have changed since the current reconcile has read them.
-pub fn outdated(place: Place) {
-    current(|reads| reads.entry(place).or_default().is_outdated = true);
+pub fn outdated(lookup: Lookup) {
+    current(|reads| reads.entry(lookup).or_default().is_outdated = true);
 }

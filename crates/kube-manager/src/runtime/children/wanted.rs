@@ -63,7 +63,7 @@ impl AnyChildren {
         let (all, child) = (self, &child);
         let applied = Wanted { all, owner, child }.apply().await;
         if matches!(applied, Err(Error::Stale(_))) {
-            reads::outdated(self.place(owner));
+            reads::outdated(self.lookup(owner));
         }
         applied
     }

@@ -65,7 +65,7 @@ use super::{
     configurations,
     detour::{self, Detours, Led, RUN_BY, Whose, combined},
     hook::{self, FailurePolicy, Namespaces, Webhook},
-    options::{Options, Place},
+    options::{Options, WebhookUrl},
     review::{self, Answer, Handler, Review},
     room,
     verdict::Verdict,
@@ -167,7 +167,7 @@ impl Handler for Allows {
     fn handle<'a>(
         &'a self,
         _: &'a Review<'a>,
-        _: &'a Arc<room::Place>,
+        _: &'a Arc<room::Permit>,
     ) -> BoxFuture<'a, Result<Answer>> {
         std::future::ready(Ok(Verdict::allowed().into())).boxed()
     }
@@ -175,8 +175,8 @@ impl Handler for Allows {
 
 async fn answer_test(State(called): State<Arc<AtomicBool>>, body: Bytes) -> Response {
     called.store(true, Ordering::Relaxed);
-    let place = Arc::new(room::Place::alone());
-    match review::answer(&Allows, &body, &place).await {
+    let permit = Arc::new(room::Permit::alone());
+    match review::answer(&Allows, &body, &permit).await {
         Ok(answer) => json(answer),
         Err(_) => StatusCode::BAD_REQUEST.into_response(),
     }
@@ -295,7 +295,7 @@ pub(super) struct ByUrl {
     deployed_validating: String,
     /// The namespaces for which webhooks are called; empty for all namespaces.
     only: Vec<String>,
-    place: Place,
+    webhook_url: WebhookUrl,
     /// The address of the webhook server.
     bound: SocketAddr,
     /// More hosts for the certificate, besides the host of the URL.
@@ -345,7 +345,7 @@ impl ByUrl {
             } else {
                 Vec::new()
             },
-            place: options.webhook_url.clone().unwrap_or(Place::Auto),
+            webhook_url: options.webhook_url.clone().unwrap_or(WebhookUrl::Auto),
             bound,
             hosts: options.webhook_hosts.clone(),
             webhooks,
@@ -400,9 +400,9 @@ impl ByUrl {
     }
 
     async fn work(&self, leaves: &watch::Sender<Option<Pair>>) -> Result<()> {
-        let urls = match &self.place {
-            Place::Url(url) => vec![url.clone()],
-            Place::Auto => {
+        let urls = match &self.webhook_url {
+            WebhookUrl::Url(url) => vec![url.clone()],
+            WebhookUrl::Auto => {
                 let Some(addresses) = self.until_stop(self.addresses()).await else {
                     return Ok(());
                 };
@@ -500,7 +500,7 @@ impl ByUrl {
     async fn off(&self, why: &str) -> Result<()> {
         // Including the objects of a killed process.
         self.here.leave(Whose::Any).await;
-        if let Place::Url(url) = &self.place {
+        if let WebhookUrl::Url(url) = &self.webhook_url {
             return Err(anyhow!(
                 "the API server cannot call webhooks at {url}: {why}"
             ));

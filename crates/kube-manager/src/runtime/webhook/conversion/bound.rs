@@ -25,7 +25,7 @@ use crate::{
         hook::Webhook,
         request::Operation,
         review::{Answer, Handler, Objects, Review},
-        room::{Place, levels, memory},
+        room::{Permit, levels, memory},
         verdict::{FieldError, Verdict},
     },
     schema::fits,
@@ -44,7 +44,7 @@ impl Handler for Bound {
     fn handle<'a>(
         &'a self,
         review: &'a Review<'a>,
-        place: &'a Arc<Place>,
+        permit: &'a Arc<Permit>,
     ) -> BoxFuture<'a, Result<Answer>> {
         let call = async move {
             let (old, new) = match review.objects {
@@ -56,9 +56,9 @@ impl Handler for Bound {
                 old.map(|object| object.get().to_owned()),
                 new.get().to_owned(),
             );
-            let (conversion, place) = (self.conversion.clone(), place.clone());
+            let (conversion, permit) = (self.conversion.clone(), permit.clone());
             let excess = self.worker.run(move |_: &Call| {
-                let _place = place;
+                let _permit = permit;
                 conversion.excess(old.as_deref(), &new)
             });
             Ok(Verdict::from(excess.await??).into())

@@ -64,12 +64,12 @@ pub struct Change {
     pub to: Option<Value>,
     /// The position of an item in its list, if the item is missing after the conversion back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<ItemPosition>,
 }
 
 /// The position of an item in its list.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Place {
+pub struct ItemPosition {
     /// The index.
     at: usize,
     /// The previous item; `None` for the first one.
@@ -164,7 +164,7 @@ impl<'a> Lists<'a> {
     fn new(schema: &Value, back: &'a [Value], was: &'a [Value]) -> Option<Self> {
         let names = key_names(schema)?;
         let (back, was) = (Keyed::new(back, &names)?, Keyed::new(was, &names)?);
-        let common = back.items.iter().filter_map(|(keys, _)| was.place(keys));
+        let common = back.items.iter().filter_map(|(keys, _)| was.position(keys));
         let is_ordered = common.is_sorted();
         is_ordered.then_some(Self { back, was })
     }
@@ -172,21 +172,21 @@ impl<'a> Lists<'a> {
     fn compare(&self, schema: &Value, path: &mut Vec<Step>, changes: &mut Vec<Change>) {
         for (keys, back) in &self.back.items {
             path.push(Step::Item(keys.clone()));
-            match self.was.place(keys) {
-                Some(place) => compare(schema, back, self.was.items[place].1, path, changes),
+            match self.was.position(keys) {
+                Some(position) => compare(schema, back, self.was.items[position].1, path, changes),
                 None => changes.push(Change::new(path, Some(back), None)),
             }
             path.pop();
         }
         for (at, (keys, was)) in self.was.items.iter().enumerate() {
-            if self.back.place(keys).is_some() {
+            if self.back.position(keys).is_some() {
                 continue;
             }
             let before = at.checked_sub(1).map(|before| &self.was.items[before]);
             let after = before.map(|(keys, _)| keys.clone());
             path.push(Step::Item(keys.clone()));
             changes.push(Change {
-                place: Some(Place { at, after }),
+                place: Some(ItemPosition { at, after }),
                 ..Change::new(path, None, Some(was))
             });
             path.pop();
@@ -198,26 +198,26 @@ impl<'a> Lists<'a> {
 struct Keyed<'a> {
     items: Vec<(Keys, &'a Value)>,
     /// The indexes of the items, by the text of their keys.
-    places: HashMap<String, usize>,
+    positions: HashMap<String, usize>,
 }
 
 impl<'a> Keyed<'a> {
     /// `None` if an item has no key, or two items have the same key.
     fn new(list: &'a [Value], names: &[&str]) -> Option<Self> {
-        let (mut items, mut places) = (Vec::new(), HashMap::new());
-        for (place, item) in list.iter().enumerate() {
+        let (mut items, mut positions) = (Vec::new(), HashMap::new());
+        for (position, item) in list.iter().enumerate() {
             let keys = keys(names, item)?;
-            if places.insert(text(&keys), place).is_some() {
+            if positions.insert(text(&keys), position).is_some() {
                 return None;
             }
             items.push((keys, item));
         }
-        Some(Self { items, places })
+        Some(Self { items, positions })
     }
 
     /// The index of the item with these keys.
-    fn place(&self, keys: &Keys) -> Option<usize> {
-        self.places.get(&text(keys)).copied()
+    fn position(&self, keys: &Keys) -> Option<usize> {
+        self.positions.get(&text(keys)).copied()
     }
 }
 
@@ -283,7 +283,7 @@ impl Change {
                     (Some(at), Some(to)) => items[at] = to.clone(),
                     (Some(at), None) => drop(items.remove(at)),
                     (None, Some(to)) => {
-                        let after = self.place.as_ref().map(|place| place.after.as_ref());
+                        let after = self.place.as_ref().map(|position| position.after.as_ref());
                         let at = match after {
                             Some(None) => 0,
                             Some(Some(after)) => {
@@ -304,7 +304,7 @@ impl Change {
 
     /// The order of changes: an item is inserted after its previous item.
     pub fn order(&self) -> Option<usize> {
-        self.place.as_ref().map(|place| place.at)
+        self.place.as_ref().map(|position| position.at)
     }
 }
 
