@@ -8,7 +8,7 @@ use std::{cell::LazyCell, collections::BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::change::{Change, Step};
+use super::change::{Step, ValueChange};
 use crate::runtime::access::digest;
 
 /// The annotations of an object.
@@ -30,7 +30,7 @@ struct Saved {
     /// The digest of the object that the annotation was written to.
     of: String,
     #[serde(flatten)]
-    change: Change,
+    change: ValueChange,
 }
 
 impl Saved {
@@ -52,7 +52,7 @@ pub struct TooLarge {
 /// The changes that an object saves for a version.
 pub struct Changes {
     /// In the order in which they must be applied.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ValueChange>,
     /// Whether the object is unchanged since then.
     pub is_as_written: bool,
 }
@@ -85,7 +85,7 @@ impl ForVersion<'_> {
             changes.extend(change);
             stays
         });
-        changes.sort_by_key(Change::order);
+        changes.sort_by_key(ValueChange::order);
         Changes {
             changes,
             is_as_written,
@@ -96,7 +96,7 @@ impl ForVersion<'_> {
     /// no room for all, none is added.
     pub fn put(
         &self,
-        changes: Vec<Change>,
+        changes: Vec<ValueChange>,
         annotations: &mut Annotations,
         body: &Value,
     ) -> Result<(), TooLarge> {

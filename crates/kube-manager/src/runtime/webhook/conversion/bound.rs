@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{
     annotations::{ForVersion, MOST},
-    change::{self, Change, Step},
+    change::{self, Step, ValueChange},
     header::Header,
     hop::Lost,
     kind::Conversion,
@@ -205,9 +205,9 @@ impl Conversion {
 }
 
 /// Why a client may not save this change for `version`.
-fn refusal(change: &Change, version: &Version, is_update: bool) -> Option<FieldError> {
+fn refusal(change: &ValueChange, version: &Version, is_update: bool) -> Option<FieldError> {
     let (place, name) = (change::display(&change.path), &version.name);
-    let Change { path, to, .. } = change;
+    let ValueChange { path, to, .. } = change;
     // No conversion adds a whole status, and without that, an object that is created has none.
     let adds_status = is_update || path.len() == 1;
     if adds_status && path.first() == Some(&Step::Field("status".to_owned())) {

@@ -43,9 +43,9 @@ pub fn display(path: &[Step]) -> String {
     text
 }
 
-/// A difference at one place.
+/// The change of a value in an object.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Change {
+pub struct ValueChange {
     /// Where it is.
     pub path: Vec<Step>,
     /// The value after the conversion back; `None` if it is missing there.
@@ -84,7 +84,7 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::
 
 /// The changes that turn `back` into `was`. Both values have the same `schema`. The items of a list of type `map` are
 /// compared by their keys; any other list is compared as a whole.
-pub fn between(schema: &Value, back: &Value, was: &Value) -> Vec<Change> {
+pub fn between(schema: &Value, back: &Value, was: &Value) -> Vec<ValueChange> {
     let mut changes = Vec::new();
     compare(schema, back, was, &mut Vec::new(), &mut changes);
     changes
@@ -95,7 +95,7 @@ fn compare(
     back: &Value,
     was: &Value,
     path: &mut Vec<Step>,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<ValueChange>,
 ) {
     match (back, was) {
         (Value::Object(back), Value::Object(was)) => {
@@ -103,13 +103,13 @@ fn compare(
                 path.push(Step::Field(name.clone()));
                 match was.get(name) {
                     Some(was) => compare(field(schema, name), back, was, path, changes),
-                    None => changes.push(Change::new(path, Some(back), None)),
+                    None => changes.push(ValueChange::new(path, Some(back), None)),
                 }
                 path.pop();
             }
             for (name, was) in was.iter().filter(|(name, _)| !back.contains_key(*name)) {
                 path.push(Step::Field(name.clone()));
-                changes.push(Change::new(path, None, Some(was)));
+                changes.push(ValueChange::new(path, None, Some(was)));
                 path.pop();
             }
         }
@@ -120,13 +120,13 @@ fn compare(
             }
         }
         (back, was) if is_same(back, was) => {}
-        (back, was) => changes.push(Change::new(path, Some(back), Some(was))),
+        (back, was) => changes.push(ValueChange::new(path, Some(back), Some(was))),
     }
 }
 
-fn whole(path: &[Step], back: &[Value], was: &[Value]) -> Change {
+fn whole(path: &[Step], back: &[Value], was: &[Value]) -> ValueChange {
     let [from, to] = [back, was].map(|list| Some(Value::Array(list.to_vec())));
-    Change {
+    ValueChange {
         path: path.to_vec(),
         from,
         to,
@@ -169,12 +169,12 @@ impl<'a> Lists<'a> {
         is_ordered.then_some(Self { back, was })
     }
 
-    fn compare(&self, schema: &Value, path: &mut Vec<Step>, changes: &mut Vec<Change>) {
+    fn compare(&self, schema: &Value, path: &mut Vec<Step>, changes: &mut Vec<ValueChange>) {
         for (keys, back) in &self.back.items {
             path.push(Step::Item(keys.clone()));
             match self.was.position(keys) {
                 Some(position) => compare(schema, back, self.was.items[position].1, path, changes),
-                None => changes.push(Change::new(path, Some(back), None)),
+                None => changes.push(ValueChange::new(path, Some(back), None)),
             }
             path.pop();
         }
@@ -185,9 +185,9 @@ impl<'a> Lists<'a> {
             let before = at.checked_sub(1).map(|before| &self.was.items[before]);
             let after = before.map(|(keys, _)| keys.clone());
             path.push(Step::Item(keys.clone()));
-            changes.push(Change {
+            changes.push(ValueChange {
                 place: Some(ItemPosition { at, after }),
-                ..Change::new(path, None, Some(was))
+                ..ValueChange::new(path, None, Some(was))
             });
             path.pop();
         }
@@ -244,7 +244,7 @@ fn keys(names: &[&str], item: &Value) -> Option<Keys> {
     keys.collect()
 }
 
-impl Change {
+impl ValueChange {
     fn new(path: &[Step], from: Option<&Value>, to: Option<&Value>) -> Self {
         Self {
             path: path.to_vec(),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     annotations::{Annotations, ForVersion, TooLarge},
-    change::{Change, between},
+    change::{ValueChange, between},
     harmless::harmless,
     header::name,
     hub::{Directions, Spoke},
@@ -100,7 +100,11 @@ impl Hop<'_> {
     }
 
     /// `converted` with the `changes`, and the same converted back.
-    fn make(&self, changes: &[Change], mut converted: Value) -> (Value, Result<Value, String>) {
+    fn make(
+        &self,
+        changes: &[ValueChange],
+        mut converted: Value,
+    ) -> (Value, Result<Value, String>) {
         for change in changes {
             change.make(&mut converted);
         }
@@ -109,14 +113,24 @@ impl Hop<'_> {
     }
 
     /// The places where a client that wrote `body` would read other values, if `changes` were made in `converted`.
-    fn misread(&self, changes: &[Change], body: &Value, converted: &Value) -> Option<Vec<Change>> {
+    fn misread(
+        &self,
+        changes: &[ValueChange],
+        body: &Value,
+        converted: &Value,
+    ) -> Option<Vec<ValueChange>> {
         let (_, back) = self.make(changes, converted.clone());
         Some(between(&self.from.schema, &back.ok()?, body))
     }
 
     /// Returns the `changes` that can still be applied. A client has changed `body`, which was converted to
     /// `converted`: the values that the client wrote must not change.
-    fn fitting(&self, changes: Vec<Change>, body: &Value, converted: &Value) -> Vec<Change> {
+    fn fitting(
+        &self,
+        changes: Vec<ValueChange>,
+        body: &Value,
+        converted: &Value,
+    ) -> Vec<ValueChange> {
         let Some(before) = self.misread(&[], body, converted) else {
             return Vec::new();
         };
