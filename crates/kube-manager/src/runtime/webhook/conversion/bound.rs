@@ -17,7 +17,7 @@ use super::{
     header::Header,
     hop::Lost,
     kind::Conversion,
-    version::{Version, version},
+    version::{ConvertibleVersion, version},
     worker::{Call, Worker, too_many_levels, too_many_values},
 };
 use crate::{
@@ -151,8 +151,9 @@ impl Conversion {
     /// could not write these values in that version. The API server checks only the version of the request.
     fn refused(&self, old: Option<&Header>, new: &Header) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        let is_other =
-            |version: &&Version| !new.api_version.ends_with(&format!("/{}", version.name));
+        let is_other = |version: &&ConvertibleVersion| {
+            !new.api_version.ends_with(&format!("/{}", version.name))
+        };
         for version in self.versions().filter(is_other) {
             let saved = |header: &Header| {
                 let group = &self.group;
@@ -205,7 +206,11 @@ impl Conversion {
 }
 
 /// Why a client may not save this change for `version`.
-fn refusal(change: &ValueChange, version: &Version, is_update: bool) -> Option<FieldError> {
+fn refusal(
+    change: &ValueChange,
+    version: &ConvertibleVersion,
+    is_update: bool,
+) -> Option<FieldError> {
     let (place, name) = (change::display(&change.path), &version.name);
     let ValueChange { path, to, .. } = change;
     // No conversion adds a whole status, and without that, an object that is created has none.

@@ -11,7 +11,7 @@ use super::{
     header::name,
     hub::{Directions, Spoke},
     incomplete::{self, common, complete},
-    version::{Convert, Parts, TYPE_AND_METADATA, Version},
+    version::{Convert, ConvertibleVersion, Parts, TYPE_AND_METADATA},
 };
 
 /// The maximal number of conversions to find out which changes still fit.
@@ -24,8 +24,8 @@ const WORK: usize = 96 << 20;
 /// One step between a spoke and the hub.
 pub struct Hop<'a> {
     pub group: &'a str,
-    pub from: &'a Version,
-    pub to: &'a Version,
+    pub from: &'a ConvertibleVersion,
+    pub to: &'a ConvertibleVersion,
     pub spoke: &'a Spoke,
     pub is_up: bool,
 }
@@ -162,7 +162,7 @@ impl Hop<'_> {
 /// Converts the parts of an object, `body`, each by what `direction` takes. It may lack what its schema requires;
 /// then the answer lacks what would follow from that.
 fn convert(
-    [from, to]: [&Version; 2],
+    [from, to]: [&ConvertibleVersion; 2],
     body: &Value,
     spoke: &Spoke,
     direction: impl Fn(Directions) -> Convert,
@@ -193,7 +193,7 @@ fn convert(
 
 /// The same for an object that has what its schema requires.
 fn plain<'a>(
-    from: &Version,
+    from: &ConvertibleVersion,
     parts: &Parts<'a>,
     spoke: &Spoke,
     direction: &impl Fn(Directions) -> Convert,
