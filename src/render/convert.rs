@@ -219,7 +219,7 @@ enum Optional {
 }
 
 /// How to convert a part of a type to a part of another type.
-struct Conversion<'a> {
+struct TypeMapping<'a> {
     how: How,
     /// The types between which `how` converts.
     source: &'a RustType,
@@ -349,8 +349,8 @@ impl<'a> Converter<'a> {
         self.common(pair).into_iter().any(|parts| {
             [Way::Up, Way::Down].into_iter().any(|way| {
                 let (from, to) = way.order(parts);
-                let conversion = self.conversion(from, to, way, is_field);
-                conversion.map_or(is_newtype, |conversion| conversion.how.can_fail())
+                let mapping = self.mapping(from, to, way, is_field);
+                mapping.map_or(is_newtype, |mapping| mapping.how.can_fail())
             })
         })
     }
@@ -377,13 +377,13 @@ impl<'a> Converter<'a> {
 
     /// How to convert the part `from` to the part `to`: by way of JSON if nothing else converts them, but their code is
     /// the same. Only a field that is required has a value in place of `None`.
-    fn conversion(
+    fn mapping(
         &self,
         from: &'a Part,
         to: &'a Part,
         way: Way,
         is_field: bool,
-    ) -> Option<Conversion<'a>> {
+    ) -> Option<TypeMapping<'a>> {
         let (is_same_code, source, target, optional) = match (&from.rust, &to.rust) {
             (source, RustType::Option(target)) if !matches!(source, RustType::Option(_)) => {
                 let optional = Some(Optional::Target);
@@ -398,7 +398,7 @@ impl<'a> Converter<'a> {
             (source, target) => (from.written == to.written, source, target, None),
         };
         let how = self.how(source, target, way);
-        Some(Conversion {
+        Some(TypeMapping {
             how: how.or(is_same_code.then_some(How::Json))?,
             source,
             target,
@@ -461,12 +461,11 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// Notes what the code needs for a conversion.
-    fn note(&mut self, conversion: &Conversion<'a>, way: Way) {
-        self.uses.insert(conversion.how);
-        if !matches!(conversion.how, How::Same | How::Json)
-            && let (Some(source), Some(target)) =
-                (conversion.source.named(), conversion.target.named())
+    /// Notes what the code needs for a mapping.
+    fn note(&mut self, mapping: &TypeMapping<'a>, way: Way) {
+        self.uses.insert(mapping.how);
+        if !matches!(mapping.how, How::Same | How::Json)
+            && let (Some(source), Some(target)) = (mapping.source.named(), mapping.target.named())
         {
             self.write(way.order((source, target)));
         }
@@ -705,10 +704,10 @@ impl<'a> Converter<'a> {
         way: Way,
         field: Option<&'a Field>,
     ) -> Option<String> {
-        let conversion = self.conversion(from, to, way, field.is_some())?;
-        self.note(&conversion, way);
-        let how = conversion.how;
-        match (conversion.optional, conversion.source, field) {
+        let mapping = self.mapping(from, to, way, field.is_some())?;
+        self.note(&mapping, way);
+        let how = mapping.how;
+        match (mapping.optional, mapping.source, field) {
             (Some(Optional::Target), ..) => Some(format!("Some({})", how.of(name))),
             (Some(Optional::Source), _, Some(field)) => {
                 let Expression { code, sort } = self.missing(field, way, FIELDS + 4);

@@ -11,7 +11,9 @@ use crate::{
         worktree::{Commit, Commits},
     },
     names::GroupVersionKind,
-    project::{Conversion, Definition, Deprecation, Feature, License, Own, Resource, Stage, Types},
+    project::{
+        ConversionStrategy, Definition, Deprecation, Feature, License, Own, Resource, Stage, Types,
+    },
     render::{CONVENTIONS, render},
 };
 
@@ -593,7 +595,7 @@ fn kind_in(group: &str, versions: &[(&str, Stage)]) -> Project {
         let own = Own {
             stage: *stage,
             deprecation: Deprecation::No,
-            conversion: Conversion::Missing,
+            conversion: ConversionStrategy::Missing,
             spokes: None,
             types: Types::Example,
         };
