@@ -142,7 +142,7 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
     let file: syn::File = syn::parse2(tokens).ok()?;
     let below = path.strip_prefix("src/")?.strip_suffix(".rs")?;
     let module = format!("crate::{}", below.replace('/', "::"));
-    let scope = Scope::new(&file.items, module)?;
+    let scope = ModuleScope::new(&file.items, module)?;
     let mut types = Types {
         modules: [scope.module.clone(), scope.version.clone()],
         ..Types::default()
@@ -219,7 +219,7 @@ fn depth(tokens: TokenStream, most: usize) -> Option<usize> {
 }
 
 /// The names that a file uses.
-struct Scope<'a> {
+struct ModuleScope<'a> {
     /// The path of the file's own module.
     module: String,
     /// The path of the module of the version, which exports the types.
@@ -235,7 +235,7 @@ struct Scope<'a> {
     globs: BTreeSet<String>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ModuleScope<'a> {
     fn new(items: &'a [Item], module: String) -> Option<Self> {
         let (version, _) = module.rsplit_once("::")?;
         let mut scope = Self {
@@ -403,7 +403,7 @@ fn settings_of(attributes: &[Attribute], kind: &str) -> Option<Vec<Meta>> {
 }
 
 /// The type of the status in the settings of kube.
-fn status(settings: &[Meta], scope: &Scope) -> Option<RustType> {
+fn status(settings: &[Meta], scope: &ModuleScope) -> Option<RustType> {
     let text = text_named(settings, "status")?;
     // The parser is recursive.
     if text.len() > DEPTH {
@@ -484,14 +484,17 @@ fn is_default(path: &Path) -> bool {
     last.is_some_and(|part| part.ident == "Default")
 }
 
-fn enumeration(variants: &Punctuated<syn::Variant, Token![,]>, scope: &Scope) -> Option<Shape> {
+fn enumeration(
+    variants: &Punctuated<syn::Variant, Token![,]>,
+    scope: &ModuleScope,
+) -> Option<Shape> {
     let known: Option<Vec<_>> = variants.iter().map(|item| variant(item, scope)).collect();
     known
         .filter(|variants| !variants.is_empty())
         .map(Shape::Enum)
 }
 
-fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
+fn structure(fields: &Fields, scope: &ModuleScope) -> Option<Shape> {
     match fields {
         Fields::Named(named) => {
             let mut fields = Vec::new();
@@ -517,7 +520,7 @@ fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
     }
 }
 
-fn variant(variant: &syn::Variant, scope: &Scope) -> Option<Variant> {
+fn variant(variant: &syn::Variant, scope: &ModuleScope) -> Option<Variant> {
     let content = match &variant.fields {
         Fields::Unit => None,
         Fields::Unnamed(unnamed) if unnamed.unnamed.len() == 1 => {
@@ -534,7 +537,7 @@ fn variant(variant: &syn::Variant, scope: &Scope) -> Option<Variant> {
 }
 
 /// The value of `value`, if it is simple enough to stand in another file.
-fn simple(value: &Expr, scope: &Scope) -> Option<Value> {
+fn simple(value: &Expr, scope: &ModuleScope) -> Option<Value> {
     match value {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Int(number) => Some(Value::Literal(number.to_string())),

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{
     cel_type::{self, OF_RESOURCES, Type},
     crd::{Crd, NoSchema},
-    expression::{self, Scope},
+    expression::{self, Environment},
     fit::fits,
     keys::{
         EMBEDDED, INT_OR_STRING, OPEN, Object, RULES, field, fields, is_true, list, name_of_type,
@@ -557,13 +557,13 @@ impl Checker {
         let mut texts = texts.into_iter().flatten();
         let has_blank = texts.any(|text| !text.is_empty() && text.trim().is_empty());
         let reason = rule["reason"].as_str();
-        let scope = Scope {
+        let environment = Environment {
             schema,
             is_resource,
             has_optional_old: rule["optionalOldSelf"] == true,
         };
         let expression = rule["messageExpression"].as_str().unwrap_or_default();
-        let wrong = if let Err(fault) = expression::check(code, &scope, &Type::Bool) {
+        let wrong = if let Err(fault) = expression::check(code, &environment, &Type::Bool) {
             fault
         } else if message.trim().contains(['\n', '\r']) {
             "its message has several lines".to_owned()
@@ -577,7 +577,7 @@ impl Checker {
         } else if !has_old && !rule["optionalOldSelf"].is_null() {
             "`optionalOldSelf` is set for a rule without `oldSelf`".to_owned()
         } else if !expression.is_empty()
-            && let Err(fault) = expression::check(expression, &scope, &Type::Text)
+            && let Err(fault) = expression::check(expression, &environment, &Type::Text)
         {
             format!("its message `{expression}`: {fault}")
         } else if let Some(path) = rule["fieldPath"].as_str()
