@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{
     annotations::{ForVersion, MOST},
-    change::{self, Step, ValueChange},
+    change::{self, PathSegment, ValueChange},
     header::Header,
     hop::Lost,
     kind::Conversion,
@@ -215,7 +215,7 @@ fn refusal(
     let ValueChange { path, to, .. } = change;
     // No conversion adds a whole status, and without that, an object that is created has none.
     let adds_status = is_update || path.len() == 1;
-    if adds_status && path.first() == Some(&Step::Field("status".to_owned())) {
+    if adds_status && path.first() == Some(&PathSegment::Field("status".to_owned())) {
         let why = format!(
             "an annotation changes it in version {name}: keep the annotation as it was, or leave it out"
         );
@@ -223,9 +223,9 @@ fn refusal(
     }
     let schema = path
         .iter()
-        .fold(&version.schema, |schema, step| match step {
-            Step::Field(name) => change::field(schema, name),
-            Step::Item(_) => &schema["items"],
+        .fold(&version.schema, |schema, segment| match segment {
+            PathSegment::Field(name) => change::field(schema, name),
+            PathSegment::Item(_) => &schema["items"],
         });
     let to = to.as_ref()?;
     if let Some(why) = too_many_levels(path.len() + levels(&to.to_string())) {

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 /// The key fields of a list item, with their values.
 pub type Keys = Map<String, Value>;
 
-/// A step from a value to a part of it.
+/// A segment of a path: it leads from a value to a part of the value.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
-pub enum Step {
+pub enum PathSegment {
     /// To a field of an object.
     Field(String),
     /// To the item of a list that has these keys.
@@ -19,16 +19,16 @@ pub enum Step {
 }
 
 /// A place as clients know it, such as `spec.chapters[one].note`.
-pub fn display(path: &[Step]) -> String {
+pub fn display(path: &[PathSegment]) -> String {
     let mut text = String::new();
-    for step in path {
-        match step {
-            Step::Field(name) if text.is_empty() => text.push_str(name),
-            Step::Field(name) => {
+    for segment in path {
+        match segment {
+            PathSegment::Field(name) if text.is_empty() => text.push_str(name),
+            PathSegment::Field(name) => {
                 text.push('.');
                 text.push_str(name);
             }
-            Step::Item(keys) => {
+            PathSegment::Item(keys) => {
                 let values: Vec<_> = keys
                     .values()
                     .map(|value| match value.as_str() {
@@ -47,7 +47,7 @@ pub fn display(path: &[Step]) -> String {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ValueChange {
     /// Where it is.
-    pub path: Vec<Step>,
+    pub path: Vec<PathSegment>,
     /// The value after the conversion back; `None` if it is missing there.
     #[serde(
         default,
@@ -94,13 +94,13 @@ fn compare(
     schema: &Value,
     back: &Value,
     was: &Value,
-    path: &mut Vec<Step>,
+    path: &mut Vec<PathSegment>,
     changes: &mut Vec<ValueChange>,
 ) {
     match (back, was) {
         (Value::Object(back), Value::Object(was)) => {
             for (name, back) in back {
-                path.push(Step::Field(name.clone()));
+                path.push(PathSegment::Field(name.clone()));
                 match was.get(name) {
                     Some(was) => compare(field(schema, name), back, was, path, changes),
                     None => changes.push(ValueChange::new(path, Some(back), None)),
@@ -108,7 +108,7 @@ fn compare(
                 path.pop();
             }
             for (name, was) in was.iter().filter(|(name, _)| !back.contains_key(*name)) {
-                path.push(Step::Field(name.clone()));
+                path.push(PathSegment::Field(name.clone()));
                 changes.push(ValueChange::new(path, None, Some(was)));
                 path.pop();
             }
@@ -124,7 +124,7 @@ fn compare(
     }
 }
 
-fn whole(path: &[Step], back: &[Value], was: &[Value]) -> ValueChange {
+fn whole(path: &[PathSegment], back: &[Value], was: &[Value]) -> ValueChange {
     let [from, to] = [back, was].map(|list| Some(Value::Array(list.to_vec())));
     ValueChange {
         path: path.to_vec(),
@@ -169,9 +169,9 @@ impl<'a> Lists<'a> {
         is_ordered.then_some(Self { back, was })
     }
 
-    fn compare(&self, schema: &Value, path: &mut Vec<Step>, changes: &mut Vec<ValueChange>) {
+    fn compare(&self, schema: &Value, path: &mut Vec<PathSegment>, changes: &mut Vec<ValueChange>) {
         for (keys, back) in &self.back.items {
-            path.push(Step::Item(keys.clone()));
+            path.push(PathSegment::Item(keys.clone()));
             match self.was.position(keys) {
                 Some(position) => compare(schema, back, self.was.items[position].1, path, changes),
                 None => changes.push(ValueChange::new(path, Some(back), None)),
@@ -184,7 +184,7 @@ impl<'a> Lists<'a> {
             }
             let before = at.checked_sub(1).map(|before| &self.was.items[before]);
             let after = before.map(|(keys, _)| keys.clone());
-            path.push(Step::Item(keys.clone()));
+            path.push(PathSegment::Item(keys.clone()));
             changes.push(ValueChange {
                 place: Some(ItemPosition { at, after }),
                 ..ValueChange::new(path, None, Some(was))
@@ -245,7 +245,7 @@ fn keys(names: &[&str], item: &Value) -> Option<Keys> {
 }
 
 impl ValueChange {
-    fn new(path: &[Step], from: Option<&Value>, to: Option<&Value>) -> Self {
+    fn new(path: &[PathSegment], from: Option<&Value>, to: Option<&Value>) -> Self {
         Self {
             path: path.to_vec(),
             from: from.cloned(),
@@ -260,11 +260,11 @@ impl ValueChange {
             return false;
         };
         let mut parent = Some(value);
-        for step in parents {
-            parent = parent.and_then(|value| part(value, step));
+        for segment in parents {
+            parent = parent.and_then(|value| part(value, segment));
         }
         match (parent, last) {
-            (Some(Value::Object(fields)), Step::Field(name)) => {
+            (Some(Value::Object(fields)), PathSegment::Field(name)) => {
                 if fields.get(name) != self.from.as_ref() {
                     return false;
                 }
@@ -274,7 +274,7 @@ impl ValueChange {
                 }
                 true
             }
-            (Some(Value::Array(items)), Step::Item(keys)) => {
+            (Some(Value::Array(items)), PathSegment::Item(keys)) => {
                 let at = items.iter().position(|item| has(item, keys));
                 if at.and_then(|at| items.get(at)) != self.from.as_ref() {
                     return false;
@@ -308,10 +308,12 @@ impl ValueChange {
     }
 }
 
-fn part<'a>(value: &'a mut Value, step: &Step) -> Option<&'a mut Value> {
-    match (value, step) {
-        (Value::Object(fields), Step::Field(name)) => fields.get_mut(name),
-        (Value::Array(items), Step::Item(keys)) => items.iter_mut().find(|item| has(item, keys)),
+fn part<'a>(value: &'a mut Value, segment: &PathSegment) -> Option<&'a mut Value> {
+    match (value, segment) {
+        (Value::Object(fields), PathSegment::Field(name)) => fields.get_mut(name),
+        (Value::Array(items), PathSegment::Item(keys)) => {
+            items.iter_mut().find(|item| has(item, keys))
+        }
         _ => None,
     }
 }
