@@ -310,8 +310,9 @@ pub(super) struct ByUrl {
     called: Arc<AtomicBool>,
 }
 
-/// The result of the search for a URL.
-enum Found {
+/// Whether the API server can reach this machine.
+enum Reachability {
+    /// At this URL.
     At(String),
     /// Why the API server cannot call this machine.
     Nowhere(String),
@@ -418,8 +419,8 @@ impl ByUrl {
             let bundle = self.renew(&mut own, &hosts, leaves)?;
             match self.find(&urls, &bundle).await {
                 _ if self.stop.is_cancelled() => return Ok(()),
-                Ok(Found::At(url)) => break url,
-                Ok(Found::Nowhere(why)) => return self.off(&why).await,
+                Ok(Reachability::At(url)) => break url,
+                Ok(Reachability::Nowhere(why)) => return self.off(&why).await,
                 Err(error) => self.waits(&error, &mut trouble).await,
             }
         };
@@ -443,10 +444,10 @@ impl ByUrl {
                     }
                     let (converts, problem) =
                         match self.here.detours.look(&url, &bundle, &mut led).await {
-                            Ok(detour::Found::Led) => (true, None),
+                            Ok(detour::DetourStatus::Led) => (true, None),
                             // The API server calls no other place for these conversions.
-                            Ok(detour::Found::Missing(what)) => (true, Some(what)),
-                            Ok(detour::Found::Another) => return self.give_way().await,
+                            Ok(detour::DetourStatus::Missing(what)) => (true, Some(what)),
+                            Ok(detour::DetourStatus::Another) => return self.give_way().await,
                             Err(error) => (false, Some(failure::message(error.as_ref()))),
                         };
                     configurations::report(&self.health, converts, problem.as_deref());
@@ -559,19 +560,19 @@ impl ByUrl {
     }
 
     /// The first of `urls` at which the API server can reach this machine.
-    async fn find(&self, urls: &[String], bundle: &str) -> Result<Found> {
+    async fn find(&self, urls: &[String], bundle: &str) -> Result<Reachability> {
         let mut failures = Vec::new();
         for url in urls {
             match self.test(url, bundle).await {
-                Ok(None) => return Ok(Found::At(url.clone())),
+                Ok(None) => return Ok(Reachability::At(url.clone())),
                 Ok(Some(why)) => failures.push(why),
                 Err(kube::Error::Api(status)) if status.is_forbidden() => {
-                    return Ok(Found::Nowhere(status.message.clone()));
+                    return Ok(Reachability::Nowhere(status.message.clone()));
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Found::Nowhere(failures.join("; ")))
+        Ok(Reachability::Nowhere(failures.join("; ")))
     }
 
     /// Makes the API server call `url`. Returns the reason if it cannot.
