@@ -26,7 +26,7 @@ use crate::{
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
-pub(super) struct Entry {
+pub(super) struct ResourceEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<ApiEntry>,
     /// Whether the kind has exactly one controller, its own, which was created with the example types. The fields of
@@ -96,12 +96,12 @@ pub(super) struct Entry {
 
 impl<'de> Deserialize<'de> for Resource {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let entry = Entry::deserialize(deserializer)?;
+        let entry = ResourceEntry::deserialize(deserializer)?;
         entry.resource().map_err(D::Error::custom)
     }
 }
 
-impl Entry {
+impl ResourceEntry {
     /// The entry of `resource` in `project`.
     pub fn new(project: &Project, resource: &Resource) -> Self {
         let (only, controllers) = match resource.controllers.as_slice() {

@@ -54,7 +54,7 @@ pub enum Priority {
 
 #[derive(Default)]
 struct State {
-    entries: HashMap<Arc<Key>, Entry>,
+    entries: HashMap<Arc<Key>, KeyState>,
     /// May contain objects that no longer wait, that now have another priority, or that are being reconciled.
     normal: VecDeque<Arc<Key>>,
     low: VecDeque<Arc<Key>>,
@@ -65,9 +65,9 @@ struct State {
     delayed: DelayQueue<Arc<Key>>,
 }
 
-/// All that the queue knows about the objects of one name. An entry without content is removed.
+/// All that the queue knows about the objects of one key. An empty state is removed.
 #[derive(Default)]
-struct Entry {
+struct KeyState {
     /// A reconcile that has not begun.
     waiting: Option<Waiting>,
     /// A reconcile after a delay, with its priority.
@@ -84,7 +84,7 @@ struct Waiting {
     since: Instant,
 }
 
-impl Entry {
+impl KeyState {
     fn is_empty(&self) -> bool {
         self.waiting.is_none() && self.delayed.is_none() && self.gone.is_empty() && !self.is_running
     }
