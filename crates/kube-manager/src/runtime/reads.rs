@@ -27,7 +27,7 @@ struct Read {
 }
 
 /// What the reconcile knows of one child.
-pub enum Seen {
+pub enum ObservedChild {
     /// The reconcile has not read the children, so it has not computed them from the store.
     Unread,
     /// The child was not there.
@@ -68,15 +68,15 @@ pub fn read(lookup: Lookup, children: &[AnyObject]) {
 }
 
 /// The child with this key, as the current reconcile has read it.
-pub fn seen(lookup: &Lookup, key: &Key) -> Seen {
-    let seen = current(|reads| {
+pub fn observed(lookup: &Lookup, key: &Key) -> ObservedChild {
+    let observed = current(|reads| {
         let children = reads.get(lookup)?.children.as_ref()?;
         Some(match position(children, key) {
-            Ok(position) => Seen::Child(children[position].clone()),
-            Err(_) => Seen::Absent,
+            Ok(position) => ObservedChild::Child(children[position].clone()),
+            Err(_) => ObservedChild::Absent,
         })
     });
-    seen.flatten().unwrap_or(Seen::Unread)
+    observed.flatten().unwrap_or(ObservedChild::Unread)
 }
 
 /// Remembers what the current reconcile has written.

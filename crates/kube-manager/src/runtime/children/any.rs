@@ -25,7 +25,7 @@ use crate::runtime::{
     informer::{Follow, Index, States, some_or_all},
     object::{AnyObject, Object, Raw, Write},
     owned::{Known, Owned},
-    reads::{self, Lookup, Seen},
+    reads::{self, Lookup, ObservedChild},
     scope::Kind,
     settled::Settled,
     tie::{Tie, controlled_by},
@@ -335,8 +335,8 @@ impl AnyChildren {
     }
 
     /// The child with the name of `child`, as the current reconcile has read it.
-    pub fn seen(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Seen {
-        reads::seen(&self.lookup(owner), &key(child))
+    pub fn observed(&self, owner: &ObjectMeta, child: &ObjectMeta) -> ObservedChild {
+        reads::observed(&self.lookup(owner), &key(child))
     }
 
     pub fn lookup(&self, owner: &ObjectMeta) -> Lookup {

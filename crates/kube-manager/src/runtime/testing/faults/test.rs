@@ -188,12 +188,12 @@ impl<W: 'static> Test<'_, W> {
     ) -> Result<First, String> {
         let run = self.start(self.subject.sample.clone(), faults, first).await;
         self.drive(&run, scenario).await?;
-        let seen = run.setup().network.seen();
+        let traffic = run.setup().network.traffic();
         self.clean(&run).await;
         Ok(First {
             is_done: run.setup().network.is_done(),
             reached: run.reached(),
-            seen,
+            traffic,
             varying: Vec::new(),
             changing: Vec::new(),
         })
