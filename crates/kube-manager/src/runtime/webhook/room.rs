@@ -1,7 +1,7 @@
 //! Limits the memory of all calls together.
 //!
-//! A call has a [`Permit`] of the [`Room`]. Work that continues after its call has ended, such as a conversion on a thread
-//! of its own, keeps the permit: the limits count what is in memory, not who waits for it.
+//! A call has a [`Permit`] of the [`Room`]. Work that continues after its call has ended, such as a conversion on another
+//! thread, keeps the permit: the limits count what is in memory, not who waits for it.
 
 use std::sync::Arc;
 
