@@ -14,7 +14,7 @@ use crate::{
     engine::Texts,
     names::{Domain, Group, GroupVersionKind, Kind, Version, in_backticks},
     project::{
-        Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
+        ConversionStrategy, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
     },
     render::{Rendered, Templates},
     visible::visible,
@@ -45,7 +45,7 @@ pub struct FilesFromCrd {
 
 /// Who defines the kind: this project, or another one.
 enum Definer {
-    Project(Conversion),
+    Project(ConversionStrategy),
     Others,
 }
 
@@ -60,11 +60,11 @@ impl<'a> KindFromCrd<'a> {
             None => crd.versions.iter().collect(),
         };
         let conversion = if served(&versions).len() < 2 || crd.converts {
-            Conversion::Missing
+            ConversionStrategy::Missing
         } else if crd::served_alike(crd) {
-            Conversion::None
+            ConversionStrategy::None
         } else {
-            Conversion::Lossy
+            ConversionStrategy::Lossy
         };
         let mut from_crd = Self {
             crd,
@@ -184,7 +184,9 @@ impl<'a> KindFromCrd<'a> {
             let stage = match self.definer {
                 _ if is_converted && version.served && !version.storage => Stage::Served,
                 _ if version.storage || resources.is_empty() && !is_another_stored => Stage::Stored,
-                Definer::Project(Conversion::None | Conversion::Lossy) if version.served => {
+                Definer::Project(ConversionStrategy::None | ConversionStrategy::Lossy)
+                    if version.served =>
+                {
                     Stage::Served
                 }
                 _ => Stage::Unserved,
@@ -192,7 +194,7 @@ impl<'a> KindFromCrd<'a> {
             let mut resource = self.resource(version, stage)?;
             if let (Definition::Own(own), Some(hub)) = (&mut resource.definition, hub) {
                 // The project's own webhook converts, so the conversion strategy of the CRD does not matter.
-                own.conversion = Conversion::Missing;
+                own.conversion = ConversionStrategy::Missing;
                 if hub.version == resource.version {
                     own.spokes = hub.spokes().cloned();
                 }
@@ -292,7 +294,7 @@ impl<'a> KindFromCrd<'a> {
     /// A warning about served versions that have different schemas and no conversion.
     pub fn lossy(&self, project: &Project) -> Option<String> {
         let resource = self.existing(self.versions.first()?, project).ok()??;
-        if resource.own()?.conversion != Conversion::Lossy {
+        if resource.own()?.conversion != ConversionStrategy::Lossy {
             return None;
         }
         Some(format!(

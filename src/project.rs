@@ -43,7 +43,7 @@ mod webhooks;
 pub use self::{
     annotations::{APPROVAL, Annotation},
     controller::Controller,
-    definition::{Conversion, Definition, Deprecation, External, Own, Stage, Types},
+    definition::{ConversionStrategy, Definition, Deprecation, External, Own, Stage, Types},
     deployment::{Deployment, Labels},
     error::Error,
     feature::Feature,

@@ -21,13 +21,13 @@ pub fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     let mut gone = OldCrds::default();
     for (name, versions) in &old_crds {
         if let Some(now) = new_crds.get(name) {
-            let change = Change {
+            let crd = CrdChange {
                 name,
                 versions,
                 now,
                 is_migrated: !before.namespaced,
             };
-            notes.extend(change.notes());
+            notes.extend(crd.notes());
         } else if !is_in_use(name, after) {
             gone.add(name, versions[0], before, after, &old_crds);
         }
@@ -194,18 +194,18 @@ fn renamed(pairs: &[[String; 2]]) -> Option<(String, String)> {
     Some((renames.join(", "), delete))
 }
 
-/// A CRD that both projects define.
-struct Change<'a> {
+/// A CRD that both projects define, before and after the change.
+struct CrdChange<'a> {
     name: &'a str,
-    /// The versions before the change.
+    /// The versions before.
     versions: &'a [&'a Resource],
-    /// The versions after the change.
+    /// The versions after.
     now: &'a [&'a Resource],
     /// Whether the operator migrates stored objects.
     is_migrated: bool,
 }
 
-impl Change<'_> {
+impl CrdChange<'_> {
     fn notes(&self) -> Vec<String> {
         let name = self.name;
         let (old, new) = (self.versions[0], self.now[0]);

@@ -15,7 +15,7 @@ use anyhow::{Result, anyhow, ensure};
 use super::{
     conventions::Conventions,
     digest::is_digest,
-    reconcile::{Change, Kept, OnConflict, Plan, Policy, Sides, markers::Marked, reconcile},
+    reconcile::{FileChange, Kept, OnConflict, Plan, Policy, Sides, markers::Marked, reconcile},
     text::{Text, Texts},
     worktree::{Record, Unmerged, WorkTree},
 };
@@ -218,7 +218,7 @@ impl Files {
     pub fn into_record(mut self, plan: &Plan) -> Record {
         for (path, change) in &plan.changes {
             // If the file comes back from git, the changes since then are merged.
-            if *change == Change::Keep(Kept::RemovedWithNews) {
+            if *change == FileChange::Keep(Kept::RemovedWithNews) {
                 let file = self.sides.at(path);
                 file.theirs = file.base.clone();
             }

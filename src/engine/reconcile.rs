@@ -17,7 +17,7 @@ use self::{
     merge::Merge,
 };
 pub use self::{
-    plan::{Change, Conflict, Hunk, Kept, Plan, Reason},
+    plan::{Conflict, FileChange, Hunk, Kept, Plan, Reason},
     policy::{OnConflict, Policy},
     sides::{File, Sides, Start},
 };
@@ -45,20 +45,20 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
         let disk = file.disk.as_ref().map(Text::content);
         let on_conflict = policy.of(path);
         let change = if let Some(conflict) = &file.clash {
-            Change::Conflict(conflict.clone())
+            FileChange::Conflict(conflict.clone())
         } else if file.is_marked {
             // Markers of an earlier command stay, and new lines are merged around them.
             match case.change(OnConflict::Abort) {
-                Change::Keep(_) | Change::Unchanged => Change::Keep(Kept::Marked),
+                FileChange::Keep(_) | FileChange::Unchanged => FileChange::Keep(Kept::Marked),
                 change => change,
             }
         } else {
             case.change(on_conflict)
         };
         // Even if the file on disk has this text already, `make manifests` will write another one.
-        let is_stale = change == Change::Keep(Kept::Stale);
+        let is_stale = change == FileChange::Keep(Kept::Stale);
         let mut change = case.on_disk(change);
-        if !matches!(change, Change::Conflict(_))
+        if !matches!(change, FileChange::Conflict(_))
             && let Some(text) = change.after(disk)
             && case.contradicts(text)
         {
@@ -66,10 +66,10 @@ pub fn reconcile(sides: &Sides, policy: &Policy) -> Plan {
         }
         // The file may reappear at another path, with only the tool's text.
         let is_edited = file.base.as_ref().map(Text::content) != file.ours();
-        let is_dropped = change == Change::Delete && case.has(Attribute::Derived) && is_edited;
+        let is_dropped = change == FileChange::Delete && case.has(Attribute::Derived) && is_edited;
         plan.is_stale |= is_stale || is_dropped;
-        let is_marked = matches!(change, Change::Mark(_) | Change::Keep(Kept::Marked));
-        if is_marked || file.is_marked && change != Change::Delete {
+        let is_marked = matches!(change, FileChange::Mark(_) | FileChange::Keep(Kept::Marked));
+        if is_marked || file.is_marked && change != FileChange::Delete {
             plan.marked.insert(path.to_owned());
         }
         plan.changes.insert(path.to_owned(), change);
@@ -115,9 +115,9 @@ impl Case<'_> {
         (self.conventions.has)(self.path, attribute)
     }
 
-    fn change(self, on_conflict: OnConflict) -> Change {
+    fn change(self, on_conflict: OnConflict) -> FileChange {
         let change = match (self.ours, &self.file.theirs) {
-            (None, None) => Change::Unchanged,
+            (None, None) => FileChange::Unchanged,
             (None, Some(theirs)) => self.missing(theirs),
             (Some(ours), None) => self.dropped(ours, on_conflict),
             (Some(ours), Some(theirs)) => self.present(ours, theirs.content(), on_conflict),
@@ -133,10 +133,10 @@ impl Case<'_> {
                 ours: Some(&marked.ours),
                 ..self
             };
-            if let Change::Mark(text) = resolved.change(on_conflict)
+            if let FileChange::Mark(text) = resolved.change(on_conflict)
                 && text.content() == ours
             {
-                return Change::Keep(Kept::Marked);
+                return FileChange::Keep(Kept::Marked);
             }
         }
         change
@@ -144,34 +144,34 @@ impl Case<'_> {
 
     /// Converts `change`, a change of the user's version, to a change of the file on disk. The two differ for a file
     /// that starts as a copy of another file, for a file that git left unmerged, and for an input of the command.
-    fn on_disk(self, change: Change) -> Change {
+    fn on_disk(self, change: FileChange) -> FileChange {
         let disk = self.file.disk.as_ref().map(Text::content);
-        if self.ours == disk || matches!(change, Change::Conflict(_)) {
+        if self.ours == disk || matches!(change, FileChange::Conflict(_)) {
             return change;
         }
         match (disk, change.after(self.ours)) {
             (disk, text) if disk == text => match change {
-                Change::Mark(_) => Change::Keep(Kept::Marked),
-                _ => Change::Unchanged,
+                FileChange::Mark(_) => FileChange::Keep(Kept::Marked),
+                _ => FileChange::Unchanged,
             },
-            (_, None) => Change::Delete,
+            (_, None) => FileChange::Delete,
             (Some(disk), Some(text)) if self.file.start != Start::Render => {
-                Change::Conflict(merge::differences(Reason::Occupied, disk, text))
+                FileChange::Conflict(merge::differences(Reason::Occupied, disk, text))
             }
             (_, Some(text)) => match change {
-                Change::Mark(_) => change,
+                FileChange::Mark(_) => change,
                 _ if !self.file.is_given
                     && (self.file.theirs.as_ref())
                         .is_none_or(|theirs| !is_same(theirs.content(), text)) =>
                 {
                     let text = text.to_owned().into();
                     match disk {
-                        Some(_) => Change::Merge(text),
-                        None => Change::Copy(text),
+                        Some(_) => FileChange::Merge(text),
+                        None => FileChange::Copy(text),
                     }
                 }
-                _ if disk.is_none() => Change::Create(text.to_owned().into()),
-                _ => Change::Update(text.to_owned().into()),
+                _ if disk.is_none() => FileChange::Create(text.to_owned().into()),
+                _ => FileChange::Update(text.to_owned().into()),
             },
         }
     }
@@ -194,67 +194,67 @@ impl Case<'_> {
 
     /// The change if the user's lines would change the settings of the description: a merge of its entries, the text of
     /// `theirs`, or a conflict.
-    fn keep_settings(self, on_conflict: OnConflict) -> Change {
+    fn keep_settings(self, on_conflict: OnConflict) -> FileChange {
         let theirs = self.file.theirs.clone().unwrap_or_default();
         if let Some(ours) = self.ours {
             let (ours, ends) = LineEnds::strip(ours);
             if let Some(text) = self.merged_entries(&ours, theirs.content()) {
-                return Change::Merge(ends.restore(&text).into());
+                return FileChange::Merge(ends.restore(&text).into());
             }
         }
         if on_conflict == OnConflict::Theirs {
-            return Change::Update(theirs);
+            return FileChange::Update(theirs);
         }
         let (ours, theirs) = (self.ours.unwrap_or_default(), theirs.content());
-        Change::Conflict(merge::differences(Reason::Contradicts, ours, theirs))
+        FileChange::Conflict(merge::differences(Reason::Contradicts, ours, theirs))
     }
 
     /// A file that is not on disk. If the user deleted it, it stays deleted even if the render has changed.
-    fn missing(self, theirs: &Text) -> Change {
+    fn missing(self, theirs: &Text) -> FileChange {
         match self.base() {
-            None => Change::Create(theirs.clone()),
-            Some(base) if *theirs == *base => Change::Keep(Kept::Removed),
-            Some(_) if self.has(Attribute::Derived) => Change::Keep(Kept::Stale),
-            Some(_) => Change::Keep(Kept::RemovedWithNews),
+            None => FileChange::Create(theirs.clone()),
+            Some(base) if *theirs == *base => FileChange::Keep(Kept::Removed),
+            Some(_) if self.has(Attribute::Derived) => FileChange::Keep(Kept::Stale),
+            Some(_) => FileChange::Keep(Kept::RemovedWithNews),
         }
     }
 
     /// A file that is on disk, but no longer rendered.
-    fn dropped(self, ours: &str, on_conflict: OnConflict) -> Change {
+    fn dropped(self, ours: &str, on_conflict: OnConflict) -> FileChange {
         let (ours, ends) = LineEnds::strip(ours);
         let Some(base) = self.base() else {
-            return Change::Unchanged;
+            return FileChange::Unchanged;
         };
         if base == ours || self.has(Attribute::Derived) {
-            return Change::Delete;
+            return FileChange::Delete;
         }
         let base = if is_digest(base) { "" } else { base };
         match on_conflict {
-            OnConflict::Abort => Change::Conflict(merge::dropped(Reason::Dropped, base, &ours)),
-            OnConflict::Ours => Change::Keep(Kept::Ours),
-            OnConflict::Theirs => Change::Delete,
+            OnConflict::Abort => FileChange::Conflict(merge::dropped(Reason::Dropped, base, &ours)),
+            OnConflict::Ours => FileChange::Keep(Kept::Ours),
+            OnConflict::Theirs => FileChange::Delete,
             OnConflict::Markers => {
                 let marked = Merge::nothing(base, &ours, "").marked();
-                Change::Mark(ends.restore(&marked).into())
+                FileChange::Mark(ends.restore(&marked).into())
             }
         }
     }
 
     /// A file that is on disk and rendered.
-    fn present(self, ours: &str, theirs: &str, on_conflict: OnConflict) -> Change {
+    fn present(self, ours: &str, theirs: &str, on_conflict: OnConflict) -> FileChange {
         let (ours, ends) = LineEnds::strip(ours);
         if ours == theirs {
-            return Change::Unchanged;
+            return FileChange::Unchanged;
         } else if self.base() == Some(&*ours) {
-            return Change::Update(ends.restore(theirs).into());
+            return FileChange::Update(ends.restore(theirs).into());
         } else if self.base() == Some(theirs) {
-            return Change::Keep(Kept::Edited);
+            return FileChange::Keep(Kept::Edited);
         } else if self.has(Attribute::Derived) {
-            return Change::Keep(Kept::Stale);
+            return FileChange::Keep(Kept::Stale);
         } else if self.file.start == Start::Copied
             && let Some(base) = self.base()
         {
-            return Change::Merge(ends.restore(&merge::copied(base, &ours, theirs)).into());
+            return FileChange::Merge(ends.restore(&merge::copied(base, &ours, theirs)).into());
         }
         let is_new = self.base().is_none();
         let merge = if is_new && self.has(Attribute::Code) {
@@ -272,7 +272,7 @@ impl Case<'_> {
             && on_conflict != OnConflict::Ours
             && let Some(text) = self.merged_entries(&ours, theirs)
         {
-            return Change::Merge(ends.restore(&text).into());
+            return FileChange::Merge(ends.restore(&text).into());
         }
         let text = match on_conflict {
             OnConflict::Ours => merge.ours(),
@@ -280,23 +280,23 @@ impl Case<'_> {
             // The lines are independent, so the result has all lines of both.
             _ if is_new && self.has(Attribute::Patterns) => merge.both(),
             OnConflict::Abort if is_new => {
-                return Change::Conflict(merge.conflict(Reason::Untracked));
+                return FileChange::Conflict(merge.conflict(Reason::Untracked));
             }
             // No other choice than theirs gives a description with the settings that the command asks for.
             OnConflict::Abort if self.path == self.conventions.description => {
-                return Change::Conflict(merge.conflict(Reason::Contradicts));
+                return FileChange::Conflict(merge.conflict(Reason::Contradicts));
             }
-            OnConflict::Abort => return Change::Conflict(merge.conflict(Reason::BothChanged)),
+            OnConflict::Abort => return FileChange::Conflict(merge.conflict(Reason::BothChanged)),
             OnConflict::Theirs => merge.theirs(),
-            OnConflict::Markers => return Change::Mark(ends.restore(&merge.marked()).into()),
+            OnConflict::Markers => return FileChange::Mark(ends.restore(&merge.marked()).into()),
         };
         let restored = ends.restore(&text).into();
         if text == ours {
-            Change::Keep(if is_clean { Kept::Edited } else { Kept::Ours })
+            FileChange::Keep(if is_clean { Kept::Edited } else { Kept::Ours })
         } else if text == theirs {
-            Change::Update(restored)
+            FileChange::Update(restored)
         } else {
-            Change::Merge(restored)
+            FileChange::Merge(restored)
         }
     }
 }

@@ -17,7 +17,7 @@ use self::{
 };
 use super::{
     conventions::Conventions,
-    reconcile::{Change, Plan},
+    reconcile::{FileChange, Plan},
     text::Texts,
 };
 use crate::{
@@ -216,7 +216,7 @@ impl WorkTree {
         }
         let files = plan.changes.iter();
         let changed = files.clone().filter_map(|(path, change)| {
-            let is_change = *change == Change::Delete || change.text().is_some();
+            let is_change = *change == FileChange::Delete || change.text().is_some();
             is_change.then_some(path.as_str())
         });
         let mut stage = Stage::new(&self.jail, goal, changed.chain([LAST_APPLIED]))?;
@@ -224,7 +224,7 @@ impl WorkTree {
         let mut files: Vec<_> = files.filter(|(path, _)| *path != description).collect();
         // A file that starts as a copy of another file is written before the other file changes or is deleted. So the
         // same command still finds the other file when the user runs it again.
-        files.sort_by_key(|(path, change)| (**change == Change::Delete, self.seen.has(path)));
+        files.sort_by_key(|(path, change)| (**change == FileChange::Delete, self.seen.has(path)));
         for (path, change) in files {
             if let Some(text) = change.text() {
                 self.seen.ensure_text(path)?;
@@ -232,7 +232,7 @@ impl WorkTree {
             }
             match change {
                 // The file is deleted already, but a command may have been killed before it removed the empty folders.
-                Change::Unchanged if !record.texts.contains_key(path) => {
+                FileChange::Unchanged if !record.texts.contains_key(path) => {
                     let path = ProjectPath::new(path)?;
                     stage.steps.push_back(Step::Prune(path));
                 }

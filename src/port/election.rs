@@ -156,7 +156,7 @@ impl Settings {
 }
 
 /// A name of the Lease, with its place in the Go code.
-type Found = (Value, Option<Place>);
+type LocatedName = (Value, Option<Place>);
 
 /// The name of the Lease that the replicas of the Go operator share.
 fn lease(go: &Go, arguments: &[&str], settings: &Settings, lost: &mut Lost) -> Option<LeaseName> {
@@ -198,7 +198,7 @@ fn lease(go: &Go, arguments: &[&str], settings: &Settings, lost: &mut Lost) -> O
 }
 
 /// A name of the Lease in backticks, with its places in parentheses.
-fn shown(found: &BTreeSet<Found>, name: &str) -> String {
+fn shown(found: &BTreeSet<LocatedName>, name: &str) -> String {
     let own = found.iter().filter(|(value, _)| value.text() == name);
     let places: Vec<_> = own.filter_map(|(_, place)| place.as_ref()).collect();
     let places: Vec<_> = places.iter().map(ToString::to_string).collect();
@@ -209,7 +209,7 @@ fn shown(found: &BTreeSet<Found>, name: &str) -> String {
 }
 
 /// The names in arguments: in a flag, or after it.
-fn in_arguments(arguments: &[&str]) -> BTreeSet<Found> {
+fn in_arguments(arguments: &[&str]) -> BTreeSet<LocatedName> {
     let mut found = BTreeSet::new();
     for (at, argument) in arguments.iter().enumerate() {
         let (flag, value) = flag(argument);
@@ -226,7 +226,7 @@ fn in_arguments(arguments: &[&str]) -> BTreeSet<Found> {
 
 /// The names in the code: the default of a flag, a setting, or what the code gives to client-go, as in `LeaseMeta:
 /// metav1.ObjectMeta{Name: …}`.
-fn names_in_code(go: &Go) -> Vec<Found> {
+fn names_in_code(go: &Go) -> Vec<LocatedName> {
     const MAX_TOKENS: usize = 20;
     let mut found = Vec::new();
     for definition in go.definitions("LeaderElectionID") {

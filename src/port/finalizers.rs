@@ -59,13 +59,13 @@ pub(super) enum Object {
 
 /// What gets a finalizer.
 #[derive(Debug, Clone)]
-struct Target {
+struct FinalizerTarget {
     objects: BTreeSet<Object>,
     /// The parameter of the function that has the object, if only its callers know what it is.
     parameter: Option<usize>,
 }
 
-impl From<Object> for Target {
+impl From<Object> for FinalizerTarget {
     fn from(object: Object) -> Self {
         Self {
             objects: BTreeSet::from([object]),
@@ -364,7 +364,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The object at the end of the path before the token at `end`.
-    fn owner(&self, file: &'a File, end: usize) -> Target {
+    fn owner(&self, file: &'a File, end: usize) -> FinalizerTarget {
         match owner(file, end) {
             Some(owner) => self.target(file, &owner),
             None => Object::Unknown.into(),
@@ -438,7 +438,7 @@ impl<'a> Finder<'a> {
         file: &File,
         at: usize,
         value: &Range<usize>,
-        target: &Target,
+        target: &FinalizerTarget,
         action: Action,
     ) {
         let tokens = &file.tokens[value.clone()];
@@ -464,7 +464,7 @@ impl<'a> Finder<'a> {
         file: &File,
         at: usize,
         parameter: Option<usize>,
-        target: &Target,
+        target: &FinalizerTarget,
         setting: Setting,
     ) {
         if self.is_full() {
@@ -527,7 +527,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The objects that these tokens may be.
-    fn target(&self, file: &'a File, tokens: &Range<usize>) -> Target {
+    fn target(&self, file: &'a File, tokens: &Range<usize>) -> FinalizerTarget {
         let start = (tokens.clone())
             .find(|at| !file.is_sign(*at, '&') && !file.is_sign(*at, '*'))
             .unwrap_or(tokens.end);
@@ -548,7 +548,7 @@ impl<'a> Finder<'a> {
         let objects: BTreeSet<_> = kinds.filter(|kind| *kind != Object::Unknown).collect();
         if !objects.is_empty() {
             let parameter = None;
-            return Target { objects, parameter };
+            return FinalizerTarget { objects, parameter };
         }
         // A variable or a field often has the name of the kind.
         if let [kind] = self.setups.files.named(name, folder(&file.path))[..] {
@@ -557,7 +557,7 @@ impl<'a> Finder<'a> {
         if variable.is_local || last_bracket(file, object.clone()).is_some() {
             return Object::Unclear.into();
         }
-        Target {
+        FinalizerTarget {
             objects: BTreeSet::from([Object::Unknown]),
             parameter: parameter(file, &object),
         }

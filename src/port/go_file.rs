@@ -7,7 +7,7 @@ use super::{
     path::{file_name, is_in_test_folder},
 };
 
-/// A place in a Go file.
+/// A place in a Go file, as messages name it: `cmd/main.go:12`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub path: Arc<str>,

@@ -102,8 +102,8 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
     builder.built
 }
 
-/// A value in a file: the file, the number of the document in it, and the path of the value.
-type Place<'a> = (&'a str, usize, &'a [&'a str]);
+/// A pointer to a value: the file, the number of the document in it, and the path of the value.
+type Pointer<'a> = (&'a str, usize, &'a [&'a str]);
 
 struct Builder<'a> {
     files: &'a Files<'a>,
@@ -119,8 +119,8 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Names what was left out, with its place: the path of the value in a document of the file.
-    fn leave(&mut self, (file, document, path): Place, what: &str) {
+    /// Names what was left out, with the file and the line of the value.
+    fn leave(&mut self, (file, document, path): Pointer, what: &str) {
         let text = self.files.get(file).copied().unwrap_or_default();
         let lines = self.lines.entry(file.to_owned());
         let lines = lines.or_insert_with(|| Lines::of(text));
@@ -206,8 +206,8 @@ impl Builder<'_> {
             }
         }
         for component in &kustomization.components {
-            let place = (file.as_str(), 0, &["components", component][..]);
-            if let Some(path) = self.path(place, component) {
+            let pointer = (file.as_str(), 0, &["components", component][..]);
+            if let Some(path) = self.path(pointer, component) {
                 self.add_folder(&path, resources);
             }
         }
@@ -226,9 +226,9 @@ impl Builder<'_> {
         self.built.namespace = kustomization.namespace;
     }
 
-    /// Adds the objects of a file or a folder that a kustomization names at `place`.
-    fn entry(&mut self, place: Place, entry: &str, resources: &mut Vec<Resource>) {
-        let Some(path) = self.path(place, entry) else {
+    /// Adds the objects of a file or a folder that a kustomization names at `pointer`.
+    fn entry(&mut self, pointer: Pointer, entry: &str, resources: &mut Vec<Resource>) {
+        let Some(path) = self.path(pointer, entry) else {
             return;
         };
         if self.files.contains_key(path.as_str()) {
@@ -260,9 +260,9 @@ impl Builder<'_> {
         self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&below))
     }
 
-    /// The path of an entry that a kustomization has at `place`. An entry that is not in the project is left out.
-    fn path(&mut self, place: Place, entry: &str) -> Option<String> {
-        let path = join(folder(place.0), entry).filter(|path| self.has(path));
+    /// The path of an entry that a kustomization has at `pointer`. An entry that is not in the project is left out.
+    fn path(&mut self, pointer: Pointer, entry: &str) -> Option<String> {
+        let path = join(folder(pointer.0), entry).filter(|path| self.has(path));
         if path.is_none() {
             let is_remote = entry.contains("://")
                 || entry.contains("?ref=")
@@ -273,7 +273,7 @@ impl Builder<'_> {
             } else {
                 format!("`{entry}`, which was not found")
             };
-            self.leave(place, &what);
+            self.leave(pointer, &what);
         }
         path
     }
@@ -359,9 +359,10 @@ impl Builder<'_> {
         };
         for (document, change) in changes.into_iter().enumerate() {
             let start = if change.is_array() { "0" } else { "kind" };
-            let place = (source.clone(), document);
-            let applied = Patch::new(change)
-                .and_then(|content| content.apply(&place, patch.target.as_ref(), resources));
+            let document_in_file = (source.clone(), document);
+            let applied = Patch::new(change).and_then(|content| {
+                content.apply(&document_in_file, patch.target.as_ref(), resources)
+            });
             if let Err(error) = applied {
                 let what = format!("a patch: {error:#}");
                 match patch.path {

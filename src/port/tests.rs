@@ -1623,27 +1623,27 @@ const ODD: [&str; 24] = [
     "-----------------------------------------------------------------",
 ];
 
-/// A change of one of the files.
+/// A mutation of one of the files.
 #[derive(Debug, Clone)]
-enum Change {
+enum Mutation {
     Cut(Index, Index, Index),
     Repeat(Index, Index, Index),
     Insert(Index, Index, &'static str),
     Replace(Index, Index, Index),
 }
 
-fn changes() -> impl Strategy<Value = Change> {
+fn mutations() -> impl Strategy<Value = Mutation> {
     let place = any::<Index>;
     prop_oneof![
-        (place(), place(), place()).prop_map(|(file, a, b)| Change::Cut(file, a, b)),
-        (place(), place(), place()).prop_map(|(file, a, b)| Change::Repeat(file, a, b)),
+        (place(), place(), place()).prop_map(|(file, a, b)| Mutation::Cut(file, a, b)),
+        (place(), place(), place()).prop_map(|(file, a, b)| Mutation::Repeat(file, a, b)),
         (place(), place(), proptest::sample::select(ODD.to_vec()))
-            .prop_map(|(file, at, text)| Change::Insert(file, at, text)),
-        (place(), place(), place()).prop_map(|(file, a, b)| Change::Replace(file, a, b)),
+            .prop_map(|(file, at, text)| Mutation::Insert(file, at, text)),
+        (place(), place(), place()).prop_map(|(file, a, b)| Mutation::Replace(file, a, b)),
     ]
 }
 
-impl Change {
+impl Mutation {
     fn make(&self, files: &mut BTreeMap<String, String>) {
         let paths: Vec<_> = files.keys().cloned().collect();
         let (Self::Cut(file, ..)
@@ -1687,10 +1687,10 @@ proptest! {
     #![proptest_config(cases(12))]
 
     #[test]
-    fn text_of_a_go_project_is_data_and_never_code(changes in vec(changes(), 1..8)) {
+    fn text_of_a_go_project_is_data_and_never_code(mutations in vec(mutations(), 1..8)) {
         let mut files = go_project();
-        for change in &changes {
-            change.make(&mut files.texts);
+        for mutation in &mutations {
+            mutation.make(&mut files.texts);
         }
         let Ok(port) = Port::read(files, "../go") else { return Ok(()) };
         let text = port.project.to_text().unwrap();

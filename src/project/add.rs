@@ -141,7 +141,7 @@ fn add_missing(kinds: &mut Vec<GroupVersionKind>, before: &[GroupVersionKind]) {
 mod tests {
     use super::{
         super::{
-            definition::Conversion,
+            definition::ConversionStrategy,
             for_tests::{
                 api, at_stage, cluster, empty, external, unserved, with_domain, with_plural,
                 with_short_name, without_controller,
@@ -226,7 +226,7 @@ mod tests {
             version: "v2".parse().unwrap(),
             ..v1(stage, conversion)
         };
-        let missing = Conversion::Missing;
+        let missing = ConversionStrategy::Missing;
         let before = Project {
             resources: vec![v1(Stage::Stored, missing)].into(),
             ..empty()
@@ -239,8 +239,8 @@ mod tests {
                 .map_err(|error| error.to_string())
         };
         // With a conversion, the version that was stored before is still served.
-        let stored = v2(Stage::Stored, Conversion::None);
-        let served = without_controller(v1(Stage::Served, Conversion::None));
+        let stored = v2(Stage::Stored, ConversionStrategy::None);
+        let served = without_controller(v1(Stage::Served, ConversionStrategy::None));
         assert_eq!(*add(&stored, false).unwrap(), [served, stored.clone()]);
         // A controller of that version is not removed without `force`.
         let without = without_controller(stored);
@@ -265,11 +265,11 @@ mod tests {
         let v1 = at_stage(
             api("webapp", "v1", "Guestbook"),
             Stage::Stored,
-            Conversion::None,
+            ConversionStrategy::None,
         );
         let v2 = without_controller(api("webapp", "v2", "Guestbook"));
         let [served, unserved] = [Stage::Served, Stage::Unserved]
-            .map(|stage| at_stage(v2.clone(), stage, Conversion::None));
+            .map(|stage| at_stage(v2.clone(), stage, ConversionStrategy::None));
         let mut project = Project {
             resources: vec![v1, unserved.clone()].into(),
             ..empty()
@@ -351,7 +351,7 @@ mod tests {
         let served = at_stage(
             api("webapp", "v2", "Guestbook"),
             Stage::Served,
-            Conversion::Missing,
+            ConversionStrategy::Missing,
         );
         project.add(served, true).unwrap_err();
         assert_eq!(project, before);

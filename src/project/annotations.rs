@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{definition::Conversion, model::Project, resource::Resource};
+use super::{definition::ConversionStrategy, model::Project, resource::Resource};
 
 /// The annotation that the API server requires of a CRD in a group of Kubernetes.
 pub const APPROVAL: &str = "api-approved.kubernetes.io";
@@ -32,7 +32,7 @@ impl Project {
                 },
             ),
             (
-                resource.conversion() == Conversion::Lossy,
+                resource.conversion() == ConversionStrategy::Lossy,
                 Annotation {
                     name: "kube-manager/conversion",
                     value: "lossy",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail, ensure};
 
 use super::{
-    definition::{Conversion, Stage},
+    definition::{ConversionStrategy, Stage},
     error::Error,
     model::Project,
     resource::Resource,
@@ -40,7 +40,7 @@ impl Project {
 
     /// Whether objects of `resource` can be converted to `other`, another version of the kind, and back.
     pub(super) fn converts(&self, resource: &Resource, other: &Resource) -> bool {
-        resource.conversion() == Conversion::None
+        resource.conversion() == ConversionStrategy::None
             || self.takes_part(resource) && self.takes_part(other)
     }
 
@@ -100,7 +100,7 @@ impl Project {
             let Some(own) = version.own_mut() else {
                 continue;
             };
-            own.conversion = Conversion::Missing;
+            own.conversion = ConversionStrategy::Missing;
             if is_hub {
                 own.spokes
                     .get_or_insert_default()
@@ -282,7 +282,7 @@ mod tests {
         // Adding a spoke does not serve a version again that was taken out of service.
         let v1 = ships.resources[1].clone();
         assert_eq!(v1.version.as_str(), "v1");
-        let v1 = at_stage(v1, Stage::Unserved, Conversion::Missing);
+        let v1 = at_stage(v1, Stage::Unserved, ConversionStrategy::Missing);
         ships.add(v1, true).unwrap();
         let new = convert(&mut ships, "v2", &[]).unwrap();
         assert_eq!(new, ["sea/v1beta1/Ship"]);
@@ -314,7 +314,7 @@ mod tests {
             ..at_stage(
                 ships.resources[1].clone(),
                 Stage::Stored,
-                Conversion::Missing,
+                ConversionStrategy::Missing,
             )
         };
         ships.add(v1, false).unwrap();
@@ -329,7 +329,7 @@ mod tests {
     fn a_webhook_takes_the_place_of_a_conversion_between_equal_schemas() {
         let at = |version, stage| {
             let ship = without_controller(api("sea", version, "Ship"));
-            at_stage(ship, stage, Conversion::None)
+            at_stage(ship, stage, ConversionStrategy::None)
         };
         let mut ships = project([at("v1", Stage::Served), at("v2", Stage::Stored)]);
         convert(&mut ships, "v2", &[]).unwrap();
@@ -337,7 +337,7 @@ mod tests {
             .resources
             .iter()
             .map(|version| version.own().unwrap().conversion);
-        assert!(conversions.eq([Conversion::Missing; 2]));
+        assert!(conversions.eq([ConversionStrategy::Missing; 2]));
         // The conversion cannot be changed back: the schemas may differ now.
         let refused = ships.add(at("v1", Stage::Served), true).unwrap_err();
         assert_eq!(
@@ -399,7 +399,13 @@ mod tests {
             error([v1(), hub(v2(), &["v1", "v3"])]),
             "`sea/v2/Ship` has the spoke `v3`, which is not a version of `Ship` in `sea.com`"
         );
-        let at = |resource, stage| at_stage(without_controller(resource), stage, Conversion::None);
+        let at = |resource, stage| {
+            at_stage(
+                without_controller(resource),
+                stage,
+                ConversionStrategy::None,
+            )
+        };
         assert_eq!(
             error([
                 at(v1(), Stage::Served),
@@ -410,7 +416,7 @@ mod tests {
         let beside = at_stage(
             without_controller(api("sea", "v3", "Ship")),
             Stage::Served,
-            Conversion::Missing,
+            ConversionStrategy::Missing,
         );
         assert_eq!(
             error([v1(), hub(v2(), &["v1"]), beside]),

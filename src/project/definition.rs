@@ -39,7 +39,7 @@ pub struct Own {
     /// What the API server tells clients that use this version.
     pub deprecation: Deprecation,
     /// How the API server converts other versions to this one without a webhook; the same for all versions of a kind.
-    pub conversion: Conversion,
+    pub conversion: ConversionStrategy,
     /// The versions that a webhook converts to this one and back, if this one is the hub of its kind.
     pub spokes: Option<BTreeSet<Version>>,
     /// The initial content of the Rust types.
@@ -110,7 +110,7 @@ impl FromStr for Deprecation {
 /// How the API server converts between the versions of a kind by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Conversion {
+pub enum ConversionStrategy {
     /// Not at all: one version is served
     #[default]
     #[serde(skip)]
@@ -123,7 +123,7 @@ pub enum Conversion {
     Lossy,
 }
 
-impl Conversion {
+impl ConversionStrategy {
     /// Whether the API server does not convert.
     pub fn is_missing(&self) -> bool {
         *self == Self::Missing
@@ -144,16 +144,16 @@ impl Own {
     pub fn first() -> Self {
         Self {
             stage: Stage::Stored,
-            ..Self::further(Conversion::Missing)
+            ..Self::further(ConversionStrategy::Missing)
         }
     }
 
     /// Another version of a kind with this `conversion`. Without a conversion, the version is not served: clients would
     /// get the same object in both versions, without the fields that only the other version has.
-    pub fn further(conversion: Conversion) -> Self {
+    pub fn further(conversion: ConversionStrategy) -> Self {
         let stage = match conversion {
-            Conversion::Missing => Stage::Unserved,
-            Conversion::None | Conversion::Lossy => Stage::Served,
+            ConversionStrategy::Missing => Stage::Unserved,
+            ConversionStrategy::None | ConversionStrategy::Lossy => Stage::Served,
         };
         Self {
             stage,

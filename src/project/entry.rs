@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use super::{
     builtin,
     controller::Controller,
-    definition::{Conversion, Definition, Deprecation, External, Own, Stage, Types},
+    definition::{ConversionStrategy, Definition, Deprecation, External, Own, Stage, Types},
     image::Image,
     model::Project,
     resource::Resource,
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
-pub(super) struct Entry {
+pub(super) struct ResourceEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<ApiEntry>,
     /// Whether the kind has exactly one controller, its own, which was created with the example types. The fields of
@@ -96,12 +96,12 @@ pub(super) struct Entry {
 
 impl<'de> Deserialize<'de> for Resource {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let entry = Entry::deserialize(deserializer)?;
+        let entry = ResourceEntry::deserialize(deserializer)?;
         entry.resource().map_err(D::Error::custom)
     }
 }
 
-impl Entry {
+impl ResourceEntry {
     /// The entry of `resource` in `project`.
     pub fn new(project: &Project, resource: &Resource) -> Self {
         let (only, controllers) = match resource.controllers.as_slice() {
@@ -285,8 +285,8 @@ impl Entry {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
 struct ApiEntry {
-    #[serde(default, skip_serializing_if = "Conversion::is_missing")]
-    conversion: Conversion,
+    #[serde(default, skip_serializing_if = "ConversionStrategy::is_missing")]
+    conversion: ConversionStrategy,
     crd_version: FormatVersion,
     #[serde(default, skip_serializing_if = "Not::not")]
     deprecated: bool,
@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn the_stage_of_each_version_is_written_and_read() {
-        let none = Conversion::None;
+        let none = ConversionStrategy::None;
         let stored = Own {
             stage: Stage::Stored,
             ..Own::further(none)
@@ -511,7 +511,7 @@ mod tests {
             // The first version, as rscaffold wrote it before it had conversions.
             (
                 Own::first(),
-                Own::further(Conversion::Missing),
+                Own::further(ConversionStrategy::Missing),
                 &["served: false"],
             ),
             (
@@ -521,10 +521,10 @@ mod tests {
             ),
             (
                 Own {
-                    conversion: Conversion::Lossy,
+                    conversion: ConversionStrategy::Lossy,
                     ..Own::first()
                 },
-                Own::further(Conversion::Lossy),
+                Own::further(ConversionStrategy::Lossy),
                 &["conversion: lossy", "storage: true", "conversion: lossy"],
             ),
             (

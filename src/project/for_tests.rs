@@ -3,7 +3,7 @@
 use super::{
     builtin,
     controller::Controller,
-    definition::{Conversion, Definition, Deprecation, External, Own, Stage, Types},
+    definition::{ConversionStrategy, Definition, Deprecation, External, Own, Stage, Types},
     feature::Feature,
     model::Project,
     resource::Resource,
@@ -98,13 +98,13 @@ pub fn with_controller(mut resource: Resource, name: &str) -> Resource {
 pub fn unserved(resource: Resource) -> Resource {
     assert!(resource.has_api());
     Resource {
-        definition: Definition::Own(Own::further(Conversion::Missing)),
+        definition: Definition::Own(Own::further(ConversionStrategy::Missing)),
         ..without_controller(resource)
     }
 }
 
 /// A version of a kind at this stage, with this conversion.
-pub fn at_stage(resource: Resource, stage: Stage, conversion: Conversion) -> Resource {
+pub fn at_stage(resource: Resource, stage: Stage, conversion: ConversionStrategy) -> Resource {
     assert!(resource.has_api());
     let deprecation = Deprecation::No;
     let own = Own {

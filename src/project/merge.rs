@@ -169,7 +169,7 @@ mod tests {
     use super::{
         super::{
             controller::Controller,
-            definition::{Conversion, Deprecation, Own, Stage, Types},
+            definition::{ConversionStrategy, Deprecation, Own, Stage, Types},
             for_tests::{
                 api, at_stage, empty, unserved, with_controller, with_short_name,
                 without_controller,
@@ -246,13 +246,16 @@ mod tests {
         let own = Own {
             stage,
             deprecation: warning.parse().unwrap(),
-            ..Own::further(Conversion::None)
+            ..Own::further(ConversionStrategy::None)
         };
         let second = Resource {
             definition: Definition::Own(own),
             ..without_controller(api("webapp", "v2", "Page"))
         };
-        with([at_stage(page(), Stage::Stored, Conversion::None), second])
+        with([
+            at_stage(page(), Stage::Stored, ConversionStrategy::None),
+            second,
+        ])
     }
 
     #[test]
@@ -326,7 +329,7 @@ mod tests {
         let own = Own {
             stage: Stage::Stored,
             deprecation: Deprecation::Yes,
-            conversion: Conversion::None,
+            conversion: ConversionStrategy::None,
             spokes: None,
             types: Types::Given,
         };
@@ -374,7 +377,7 @@ mod tests {
                 Stage::Unserved
             };
             let ship = without_controller(api("sea", version, "Ship"));
-            at_stage(ship, stage, Conversion::Missing)
+            at_stage(ship, stage, ConversionStrategy::Missing)
         };
         let mut hub = api("sea", "v1alpha1", "Ship");
         let versions = spokes.iter().map(|version| version.parse().unwrap());

@@ -53,7 +53,7 @@ pub struct Project {
     /// The repository of the code; the last part of its path names the crate.
     pub repo: Repo,
     /// The kinds that the operator defines or has controllers for.
-    // `PROJECT` has an `Entry` of each, which also depends on the rest of the project.
+    // `PROJECT` has a `ResourceEntry` of each, which also depends on the rest of the project.
     #[serde(default, deserialize_with = "yaml::list", skip_serializing)]
     pub resources: Resources,
     /// The source of the crate that runs the operator.

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, ensure};
 
 use super::{
-    definition::{Conversion, Stage},
+    definition::{ConversionStrategy, Stage},
     error::Error,
     model::Project,
     resource::Resource,
@@ -56,7 +56,7 @@ impl Project {
         if let Ok([last]) = <[_; 1]>::try_from(versions)
             && let Some(own) = last.own_mut()
         {
-            own.conversion = Conversion::default();
+            own.conversion = ConversionStrategy::default();
         }
         project.validate()?;
         *self = project;
@@ -194,7 +194,7 @@ mod tests {
         let before = project([api("webapp", "v1", "Guestbook")]);
         let mut after = before.clone();
         let equal = Resource {
-            definition: Definition::Own(Own::further(Conversion::None)),
+            definition: Definition::Own(Own::further(ConversionStrategy::None)),
             ..without_controller(api("webapp", "v2", "Guestbook"))
         };
         after.add(equal, false).unwrap();

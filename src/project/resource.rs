@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt};
 use super::{
     builtin::Builtin,
     controller::Controller,
-    definition::{Conversion, Definition, External, Own, Stage, Types},
+    definition::{ConversionStrategy, Definition, External, Own, Stage, Types},
     webhook::Webhooks,
 };
 use crate::names::{
@@ -109,10 +109,10 @@ impl Resource {
     }
 
     /// How the API server converts other versions of the kind to this one by itself.
-    pub fn conversion(&self) -> Conversion {
+    pub fn conversion(&self) -> ConversionStrategy {
         match self.own() {
             Some(own) => own.conversion,
-            None => Conversion::Missing,
+            None => ConversionStrategy::Missing,
         }
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Range};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, from_value, to_value};
 
-use super::{entry::Entry, model::Project};
+use super::{entry::ResourceEntry, model::Project};
 use crate::{names::GroupVersionKind, yaml};
 
 const HEADER: &str = "\
@@ -58,7 +58,7 @@ impl Project {
         let mut fields: BTreeMap<String, Value> = from_value(to_value(&sorted)?)?;
         let mut entries = Vec::new();
         for resource in sorted.resources.iter() {
-            entries.push(to_value(Entry::new(&sorted, resource))?);
+            entries.push(to_value(ResourceEntry::new(&sorted, resource))?);
         }
         fields.insert("resources".to_owned(), entries.into());
         let below = fields.split_off("resources");
@@ -97,7 +97,7 @@ impl Project {
         let ends: Vec<_> = starts.iter().skip(1).copied().chain([end]).collect();
         let mut entries = Vec::new();
         for (start, end) in starts.into_iter().zip(ends) {
-            let read: Vec<Entry> = yaml::read(Self::FILE, &text[start..end]).ok()?;
+            let read: Vec<ResourceEntry> = yaml::read(Self::FILE, &text[start..end]).ok()?;
             entries.push((read.first()?.id(), start..end));
         }
         Some(Listed {

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, bail, ensure};
 
 use super::{
-    builtin, definition::Conversion, error::Error, model::Project, resource::Resource,
+    builtin, definition::ConversionStrategy, error::Error, model::Project, resource::Resource,
     runtime::Runtime,
 };
 use crate::{limits::RESOURCES, visible::is_hidden};
@@ -148,7 +148,7 @@ impl Project {
             );
             ensure!(
                 served == 1
-                    || resource.conversion() != Conversion::Missing
+                    || resource.conversion() != ConversionStrategy::Missing
                     || self.hub_of(resource).is_some(),
                 Error::Unconverted {
                     count: served,
@@ -468,7 +468,7 @@ mod tests {
             error([without_controller(v1()), controlled]),
             "`webapp/v2/Guestbook` cannot have a controller: the API server does not store this version"
         );
-        let at = |resource, stage| at_stage(resource, stage, Conversion::None);
+        let at = |resource, stage| at_stage(resource, stage, ConversionStrategy::None);
         let [one, other] = [v1(), without_controller(v2())];
         assert_valid([
             at(one.clone(), Stage::Stored),
@@ -490,7 +490,7 @@ mod tests {
         assert_eq!(
             error([
                 at(one, Stage::Stored),
-                at_stage(other, Stage::Unserved, Conversion::Missing)
+                at_stage(other, Stage::Unserved, ConversionStrategy::Missing)
             ]),
             "`webapp/v2/Guestbook` must share the CRD of v1, but differs: conversion `none` -> `missing`"
         );

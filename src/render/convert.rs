@@ -14,7 +14,7 @@ mod tests;
 
 use std::{collections::BTreeSet, mem::discriminant};
 
-use self::read::{Field, Part, Shape, TypeItem, Types, Value, Variant, read};
+use self::read::{Field, FieldType, Shape, TypeItem, Types, Value, Variant, read};
 use crate::{
     engine::Text,
     names::in_rust,
@@ -98,7 +98,7 @@ pub fn has_example_status(kind: &str, file: File) -> bool {
     let mut known = 0;
     for field in fields {
         known += usize::from(matches!(
-            (field.ident.as_str(), &field.part.rust),
+            (field.ident.as_str(), &field.ty.rust),
             ("conditions", RustType::List(_)) | ("observed_generation", RustType::Option(_))
         ));
     }
@@ -211,15 +211,15 @@ impl How {
     }
 }
 
-/// The only optional one of two parts.
+/// The only optional one of two types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Optional {
     Source,
     Target,
 }
 
-/// How to convert a part of a type to a part of another type.
-struct Conversion<'a> {
+/// How to convert the type of a field to the type of another field.
+struct TypeMapping<'a> {
     how: How,
     /// The types between which `how` converts.
     source: &'a RustType,
@@ -346,11 +346,11 @@ impl<'a> Converter<'a> {
         let is_field = matches!(item.shape, Shape::Struct(_));
         // Without a conversion of its content, a newtype is converted by way of JSON.
         let is_newtype = matches!(item.shape, Shape::Newtype(_));
-        self.common(pair).into_iter().any(|parts| {
+        self.common(pair).into_iter().any(|types| {
             [Way::Up, Way::Down].into_iter().any(|way| {
-                let (from, to) = way.order(parts);
-                let conversion = self.conversion(from, to, way, is_field);
-                conversion.map_or(is_newtype, |conversion| conversion.how.can_fail())
+                let (from, to) = way.order(types);
+                let mapping = self.mapping(from, to, way, is_field);
+                mapping.map_or(is_newtype, |mapping| mapping.how.can_fail())
             })
         })
     }
@@ -362,28 +362,28 @@ impl<'a> Converter<'a> {
         (is_one_sort && !matches!(spoke.shape, Shape::Opaque)).then_some((spoke, hub))
     }
 
-    /// The parts that both types of `pair` have.
-    fn common(&self, pair: Pair) -> Vec<(&'a Part, &'a Part)> {
+    /// The types of the fields and variants that both types of `pair` have.
+    fn common(&self, pair: Pair) -> Vec<(&'a FieldType, &'a FieldType)> {
         let mut common = Vec::new();
         if let Some((spoke, hub)) = self.sort(pair) {
-            let others = hub.shape.parts();
-            for (name, part) in spoke.shape.parts() {
+            let others = hub.shape.field_types();
+            for (name, ty) in spoke.shape.field_types() {
                 let other = others.iter().find(|(other, _)| *other == name);
-                common.extend(other.map(|(_, other)| (part, *other)));
+                common.extend(other.map(|(_, other)| (ty, *other)));
             }
         }
         common
     }
 
-    /// How to convert the part `from` to the part `to`: by way of JSON if nothing else converts them, but their code is
+    /// How to convert the type `from` to the type `to`: by way of JSON if nothing else converts them, but their code is
     /// the same. Only a field that is required has a value in place of `None`.
-    fn conversion(
+    fn mapping(
         &self,
-        from: &'a Part,
-        to: &'a Part,
+        from: &'a FieldType,
+        to: &'a FieldType,
         way: Way,
         is_field: bool,
-    ) -> Option<Conversion<'a>> {
+    ) -> Option<TypeMapping<'a>> {
         let (is_same_code, source, target, optional) = match (&from.rust, &to.rust) {
             (source, RustType::Option(target)) if !matches!(source, RustType::Option(_)) => {
                 let optional = Some(Optional::Target);
@@ -398,7 +398,7 @@ impl<'a> Converter<'a> {
             (source, target) => (from.written == to.written, source, target, None),
         };
         let how = self.how(source, target, way);
-        Some(Conversion {
+        Some(TypeMapping {
             how: how.or(is_same_code.then_some(How::Json))?,
             source,
             target,
@@ -461,12 +461,11 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// Notes what the code needs for a conversion.
-    fn note(&mut self, conversion: &Conversion<'a>, way: Way) {
-        self.uses.insert(conversion.how);
-        if !matches!(conversion.how, How::Same | How::Json)
-            && let (Some(source), Some(target)) =
-                (conversion.source.named(), conversion.target.named())
+    /// Notes what the code needs for a mapping.
+    fn note(&mut self, mapping: &TypeMapping<'a>, way: Way) {
+        self.uses.insert(mapping.how);
+        if !matches!(mapping.how, How::Same | How::Json)
+            && let (Some(source), Some(target)) = (mapping.source.named(), mapping.target.named())
         {
             self.write(way.order((source, target)));
         }
@@ -571,7 +570,7 @@ impl<'a> Converter<'a> {
             let ident = &field.ident;
             let counterpart = from.iter().find(|other| other.ident == *ident);
             let value = counterpart
-                .and_then(|other| self.value(ident, &other.part, &field.part, way, Some(field)));
+                .and_then(|other| self.value(ident, &other.ty, &field.ty, way, Some(field)));
             if let Some(value) = value {
                 used.insert(ident);
                 values.push(if value == *ident {
@@ -636,16 +635,21 @@ impl<'a> Converter<'a> {
         way: Way,
     ) -> String {
         let (mut same, mut differing, mut other) = (String::new(), String::new(), String::new());
-        for Variant { ident, name, part } in from {
+        for Variant {
+            ident,
+            name,
+            content,
+        } in from
+        {
             let counterpart = to.iter().find(|counterpart| counterpart.name == *name);
-            let target = match counterpart.map(|to| (&to.ident, part, &to.part)) {
+            let target = match counterpart.map(|to| (&to.ident, content, &to.content)) {
                 Some((ident, None, None)) => Some(ident.clone()),
                 Some((ident, Some(from), Some(to))) => self
                     .value("value", from, to, way, None)
                     .map(|value| format!("{ident}({value})")),
                 _ => None,
             };
-            let pattern = match part {
+            let pattern = match content {
                 None => ident.clone(),
                 Some(_) if target.is_some() => format!("{ident}(value)"),
                 Some(_) => format!("{ident}(_)"),
@@ -680,14 +684,14 @@ impl<'a> Converter<'a> {
 
     /// The first variant of an enum, preferably one without a value.
     fn first_variant(&mut self, variants: &'a [Variant], way: Way, indent: usize) -> Expression {
-        let unit = variants.iter().find(|variant| variant.part.is_none());
+        let unit = variants.iter().find(|variant| variant.content.is_none());
         match unit.or(variants.first()) {
             Some(Variant {
                 ident,
-                part: Some(part),
+                content: Some(content),
                 ..
             }) => {
-                let value = self.first(&part.rust, way, indent).code;
+                let value = self.first(&content.rust, way, indent).code;
                 Expression::new(Sort::Computed, format!("{ident}({value})"))
             }
             Some(variant) => Expression::new(Sort::Constant, variant.ident.as_str()),
@@ -695,20 +699,20 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// The expression that converts `name`, a value of the part `from`, to the part `to`, if there is a conversion.
+    /// The expression that converts `name`, a value of the type `from`, to the type `to`, if there is a conversion.
     /// `field` is the field that `to` belongs to.
     fn value(
         &mut self,
         name: &str,
-        from: &'a Part,
-        to: &'a Part,
+        from: &'a FieldType,
+        to: &'a FieldType,
         way: Way,
         field: Option<&'a Field>,
     ) -> Option<String> {
-        let conversion = self.conversion(from, to, way, field.is_some())?;
-        self.note(&conversion, way);
-        let how = conversion.how;
-        match (conversion.optional, conversion.source, field) {
+        let mapping = self.mapping(from, to, way, field.is_some())?;
+        self.note(&mapping, way);
+        let how = mapping.how;
+        match (mapping.optional, mapping.source, field) {
             (Some(Optional::Target), ..) => Some(format!("Some({})", how.of(name))),
             (Some(Optional::Source), _, Some(field)) => {
                 let Expression { code, sort } = self.missing(field, way, FIELDS + 4);
@@ -743,7 +747,7 @@ impl<'a> Converter<'a> {
             Some(Value::Named(path)) => {
                 Expression::new(Sort::Constant, format!("{module}::{path}"))
             }
-            None => self.first(&field.part.rust, way, indent),
+            None => self.first(&field.ty.rust, way, indent),
         }
     }
 
@@ -807,8 +811,8 @@ impl<'a> Converter<'a> {
                 let Expression { code, sort } = self.first_variant(variants, way, indent);
                 Expression::new(sort, format!("{path}::{code}"))
             }
-            Some((Shape::Newtype(part), _)) => {
-                let value = self.first(&part.rust, way, indent).code;
+            Some((Shape::Newtype(content), _)) => {
+                let value = self.first(&content.rust, way, indent).code;
                 Expression::new(Sort::Computed, format!("{path}({value})"))
             }
             Some((Shape::Struct(fields), _)) => {

@@ -614,27 +614,27 @@ fn scalars(place: &str, value: &Value, places: &mut Vec<String>) {
 fn check_rules(builtin: &builtin::Builtin, schemas: &Schemas) {
     let id = builtin.id();
     let (version, kind) = id.rsplit_once('/').expect("a kind");
-    let mut place = Place {
+    let mut root = FieldPath {
         version,
         kind,
         path: Vec::new(),
         parents: Vec::new(),
     };
-    place.check(schemas, schemas.root());
+    root.check(schemas, schemas.root());
 }
 
-/// A place in the objects of a kind.
-struct Place<'a> {
+/// The path of a field in the objects of a kind.
+struct FieldPath<'a> {
     version: &'a str,
     kind: &'a str,
     /// The names of the fields. An empty name stands for an element of a list.
     path: Vec<&'a str>,
-    /// The schemas around this place.
+    /// The schemas around this field.
     parents: Vec<&'a str>,
 }
 
-impl<'a> Place<'a> {
-    /// An object with `value` at this place.
+impl<'a> FieldPath<'a> {
+    /// An object with `value` at this path.
     fn object(&self, value: &Value) -> Value {
         let around = |inside, name: &&str| match *name {
             "" => json!([inside]),
@@ -646,7 +646,7 @@ impl<'a> Place<'a> {
         object
     }
 
-    /// Checks whether `desired` is the same as `live` at this place.
+    /// Checks whether `desired` is the same as `live` at this path.
     fn same(&self, live: &Value, desired: &Value, expected: bool) {
         let found = difference(&self.object(live), &self.object(desired));
         let (kind, path) = (self.kind, self.path.join("."));

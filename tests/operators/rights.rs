@@ -199,9 +199,9 @@ fn without(rules: &[Value], right: &Right) -> Vec<Value> {
 
 /// A guard that makes the API server convert nothing on drop. Nothing serves the conversion webhook after the test, and
 /// the controllers of the shared cluster read all kinds.
-struct Conversion;
+struct ConversionReset;
 
-impl Drop for Conversion {
+impl Drop for ConversionReset {
     fn drop(&mut self) {
         let patch = r#"{"spec":{"conversion":{"strategy":"None","webhook":null}}}"#;
         let mut kubectl = kubectl("patch crd notes.soak.example.com --type=merge -p");
@@ -211,7 +211,7 @@ impl Drop for Conversion {
 
 #[test]
 fn the_roles_have_every_verb_in_use_and_no_other() {
-    let _conversion = Conversion;
+    let _reset = ConversionReset;
     let balancer = Balancer::start(&[]);
     site::install(cluster(), project(), &balancer.address, |_| ());
     let rules = rules();

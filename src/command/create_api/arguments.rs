@@ -15,7 +15,7 @@ use crate::{
         CommandWord, ControllerName, Group, GroupVersionKind, ImageName, Plural, Port, ShortName,
         UserId, Version, in_backticks,
     },
-    project::{Conversion, Deprecation, Image, Project},
+    project::{ConversionStrategy, Deprecation, Image, Project},
 };
 
 /// `create api`
@@ -206,7 +206,7 @@ pub struct ApiSettings {
     /// conversion, so only one version is served]
     #[arg(long, value_name = "HOW", value_enum)]
     #[arg(hide_possible_values = true)]
-    pub conversion: Option<Conversion>,
+    pub conversion: Option<ConversionStrategy>,
 
     #[command(flatten)]
     pub external: Option<ExternalType>,

@@ -10,7 +10,9 @@ use crate::{
     cases::cases,
     command::external::ExternalType,
     names::{Group, GroupVersionKind, ShortName},
-    project::{Controller, Conversion, Definition, External, License, Own, Stage, Webhooks},
+    project::{
+        Controller, ConversionStrategy, Definition, External, License, Own, Stage, Webhooks,
+    },
 };
 
 fn id(text: &str) -> GroupVersionKind {
@@ -172,7 +174,7 @@ fn a_new_version_copies_names_and_scope_but_no_controller() {
     let expected = Resource {
         version: id.version().clone(),
         // There is no conversion.
-        definition: Definition::Own(Own::further(Conversion::Missing)),
+        definition: Definition::Own(Own::further(ConversionStrategy::Missing)),
         controllers: Vec::new(),
         ..unusual()
     };
@@ -188,7 +190,7 @@ fn flags_set_the_stage_of_a_version() {
         Ok::<_, anyhow::Error>(resource.own().unwrap().stage)
     };
     let none = || ApiSettings {
-        conversion: Some(Conversion::None),
+        conversion: Some(ConversionStrategy::None),
         ..ApiSettings::default()
     };
     let served = |is_served, settings| ApiSettings {

@@ -112,7 +112,7 @@ fn side(text: &mut String, name: &str, lines: &[String], style: &Style) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::reconcile::{Change, Hunk};
+    use crate::engine::reconcile::{FileChange, Hunk};
 
     fn lines(lines: &[&str]) -> Vec<String> {
         lines.iter().map(|line| (*line).to_owned()).collect()
@@ -124,7 +124,7 @@ mod tests {
             let (reason, hunks) = (*reason, hunks.clone());
             (
                 (*path).to_owned(),
-                Change::Conflict(Conflict { reason, hunks }),
+                FileChange::Conflict(Conflict { reason, hunks }),
             )
         });
         let plan = Plan {

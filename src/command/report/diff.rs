@@ -61,7 +61,7 @@ fn shown(patch: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        engine::{Texts, reconcile::Change},
+        engine::{Texts, reconcile::FileChange},
         render::CONVENTIONS,
     };
 
@@ -73,10 +73,10 @@ mod tests {
     fn each_file_that_changes_has_its_lines() {
         console::set_colors_enabled(false);
         let changes = [
-            ("a", Change::Create("new\n".into())),
-            ("b", Change::Delete),
-            ("c", Change::Merge("1\nnew\n".into())),
-            ("d", Change::Unchanged),
+            ("a", FileChange::Create("new\n".into())),
+            ("b", FileChange::Delete),
+            ("c", FileChange::Merge("1\nnew\n".into())),
+            ("d", FileChange::Unchanged),
         ];
         let ours = [("b", "gone\n"), ("c", "1\n2\n"), ("d", "same\n")];
         let owned = |(path, text): (&str, &str)| (path.to_owned(), text.to_owned().into());
@@ -112,7 +112,7 @@ mod tests {
         console::set_colors_enabled(false);
         let file = "a\u{202e}".to_owned();
         let plan = Plan {
-            changes: [(file.clone(), Change::Update("\x1b[2J\r\nb\rc".into()))].into(),
+            changes: [(file.clone(), FileChange::Update("\x1b[2J\r\nb\rc".into()))].into(),
             ..Plan::default()
         };
         let ours = on_disk([(file, "\\u{1b}[2J\r\n".into())].into());

@@ -8,7 +8,7 @@ use super::message::aside;
 use crate::{
     engine::{
         Text,
-        reconcile::{Change, Kept, Plan, Sides},
+        reconcile::{FileChange, Kept, Plan, Sides},
     },
     project::Runtime,
     visible::visible,
@@ -100,16 +100,16 @@ enum Verb {
 }
 
 impl Verb {
-    fn of(change: &Change) -> Option<Self> {
+    fn of(change: &FileChange) -> Option<Self> {
         Some(match change {
-            Change::Create(_) | Change::Copy(_) => Self::Create,
-            Change::Update(_) => Self::Update,
-            Change::Merge(_) => Self::Merge,
-            Change::Mark(_) => Self::Mark,
-            Change::Delete => Self::Delete,
-            Change::Keep(_) => Self::Keep,
-            Change::Unchanged => Self::Unchanged,
-            Change::Conflict(_) => return None,
+            FileChange::Create(_) | FileChange::Copy(_) => Self::Create,
+            FileChange::Update(_) => Self::Update,
+            FileChange::Merge(_) => Self::Merge,
+            FileChange::Mark(_) => Self::Mark,
+            FileChange::Delete => Self::Delete,
+            FileChange::Keep(_) => Self::Keep,
+            FileChange::Unchanged => Self::Unchanged,
+            FileChange::Conflict(_) => return None,
         })
     }
 
@@ -177,16 +177,16 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
     let mut vendored: BTreeMap<(Verb, &str), usize> = BTreeMap::new();
     for (path, change) in &plan.changes {
         let remark = match change {
-            Change::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
-            Change::Update(_) | Change::Delete => "",
-            Change::Copy(_) | Change::Merge(_) => "with your changes",
-            Change::Mark(_) | Change::Keep(Kept::Marked) => "resolve its conflict markers",
-            Change::Keep(Kept::Ours) => "your text, because of `--on-conflict=ours`",
-            Change::Keep(Kept::Stale) => "update it with `make manifests`",
-            Change::Keep(kept @ Kept::Edited) if story.kept.contains(kept) => "you edited it",
-            Change::Keep(Kept::RemovedWithNews) => DELETED,
-            Change::Keep(kept @ Kept::Removed) if story.kept.contains(kept) => DELETED,
-            Change::Keep(_) | Change::Unchanged | Change::Conflict(_) => continue,
+            FileChange::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
+            FileChange::Update(_) | FileChange::Delete => "",
+            FileChange::Copy(_) | FileChange::Merge(_) => "with your changes",
+            FileChange::Mark(_) | FileChange::Keep(Kept::Marked) => "resolve its conflict markers",
+            FileChange::Keep(Kept::Ours) => "your text, because of `--on-conflict=ours`",
+            FileChange::Keep(Kept::Stale) => "update it with `make manifests`",
+            FileChange::Keep(kept @ Kept::Edited) if story.kept.contains(kept) => "you edited it",
+            FileChange::Keep(Kept::RemovedWithNews) => DELETED,
+            FileChange::Keep(kept @ Kept::Removed) if story.kept.contains(kept) => DELETED,
+            FileChange::Keep(_) | FileChange::Unchanged | FileChange::Conflict(_) => continue,
         };
         let Some(verb) = Verb::of(change) else {
             continue;
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
     use crate::{engine::Texts, render::CONVENTIONS};
 
-    fn plan(changes: &[(&str, Change)]) -> Plan {
+    fn plan(changes: &[(&str, FileChange)]) -> Plan {
         let changes = changes
             .iter()
             .map(|(path, change)| ((*path).to_owned(), change.clone()));
@@ -319,8 +319,8 @@ mod tests {
         }
     }
 
-    fn create() -> Change {
-        Change::Create(Text::default())
+    fn create() -> FileChange {
+        FileChange::Create(Text::default())
     }
 
     fn text_of(plan: &Plan, dry_run: bool, story: &Story) -> String {
@@ -331,13 +331,16 @@ mod tests {
     #[test]
     fn files_are_listed_by_what_happens_to_them_then_counted() {
         let plan = plan(&[
-            ("config/crd/bases/a.yaml", Change::Keep(Kept::Stale)),
-            ("config/kustomization.yaml", Change::Merge(Text::default())),
-            ("old", Change::Delete),
-            ("src/api/mod.rs", Change::Update(Text::default())),
+            ("config/crd/bases/a.yaml", FileChange::Keep(Kept::Stale)),
+            (
+                "config/kustomization.yaml",
+                FileChange::Merge(Text::default()),
+            ),
+            ("old", FileChange::Delete),
+            ("src/api/mod.rs", FileChange::Update(Text::default())),
             ("src/api/webapp.rs", create()),
-            ("src/lib.rs", Change::Unchanged),
-            ("src/main.rs", Change::Keep(Kept::Edited)),
+            ("src/lib.rs", FileChange::Unchanged),
+            ("src/main.rs", FileChange::Keep(Kept::Edited)),
         ]);
         let story = Story {
             remarks: BTreeMap::from([("src/api/webapp.rs".to_owned(), "the types: edit these")]),
@@ -366,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_dry_run_says_what_would_be_done() {
-        let plan = plan(&[("a", create()), ("b", Change::Unchanged)]);
+        let plan = plan(&[("a", create()), ("b", FileChange::Unchanged)]);
         let story = Story {
             done: Some("ready".to_owned()),
             next: vec![NextStep::new("make run", "")],
@@ -381,7 +384,7 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_shown() {
-        let plan = plan(&[("a\x1b", create()), ("b\n", Change::Delete)]);
+        let plan = plan(&[("a\x1b", create()), ("b\n", FileChange::Delete)]);
         let story = Story {
             notes: vec!["note\r".to_owned()],
             next: vec![
@@ -406,7 +409,10 @@ mod tests {
 
     #[test]
     fn nothing_to_do_is_said_in_one_line() {
-        let plan = plan(&[("a", Change::Unchanged), ("b", Change::Keep(Kept::Edited))]);
+        let plan = plan(&[
+            ("a", FileChange::Unchanged),
+            ("b", FileChange::Keep(Kept::Edited)),
+        ]);
         let story = Story {
             unchanged: "a is up to date".to_owned(),
             ..Story::default()
@@ -433,13 +439,13 @@ mod tests {
         let plan = plan(&[
             (&file("a.rs"), create()),
             (&file("b.rs"), create()),
-            (&file("c.rs"), Change::Delete),
-            (&file("d.rs"), Change::Merge(Text::default())),
-            (&file("e.rs"), Change::Unchanged),
-            (&file("f.rs"), Change::Keep(Kept::Removed)),
-            (&file("g.rs"), Change::Keep(Kept::Removed)),
-            ("src/lib.rs", Change::Update(Text::default())),
-            ("src/main.rs", Change::Unchanged),
+            (&file("c.rs"), FileChange::Delete),
+            (&file("d.rs"), FileChange::Merge(Text::default())),
+            (&file("e.rs"), FileChange::Unchanged),
+            (&file("f.rs"), FileChange::Keep(Kept::Removed)),
+            (&file("g.rs"), FileChange::Keep(Kept::Removed)),
+            ("src/lib.rs", FileChange::Update(Text::default())),
+            ("src/main.rs", FileChange::Unchanged),
         ]);
         let story = Story {
             kept: &[Kept::Removed],
@@ -462,10 +468,10 @@ mod tests {
     fn the_size_of_a_project_is_without_its_runtime_and_what_is_deleted() {
         let vendored = format!("{}/a.rs", Runtime::FOLDER);
         let plan = plan(&[
-            (&vendored, Change::Create("1\n".into())),
-            ("deleted", Change::Delete),
-            ("new", Change::Create("1\n2\n".into())),
-            ("old", Change::Keep(Kept::Edited)),
+            (&vendored, FileChange::Create("1\n".into())),
+            ("deleted", FileChange::Delete),
+            ("new", FileChange::Create("1\n2\n".into())),
+            ("old", FileChange::Keep(Kept::Edited)),
         ]);
         let disk = [("deleted", "1\n"), ("old", "1\n2\n3\n")];
         let disk = disk.map(|(path, text)| (path.to_owned(), text.into()));

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     engine::{
         files::Sources,
-        reconcile::{Change, Plan, Sides},
+        reconcile::{FileChange, Plan, Sides},
         worktree::WorkTree,
     },
     names::first_in_backticks,
@@ -23,7 +23,7 @@ pub(super) fn not_copied(sources: &Sources, plan: &Plan, sides: &Sides) -> Vec<S
     for (new, old) in &sources.0 {
         let source = sides.get(old);
         let is_missing = source.theirs.is_some() && source.disk.is_none();
-        if is_missing && matches!(plan.changes.get(new), Some(Change::Create(_))) {
+        if is_missing && matches!(plan.changes.get(new), Some(FileChange::Create(_))) {
             notes.push(format!(
                 "`{old}` is missing, so `{new}` is not a copy of it: it has the text of a new project"
             ));

@@ -7,11 +7,13 @@ use super::*;
 use crate::{
     cases::cases,
     engine::{
-        reconcile::{Change, Kept},
+        reconcile::{FileChange, Kept},
         worktree::{Commit, Commits},
     },
     names::GroupVersionKind,
-    project::{Conversion, Definition, Deprecation, Feature, License, Own, Resource, Stage, Types},
+    project::{
+        ConversionStrategy, Definition, Deprecation, Feature, License, Own, Resource, Stage, Types,
+    },
     render::{CONVENTIONS, render},
 };
 
@@ -180,7 +182,7 @@ fn a_given_text_is_merged_with_the_next_one() {
 
     let second = rendered.replace("\nreplicas: 1\n", "\nreplicas: 5\n");
     let plan = folder.give(VALUES, second.clone());
-    assert!(matches!(plan.changes[VALUES], Change::Merge(_)));
+    assert!(matches!(plan.changes[VALUES], FileChange::Merge(_)));
     assert_eq!(folder.read(VALUES), edited(&second));
     // A turn without a given text keeps the text of an earlier turn.
     assert!(folder.plan(Some(guestbook()), guestbook()).is_noop());
@@ -207,7 +209,7 @@ fn a_given_text_is_deleted_with_its_file_unless_the_user_has_edited_it() {
             folder.edit(path, |text| text.to_owned() + edit);
         }
         let plan = folder.plan(Some(before.clone()), without_chart(before));
-        plan.changes[path] == Change::Delete
+        plan.changes[path] == FileChange::Delete
     };
     assert!(gone(None, false));
     assert!(gone(None, true));
@@ -254,8 +256,8 @@ fn edits_move_with_a_file_whose_path_changes() {
     let folder = Folder::new();
     folder.edit(VALUES, with_three_replicas);
     let plan = folder.apply(Some(guestbook()), library());
-    assert!(matches!(plan.changes[MOVED], Change::Copy(_)));
-    assert_eq!(plan.changes[VALUES], Change::Delete);
+    assert!(matches!(plan.changes[MOVED], FileChange::Copy(_)));
+    assert_eq!(plan.changes[VALUES], FileChange::Delete);
     assert!(folder.read(MOVED).contains("\nreplicas: 3\n"));
     assert!(!folder.has("charts/guestbook"));
     // Rename it back.
@@ -291,8 +293,8 @@ fn a_derived_file_does_not_move() {
     });
     let plan = folder.plan(Some(guestbook()), library());
     let render = render(&library()).unwrap().texts;
-    assert_eq!(plan.changes[new], Change::Create(render[new].clone()));
-    assert_eq!(plan.changes[old], Change::Delete);
+    assert_eq!(plan.changes[new], FileChange::Create(render[new].clone()));
+    assert_eq!(plan.changes[old], FileChange::Delete);
     assert!(plan.is_stale);
 }
 
@@ -303,7 +305,7 @@ fn a_deleted_file_stays_deleted_at_its_new_path() {
     let plan = folder.apply(Some(guestbook()), library());
     assert!(matches!(
         plan.changes[MOVED],
-        Change::Keep(Kept::Removed | Kept::RemovedWithNews)
+        FileChange::Keep(Kept::Removed | Kept::RemovedWithNews)
     ));
     assert!(!folder.has(MOVED));
 }
@@ -379,7 +381,7 @@ fn a_merged_project_must_have_the_requested_settings() {
             .remove(Project::FILE)
             .unwrap();
         match change {
-            Change::Conflict(conflict) => Err(conflict.reason),
+            FileChange::Conflict(conflict) => Err(conflict.reason),
             change => Ok(change.text().map(str::to_owned)),
         }
     };
@@ -417,7 +419,7 @@ fn markers_stop_a_command_where_the_tool_put_them() {
         "{error}"
     );
     let (plan, files) = files(OnConflict::Markers).unwrap();
-    assert_eq!(plan.changes["README.md"], Change::Keep(Kept::Marked));
+    assert_eq!(plan.changes["README.md"], FileChange::Keep(Kept::Marked));
     assert!(
         files.into_record(&plan).marked.contains("README.md"),
         "they still count"
@@ -593,7 +595,7 @@ fn kind_in(group: &str, versions: &[(&str, Stage)]) -> Project {
         let own = Own {
             stage: *stage,
             deprecation: Deprecation::No,
-            conversion: Conversion::Missing,
+            conversion: ConversionStrategy::Missing,
             spokes: None,
             types: Types::Example,
         };
@@ -642,7 +644,7 @@ fn a_version_begins_with_the_files_of_the_stored_version() {
     let [v1, sample] = [V1, SAMPLE_V1].map(|path| folder.read(path));
     let plan = folder.apply(Some(one_version()), two_versions());
     for path in [V2, SAMPLE_V2] {
-        assert!(matches!(plan.changes[path], Change::Copy(_)), "{path}");
+        assert!(matches!(plan.changes[path], FileChange::Copy(_)), "{path}");
     }
     let fresh = render(&two_versions()).unwrap().texts;
     assert_eq!(folder.read(V2), with_pages(&fresh[V2]));
@@ -656,7 +658,7 @@ fn a_version_begins_with_the_files_of_the_stored_version() {
     assert_eq!(record.texts[V2], fresh[V2]);
     let again = folder.plan(Some(two_versions()), two_versions());
     assert!(again.is_noop());
-    assert_eq!(again.changes[V2], Change::Keep(Kept::Edited));
+    assert_eq!(again.changes[V2], FileChange::Keep(Kept::Edited));
 }
 
 #[test]
@@ -665,7 +667,7 @@ fn a_version_of_unedited_files_equals_the_template() {
     let plan = folder.apply(Some(one_version()), two_versions());
     let fresh = render(&two_versions()).unwrap().texts;
     for path in [V2, SAMPLE_V2] {
-        assert_eq!(plan.changes[path], Change::Create(fresh[path].clone()));
+        assert_eq!(plan.changes[path], FileChange::Create(fresh[path].clone()));
     }
 }
 
@@ -712,7 +714,7 @@ fn a_version_begins_with_the_template_if_the_user_put_the_types_elsewhere() {
     fs::remove_file(folder.0.path().join(V1)).unwrap();
     let plan = folder.apply(Some(one_version()), two_versions());
     let fresh = render(&two_versions()).unwrap().texts;
-    assert_eq!(plan.changes[V2], Change::Create(fresh[V2].clone()));
+    assert_eq!(plan.changes[V2], FileChange::Create(fresh[V2].clone()));
     assert!(!folder.has(V1));
 }
 
@@ -723,7 +725,7 @@ fn a_version_in_the_place_of_another_one_takes_its_files() {
     let fresh = render(&after).unwrap().texts;
     folder.write(Project::FILE, &after.to_text().unwrap());
     let plan = folder.apply(Some(after.clone()), after);
-    assert_eq!(plan.changes[V1], Change::Delete);
+    assert_eq!(plan.changes[V1], FileChange::Delete);
     assert_eq!(folder.read(V2), with_pages(&fresh[V2]));
     assert_eq!(folder.read(SAMPLE_V2), with_remark(&fresh[SAMPLE_V2]));
     assert!(!folder.has(V1) && !folder.has(SAMPLE_V1));
@@ -908,12 +910,12 @@ fn lines_that_the_user_changed_stay_in_a_new_version() {
         let expected = expected(&folder.read(V1));
         for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {
             let plan = clash(&folder, on_conflict);
-            assert_eq!(plan.changes[V2], Change::Copy(expected.clone().into()));
+            assert_eq!(plan.changes[V2], FileChange::Copy(expected.clone().into()));
         }
         // A killed command has already written the file.
         folder.write(V2, &expected);
         let plan = clash(&folder, OnConflict::Abort);
-        assert_eq!(plan.changes[V2], Change::Unchanged);
+        assert_eq!(plan.changes[V2], FileChange::Unchanged);
     }
 }
 
@@ -1005,8 +1007,8 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     let plan = files.plan(&policy).unwrap();
     let fresh = render(&after).unwrap().texts;
     let expected = |path: &str| (with_pages(&fresh[path]) + "// ours\n").into();
-    assert_eq!(plan.changes[V1], Change::Merge(expected(V1)));
-    assert_eq!(plan.changes[V2], Change::Copy(expected(V2)));
+    assert_eq!(plan.changes[V1], FileChange::Merge(expected(V1)));
+    assert_eq!(plan.changes[V2], FileChange::Copy(expected(V2)));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The names of a field, and where it is.
-pub(super) struct Place<'a> {
+pub(super) struct FieldContext<'a> {
     pub json: &'a str,
     pub ident: &'a str,
     pub is_required: bool,
@@ -35,11 +35,11 @@ pub(super) struct LoweredField {
 }
 
 impl Lower<'_> {
-    pub(super) fn field(&mut self, place: &Place, property: Value) -> LoweredField {
+    pub(super) fn field(&mut self, context: &FieldContext, property: Value) -> LoweredField {
         let mut want = schema::supported(object(property));
-        let mut path = place.path.to_vec();
-        path.push(place.json.to_owned());
-        let ty = if place.is_open {
+        let mut path = context.path.to_vec();
+        path.push(context.json.to_owned());
+        let ty = if context.is_open {
             any()
         } else {
             self.ty(&want, &path)
@@ -58,12 +58,12 @@ impl Lower<'_> {
         };
         let mut is_option = is_nullable;
         match default {
-            _ if place.is_required => {}
+            _ if context.is_required => {}
             Some(default) if !is_nullable => {
                 if default.is_usual {
                     serde.push(Meta::leaf("default"));
                 } else {
-                    let function = self.default_fn(place.ident, &ty.rust, default.rust);
+                    let function = self.default_fn(context.ident, &ty.rust, default.rust);
                     serde.push(Meta::text("default", &function));
                     is_default = false;
                 }
@@ -93,7 +93,7 @@ impl Lower<'_> {
         } else if is_option {
             schemars.push(Meta::text("with", &ty.rust.to_string()));
         }
-        if ty.helper == Some(Helper::INT_OR_STRING) && !place.is_required && !is_nullable {
+        if ty.helper == Some(Helper::INT_OR_STRING) && !context.is_required && !is_nullable {
             // Otherwise kube would allow null.
             want.insert("nullable".to_owned(), false.into());
         }
@@ -133,7 +133,7 @@ impl Lower<'_> {
             field: Field {
                 doc,
                 attributes,
-                ident: place.ident.to_owned(),
+                ident: context.ident.to_owned(),
                 rust: if is_option {
                     RustType::Option(Box::new(ty.rust))
                 } else {

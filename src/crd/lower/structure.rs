@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     Lower, TypeWithSchema,
     attributes::{extend, validations},
-    field::Place,
+    field::FieldContext,
 };
 use crate::{
     crd::{
@@ -66,7 +66,7 @@ impl Lower<'_> {
         let mut idents = mem::take(&mut self.reserved);
         for (json_name, schema) in properties {
             let ident = idents.first([names::field(&json_name)]);
-            let place = Place {
+            let context = FieldContext {
                 json: &json_name,
                 ident: &ident,
                 is_required: required.contains(&json_name),
@@ -74,7 +74,7 @@ impl Lower<'_> {
                 is_open: is_resource && json_name == "metadata",
                 path,
             };
-            let mut lowered = self.field(&place, schema);
+            let mut lowered = self.field(&context, schema);
             if undeclared.contains(&json_name.as_str()) {
                 lowered.field.attributes.retain(Attribute::is_serde);
                 let skip = Attribute::Verbatim("schemars(skip)".to_owned());

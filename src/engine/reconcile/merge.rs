@@ -227,9 +227,9 @@ impl<'a> Clash<'a> {
     }
 
     fn settle_deletions(self) -> Vec<Piece<'a>> {
-        let [ours, theirs] = [self.ours, self.theirs].map(|side| changes(self.base, side));
-        let mut edits = ours.iter().chain(&theirs);
-        if self.base.is_empty() || edits.any(|change| !change.text.is_empty()) {
+        let [ours, theirs] = [self.ours, self.theirs].map(|side| edits(self.base, side));
+        let mut all = ours.iter().chain(&theirs);
+        if self.base.is_empty() || all.any(|edit| !edit.text.is_empty()) {
             return vec![Piece::Clash(self)];
         }
         let [in_ours, in_theirs] =
@@ -240,18 +240,18 @@ impl<'a> Clash<'a> {
     }
 
     fn settle_beside(self) -> Vec<Piece<'a>> {
-        let [ours, theirs] = [self.ours, self.theirs].map(|side| changes(self.base, side));
+        let [ours, theirs] = [self.ours, self.theirs].map(|side| edits(self.base, side));
         let in_ours: BTreeSet<_> = self.ours.split_inclusive('\n').collect();
-        let is_done = theirs.iter().all(|change| {
-            let mut before = self.base[change.at.clone()].split_inclusive('\n');
-            self.ours.contains(change.text) && !before.any(|line| in_ours.contains(line))
+        let is_done = theirs.iter().all(|edit| {
+            let mut before = self.base[edit.at.clone()].split_inclusive('\n');
+            self.ours.contains(edit.text) && !before.any(|line| in_ours.contains(line))
         });
         if !self.base.is_empty() && is_done {
-            // A killed command has made these changes already.
+            // A killed command has made these edits already.
             return vec![Piece::Settled(self.ours)];
         }
         for a in &ours {
-            // Both lists are sorted, so the changes that may conflict with a change are adjacent.
+            // Both lists are sorted, so the edits that may conflict with an edit are adjacent.
             let first = theirs.partition_point(|b| b.at.end < a.at.start);
             let mut near = theirs[first..]
                 .iter()
@@ -261,13 +261,13 @@ impl<'a> Clash<'a> {
             }
         }
         let mut all: Vec<_> = ours.into_iter().chain(theirs).collect();
-        all.sort_by_key(|change| (change.at.start, change.at.end));
+        all.sort_by_key(|edit| (edit.at.start, edit.at.end));
         let mut pieces = Vec::new();
         let mut done = 0;
-        for change in all {
-            pieces.push(Piece::Settled(&self.base[done..change.at.start]));
-            pieces.push(Piece::Settled(change.text));
-            done = change.at.end;
+        for edit in all {
+            pieces.push(Piece::Settled(&self.base[done..edit.at.start]));
+            pieces.push(Piece::Settled(edit.text));
+            done = edit.at.end;
         }
         pieces.push(Piece::Settled(&self.base[done..]));
         pieces
@@ -285,15 +285,15 @@ impl<'a> Clash<'a> {
     }
 }
 
-/// An edit: a text that replaces a range of lines.
-struct Change<'a> {
+/// A text that replaces a range of lines.
+struct TextEdit<'a> {
     /// The replaced range, in bytes.
     at: Range<usize>,
     text: &'a str,
 }
 
-impl Change<'_> {
-    /// Whether both change the same line, or insert lines at the same place.
+impl TextEdit<'_> {
+    /// Whether both replace the same line, or insert lines at the same place.
     fn clashes(&self, other: &Self) -> bool {
         let (a, b) = (&self.at, &other.at);
         a.start < b.end && b.start < a.end || a.is_empty() && a == b
@@ -301,12 +301,12 @@ impl Change<'_> {
 }
 
 /// The edits that turn `old` into `new`.
-fn changes<'a>(old: &str, new: &'a str) -> Vec<Change<'a>> {
-    let mut changes = Vec::new();
+fn edits<'a>(old: &str, new: &'a str) -> Vec<TextEdit<'a>> {
+    let mut edits = Vec::new();
     let mut done = (0, 0);
     for (at, new_at) in common_lines(old, new) {
         if done != (at, new_at) {
-            changes.push(Change {
+            edits.push(TextEdit {
                 at: done.0..at,
                 text: &new[done.1..new_at],
             });
@@ -314,7 +314,7 @@ fn changes<'a>(old: &str, new: &'a str) -> Vec<Change<'a>> {
         let line = old[at..].split_inclusive('\n').next().unwrap_or_default();
         done = (at + line.len(), new_at + line.len());
     }
-    changes
+    edits
 }
 
 /// Copies `ours`, a file with the render `base`, to a file with the render `theirs`, by a merge. Where both changed the
@@ -332,8 +332,8 @@ pub(super) fn copied(base: &str, ours: &str, theirs: &str) -> String {
             Piece::Clash(clash) => clash,
         };
         let mut renamed = clash.ours.to_owned();
-        for change in changes(clash.base, clash.theirs) {
-            let (old, new) = (phrase(&clash.base[change.at]), phrase(change.text));
+        for edit in edits(clash.base, clash.theirs) {
+            let (old, new) = (phrase(&clash.base[edit.at]), phrase(edit.text));
             if old.is_empty() || new.is_empty() {
                 continue;
             }

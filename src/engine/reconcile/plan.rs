@@ -8,7 +8,7 @@ use crate::engine::text::Text;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The change of each path of the sides.
-    pub changes: BTreeMap<String, Change>,
+    pub changes: BTreeMap<String, FileChange>,
     /// Whether derived files do not match the operator's code, so that `make manifests` must be run.
     pub is_stale: bool,
     /// Files that have conflict markers of the tool after the plan is applied.
@@ -20,7 +20,7 @@ impl Plan {
     pub fn conflicts(&self) -> impl Iterator<Item = (&String, &Conflict)> {
         let changes = self.changes.iter();
         changes.filter_map(|(path, change)| match change {
-            Change::Conflict(conflict) => Some((path, conflict)),
+            FileChange::Conflict(conflict) => Some((path, conflict)),
             _ => None,
         })
     }
@@ -29,13 +29,13 @@ impl Plan {
     pub fn is_noop(&self) -> bool {
         self.changes
             .values()
-            .all(|change| matches!(change, Change::Keep(_) | Change::Unchanged))
+            .all(|change| matches!(change, FileChange::Keep(_) | FileChange::Unchanged))
     }
 }
 
 /// The change to one file. A text is the whole new text of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum FileChange {
     /// The file is new.
     Create(Text),
     /// The file is new, and has lines of the user from another file.
@@ -56,7 +56,7 @@ pub enum Change {
     Conflict(Conflict),
 }
 
-impl Change {
+impl FileChange {
     /// The text to write, if any.
     pub fn text(&self) -> Option<&str> {
         match self {

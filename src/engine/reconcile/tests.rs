@@ -16,15 +16,21 @@ const MERGED: &str = "Makefile";
 const SOURCE: &str = "src/lib.rs";
 const DERIVED: &str = "config/rbac/role.yaml";
 
-const EDITED: Change = Change::Keep(Kept::Edited);
-const REMOVED: Change = Change::Keep(Kept::Removed);
-const OURS: Change = Change::Keep(Kept::Ours);
-const STALE: Change = Change::Keep(Kept::Stale);
+const EDITED: FileChange = FileChange::Keep(Kept::Edited);
+const REMOVED: FileChange = FileChange::Keep(Kept::Removed);
+const OURS: FileChange = FileChange::Keep(Kept::Ours);
+const STALE: FileChange = FileChange::Keep(Kept::Stale);
 
 type State<'a> = Option<&'a str>;
 
 /// The change of one file.
-fn change(path: &str, base: State, ours: State, theirs: State, on_conflict: OnConflict) -> Change {
+fn change(
+    path: &str,
+    base: State,
+    ours: State,
+    theirs: State,
+    on_conflict: OnConflict,
+) -> FileChange {
     let texts = |text: State| -> Texts {
         text.map(|text| (path.to_owned(), text.to_owned().into()))
             .into_iter()
@@ -44,16 +50,16 @@ fn plan(sides: &Sides, on_conflict: OnConflict) -> Plan {
 }
 
 /// The text on disk after `change` is applied.
-fn applied(ours: State, change: &Change) -> Option<String> {
+fn applied(ours: State, change: &FileChange) -> Option<String> {
     match change {
-        Change::Delete => None,
+        FileChange::Delete => None,
         change => change.text().or(ours).map(str::to_owned),
     }
 }
 
-fn conflict(change: Change) -> Conflict {
+fn conflict(change: FileChange) -> Conflict {
     match change {
-        Change::Conflict(conflict) => conflict,
+        FileChange::Conflict(conflict) => conflict,
         change => panic!("expected a conflict, got {change:?}"),
     }
 }
@@ -69,7 +75,7 @@ fn hunk(line: usize, base: &[&str], ours: &[&str], theirs: &[&str]) -> Hunk {
 }
 
 /// One row of the table, with the same outcome under every policy.
-fn row(path: &str, base: State, ours: State, theirs: State, expected: &Change) {
+fn row(path: &str, base: State, ours: State, theirs: State, expected: &FileChange) {
     for on_conflict in POLICIES {
         let actual = change(path, base, ours, theirs, on_conflict);
         assert_eq!(&actual, expected, "{on_conflict:?}");
@@ -80,32 +86,32 @@ fn row(path: &str, base: State, ours: State, theirs: State, expected: &Change) {
 fn row_of_conflict(
     (base, ours, theirs): (State, State, State),
     (reason, hunks): (Reason, Vec<Hunk>),
-    [by_ours, by_theirs, by_markers]: [Change; 3],
+    [by_ours, by_theirs, by_markers]: [FileChange; 3],
 ) {
     let change = |on_conflict| change(MERGED, base, ours, theirs, on_conflict);
     assert_eq!(
         change(OnConflict::Abort),
-        Change::Conflict(Conflict { reason, hunks })
+        FileChange::Conflict(Conflict { reason, hunks })
     );
     assert_eq!(change(OnConflict::Ours), by_ours);
     assert_eq!(change(OnConflict::Theirs), by_theirs);
     assert_eq!(change(OnConflict::Markers), by_markers);
 }
 
-fn create(text: &str) -> Change {
-    Change::Create(text.to_owned().into())
+fn create(text: &str) -> FileChange {
+    FileChange::Create(text.to_owned().into())
 }
 
-fn update(text: &str) -> Change {
-    Change::Update(text.to_owned().into())
+fn update(text: &str) -> FileChange {
+    FileChange::Update(text.to_owned().into())
 }
 
-fn merge(text: &str) -> Change {
-    Change::Merge(text.to_owned().into())
+fn merge(text: &str) -> FileChange {
+    FileChange::Merge(text.to_owned().into())
 }
 
-fn mark(text: &str) -> Change {
-    Change::Mark(text.to_owned().into())
+fn mark(text: &str) -> FileChange {
+    FileChange::Mark(text.to_owned().into())
 }
 
 /// The texts that docs/loop.md calls A, B and C. B and C change different lines of A.
@@ -145,9 +151,9 @@ fn each_row_of_the_table_of_texts_is_what_happens() {
             let [base, ours, theirs] = [base, ours, theirs].map(text_of);
             let change = change(MERGED, base, ours, theirs, OnConflict::Abort);
             let seen = match (&change, applied(ours, &change)) {
-                (Change::Conflict(_), _) => "a conflict",
-                (Change::Delete, _) => "the file is deleted",
-                (Change::Merge(_), _) => "the file is merged",
+                (FileChange::Conflict(_), _) => "a conflict",
+                (FileChange::Delete, _) => "the file is deleted",
+                (FileChange::Merge(_), _) => "the file is merged",
                 (_, None) => "the file stays deleted",
                 (_, text) if text.as_deref() != ours => "the file becomes B",
                 (_, text) if text.as_deref() == text_of("A") => "the file stays",
@@ -171,7 +177,7 @@ fn each_row_of_the_table_of_choices_is_what_happens() {
             let change = change(MERGED, base, ours, theirs, on_conflict);
             let text = applied(ours, &change).unwrap_or_default();
             let seen = match on_conflict {
-                OnConflict::Abort => matches!(change, Change::Conflict(_)),
+                OnConflict::Abort => matches!(change, FileChange::Conflict(_)),
                 OnConflict::Ours => Some(&*text) == ours,
                 OnConflict::Theirs => Some(&*text) == theirs,
                 OnConflict::Markers => text.contains("2\n=======\n") && text.contains("3\n>>>>>>>"),
@@ -181,7 +187,7 @@ fn each_row_of_the_table_of_choices_is_what_happens() {
         let deleted = change(MERGED, base, ours, None, on_conflict);
         let is_deleted = on_conflict == OnConflict::Theirs;
         assert_eq!(
-            deleted == Change::Delete,
+            deleted == FileChange::Delete,
             is_deleted,
             "{whole}: {deleted:?}"
         );
@@ -199,7 +205,13 @@ fn new_file_is_created() {
 fn file_that_equals_the_render_is_unchanged() {
     for base in [None, Some("old\n"), Some("new\n")] {
         for path in [MERGED, DERIVED] {
-            row(path, base, Some("new\n"), Some("new\n"), &Change::Unchanged);
+            row(
+                path,
+                base,
+                Some("new\n"),
+                Some("new\n"),
+                &FileChange::Unchanged,
+            );
         }
     }
 }
@@ -223,14 +235,20 @@ fn code_that_was_there_before_is_a_conflict_as_a_whole() {
     let whole = hunk(1, &[], &["}", "mine"], &["}", "mine", "new"]);
     assert_eq!(
         change(SOURCE, None, Some(ours), Some(theirs), OnConflict::Abort),
-        Change::Conflict(Conflict {
+        FileChange::Conflict(Conflict {
             reason: Reason::Untracked,
             hunks: vec![whole]
         })
     );
     let by_ours = change(SOURCE, None, Some(ours), Some(theirs), OnConflict::Ours);
     assert_eq!(by_ours, OURS);
-    row(SOURCE, None, Some(theirs), Some(theirs), &Change::Unchanged);
+    row(
+        SOURCE,
+        None,
+        Some(theirs),
+        Some(theirs),
+        &FileChange::Unchanged,
+    );
 }
 
 #[test]
@@ -318,7 +336,7 @@ fn removed_file_stays_removed_even_with_news() {
         Some("old\nsame\n"),
         None,
         Some("new\nsame\n"),
-        &Change::Keep(Kept::RemovedWithNews),
+        &FileChange::Keep(Kept::RemovedWithNews),
     );
 }
 
@@ -330,14 +348,20 @@ fn removed_derived_file_with_news_is_stale() {
 #[test]
 fn untouched_file_without_render_is_deleted() {
     for path in [MERGED, DERIVED] {
-        row(path, Some("old\n"), Some("old\n"), None, &Change::Delete);
+        row(
+            path,
+            Some("old\n"),
+            Some("old\n"),
+            None,
+            &FileChange::Delete,
+        );
     }
 }
 
 #[test]
 fn removed_file_without_render_is_unchanged() {
     for path in [MERGED, DERIVED] {
-        row(path, Some("old\n"), None, None, &Change::Unchanged);
+        row(path, Some("old\n"), None, None, &FileChange::Unchanged);
     }
 }
 
@@ -348,7 +372,7 @@ fn edited_file_without_render_is_a_conflict() {
         (Reason::Dropped, vec![hunk(1, &["old"], &["mine"], &[])]),
         [
             OURS,
-            Change::Delete,
+            FileChange::Delete,
             mark("<<<<<<< yours\nmine\nsame\n=======\n>>>>>>> rscaffold\n"),
         ],
     );
@@ -361,7 +385,7 @@ fn edited_derived_file_without_render_is_deleted() {
         Some("old\n"),
         Some("mine\n"),
         None,
-        &Change::Delete,
+        &FileChange::Delete,
     );
 }
 
@@ -521,7 +545,7 @@ fn crlf_is_no_change_and_survives() {
         Some("a\nb\n"),
         Some("a\r\nb\r\n"),
         Some("a\nb\n"),
-        &Change::Unchanged,
+        &FileChange::Unchanged,
     );
     row(
         MERGED,
@@ -542,7 +566,7 @@ fn crlf_is_no_change_and_survives() {
         Some("a\nb\n"),
         Some("a\r\nb\r\n"),
         None,
-        &Change::Delete,
+        &FileChange::Delete,
     );
     assert_eq!(
         change(
@@ -577,7 +601,7 @@ fn missing_final_newline_is_no_change_and_survives() {
         Some("a\n"),
         Some("a"),
         Some("a\n"),
-        &Change::Unchanged,
+        &FileChange::Unchanged,
     );
     row(
         MERGED,
@@ -637,8 +661,8 @@ fn plan_has_every_path_of_the_sides() {
     );
     let expected = [
         ("new", create("new\n")),
-        ("old", Change::Delete),
-        ("same", Change::Unchanged),
+        ("old", FileChange::Delete),
+        ("same", FileChange::Unchanged),
     ];
     let expected = expected.map(|(path, change)| (path.to_owned(), change));
     assert_eq!(plan.changes, BTreeMap::from(expected));
@@ -652,7 +676,7 @@ fn change_on_disk(
     disk: State,
     is_moved: bool,
     on_conflict: OnConflict,
-) -> Change {
+) -> FileChange {
     let texts = |text: State| -> Texts {
         let text = text.map(|text| (MERGED.to_owned(), text.to_owned().into()));
         text.into_iter().collect()
@@ -716,9 +740,9 @@ fn a_file_that_moves_is_written_at_its_new_path() {
     let untouched = [Some("a\n"), Some("a\n"), Some("b\n")];
     let edited = [Some("a\n"), Some("mine\n"), Some("a\n")];
     assert_eq!(moved(untouched, None), create("b\n"));
-    assert_eq!(moved(edited, None), Change::Copy("mine\n".into()));
+    assert_eq!(moved(edited, None), FileChange::Copy("mine\n".into()));
     // A killed command has written the file already.
-    assert_eq!(moved(untouched, Some("b\n")), Change::Unchanged);
+    assert_eq!(moved(untouched, Some("b\n")), FileChange::Unchanged);
     assert_eq!(moved(edited, Some("mine\n")), EDITED);
     for sides in [untouched, edited] {
         let change = moved(sides, Some("other\n"));
@@ -738,7 +762,7 @@ fn a_file_that_moves_takes_its_conflict_along() {
     assert_eq!(moved(None, OnConflict::Markers), mark(marked));
     assert_eq!(
         moved(Some(marked), OnConflict::Markers),
-        Change::Keep(Kept::Marked)
+        FileChange::Keep(Kept::Marked)
     );
 }
 
@@ -761,9 +785,9 @@ fn a_file_that_git_left_open_gets_the_merged_text() {
     // One branch deleted the file.
     assert_eq!(
         open([Some("b\n"), None, Some("b\n")], markers),
-        Change::Delete
+        FileChange::Delete
     );
-    assert_eq!(open([None, None, None], markers), Change::Delete);
+    assert_eq!(open([None, None, None], markers), FileChange::Delete);
 }
 
 #[test]
@@ -773,7 +797,7 @@ fn markers_that_a_killed_command_wrote_are_not_marked_once_more() {
     let change = |ours, on_conflict| change(MERGED, base, Some(ours), theirs, on_conflict);
     assert_eq!(
         change(marked, OnConflict::Markers),
-        Change::Keep(Kept::Marked)
+        FileChange::Keep(Kept::Marked)
     );
     assert_eq!(change(marked, OnConflict::Ours), OURS);
     // These markers are the user's text, or belong to another text.
@@ -781,7 +805,7 @@ fn markers_that_a_killed_command_wrote_are_not_marked_once_more() {
         [("rscaffold", "theirs"), ("b\n", "c\n")].map(|(from, to)| marked.replace(from, to));
     for text in &texts {
         let change = change(text, OnConflict::Markers);
-        assert!(matches!(change, Change::Mark(_)), "{change:?}");
+        assert!(matches!(change, FileChange::Mark(_)), "{change:?}");
     }
 }
 
@@ -1025,11 +1049,11 @@ proptest! {
         on_conflict in policy(),
     ) {
         let first = change_or_nothing(path, [&base, &ours, &theirs], on_conflict);
-        if !matches!(first, Change::Conflict(_)) {
+        if !matches!(first, FileChange::Conflict(_)) {
             let ours = applied(ours.as_deref(), &first);
             let second = change_or_nothing(path, [&theirs, &ours, &theirs], on_conflict);
             prop_assert!(
-                matches!(second, Change::Keep(_) | Change::Unchanged),
+                matches!(second, FileChange::Keep(_) | FileChange::Unchanged),
                 "{first:?}, then {second:?}"
             );
         }
@@ -1069,7 +1093,7 @@ proptest! {
     ) {
         for base in [None, Some(base.as_str())] {
             let change = change(MERGED, base, Some(&ours), Some(&theirs), on_conflict);
-            if let Change::Conflict(conflict) = &change {
+            if let FileChange::Conflict(conflict) = &change {
                 prop_assert!(!conflict.hunks.is_empty());
             }
         }
@@ -1081,9 +1105,9 @@ fn change_or_nothing(
     path: &str,
     [base, ours, theirs]: [&Option<String>; 3],
     on_conflict: OnConflict,
-) -> Change {
+) -> FileChange {
     if base.is_none() && theirs.is_none() {
-        return Change::Unchanged;
+        return FileChange::Unchanged;
     }
     change(
         path,

@@ -54,8 +54,8 @@ pub(super) struct Walk<'a> {
     open: Vec<(String, Dir)>,
 }
 
-/// The place of a file: `name` in `folder`, after symbolic links were followed.
-pub(super) struct Place<'a> {
+/// A path in the project: the file `name` in `folder`, after symbolic links were followed.
+pub(super) struct ResolvedPath<'a> {
     pub(super) folder: &'a Dir,
     pub(super) name: String,
     /// `None` if the file does not exist.
@@ -63,11 +63,11 @@ pub(super) struct Place<'a> {
 }
 
 impl Walk<'_> {
-    /// The place of the file at `path`, after symbolic links were followed; `None` if its folder is missing.
+    /// The file at `path`, after symbolic links were followed; `None` if its folder is missing.
     ///
     /// # Errors
     /// When a link leads nowhere or out of the project, or a part of the path that must be a folder is a file.
-    pub(super) fn find(&mut self, path: ProjectPath) -> Result<Option<Place<'_>>> {
+    pub(super) fn find(&mut self, path: ProjectPath) -> Result<Option<ResolvedPath<'_>>> {
         if !self.enter(path.folder())? {
             return Ok(None);
         }
@@ -80,7 +80,7 @@ impl Walk<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(unreadable(error, path)),
         };
-        Ok(Some(Place {
+        Ok(Some(ResolvedPath {
             folder: self.here(),
             name: path.name().to_owned(),
             metadata,
@@ -100,7 +100,9 @@ impl Walk<'_> {
         match open(self.here(), path.name()) {
             Ok(file) => content(file, path).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(_) => self.find(path)?.map_or(Ok(None), |place| place.read(path)),
+            Err(_) => self
+                .find(path)?
+                .map_or(Ok(None), |resolved| resolved.read(path)),
         }
     }
 
@@ -224,8 +226,8 @@ impl Walk<'_> {
 /// The most links that are followed for one path, as in Linux.
 const MAX_LINKS: usize = 40;
 
-impl Place<'_> {
-    /// Whether the place holds a regular file.
+impl ResolvedPath<'_> {
+    /// Whether this is a regular file.
     pub(super) fn is_file(&self) -> bool {
         self.metadata.as_ref().is_some_and(Metadata::is_file)
     }
@@ -321,7 +323,7 @@ mod tests {
             let mut walk = jail.walk();
             let found = walk
                 .find(path)
-                .map(|place| place.map(|place| place.read(path)));
+                .map(|resolved| resolved.map(|resolved| resolved.read(path)));
             let read = found.and_then(|read| Ok(read.transpose()?.flatten().map(text)));
             read.map_err(|error| format!("{error:#}"))
         }
@@ -454,10 +456,10 @@ mod tests {
         let top = Top::new(&["a/b"], &[]);
         let (jail, path) = (top.jail(), ProjectPath::new("a/b").unwrap());
         let mut walk = jail.walk();
-        let place = walk.find(path).unwrap().unwrap();
+        let resolved = walk.find(path).unwrap().unwrap();
         fs::remove_file(top.at("a/b")).unwrap();
         symlink("../../secret", top.at("a/b")).unwrap();
-        let error = place.read(path).unwrap_err().to_string();
+        let error = resolved.read(path).unwrap_err().to_string();
         assert_eq!(error, "failed to read `a/b`");
     }
 
@@ -468,11 +470,11 @@ mod tests {
         fs::write(top.at("../b/c"), "secret").unwrap();
         let (jail, path) = (top.jail(), ProjectPath::new("a/b/c").unwrap());
         let mut walk = jail.walk();
-        let place = walk.find(path).unwrap().unwrap();
+        let resolved = walk.find(path).unwrap().unwrap();
         fs::rename(top.at("a"), top.at("moved")).unwrap();
         symlink("..", top.at("a")).unwrap();
         // The walk still reads from the folder that it found, even after that folder was moved.
-        let (_, bytes) = place.read(path).unwrap().unwrap();
+        let (_, bytes) = resolved.read(path).unwrap().unwrap();
         assert_eq!(bytes, b"a/b/c");
         let error = "`a` is a symbolic link that leads out of the project".to_owned();
         assert_eq!(top.read("a/b/c"), Err(error));

@@ -13,7 +13,7 @@ use super::{
     leftovers::{self, BEGUN, FOLDER},
     path::ProjectPath,
 };
-use crate::{engine::reconcile::Change, hint::OrHint};
+use crate::{engine::reconcile::FileChange, hint::OrHint};
 
 /// Changes below a folder. They are prepared one by one, and then made in the same order by [`Stage::commit`].
 ///
@@ -75,9 +75,9 @@ impl<'a> Stage<'a> {
     }
 
     /// Prepares the change `change` of the file at `path`.
-    pub(super) fn change(&mut self, path: &'a str, change: &Change) -> Result<()> {
+    pub(super) fn change(&mut self, path: &'a str, change: &FileChange) -> Result<()> {
         match change {
-            Change::Delete => self.remove(path),
+            FileChange::Delete => self.remove(path),
             change => (change.text()).map_or(Ok(()), |text| self.write(path, text.as_bytes())),
         }
     }

@@ -2,7 +2,9 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::{Action, Finder, MAX_PATH, MAX_PLACES, MAX_READS, Object, Target, action, owner, sets};
+use super::{
+    Action, FinalizerTarget, Finder, MAX_PATH, MAX_PLACES, MAX_READS, Object, action, owner, sets,
+};
 use crate::port::{
     go::written,
     go_file::File,
@@ -23,7 +25,7 @@ impl<'a> Finder<'a> {
         &mut self,
         file: &'a File,
         expression: Range<usize>,
-        target: &Target,
+        target: &FinalizerTarget,
         steps: usize,
     ) -> bool {
         let Some(steps) = steps.checked_sub(1).filter(|_| self.reads < MAX_READS) else {
@@ -69,7 +71,7 @@ impl<'a> Finder<'a> {
         file: &'a File,
         start: usize,
         open: usize,
-        target: &Target,
+        target: &FinalizerTarget,
         steps: usize,
     ) -> bool {
         let at = open - 1;
@@ -119,7 +121,7 @@ impl<'a> Finder<'a> {
         file: &'a File,
         at: usize,
         name: &str,
-        target: &Target,
+        target: &FinalizerTarget,
         steps: usize,
     ) -> bool {
         let Some(function) = file.around(at) else {
@@ -146,7 +148,7 @@ impl<'a> Finder<'a> {
         file: &'a File,
         at: usize,
         value: &Range<usize>,
-        target: &Target,
+        target: &FinalizerTarget,
         steps: usize,
     ) -> bool {
         if value.len() > 3 && file.is_sign(value.end - 1, '.') {

@@ -14,14 +14,14 @@ pub(super) struct PatchFile {
     pub path: Option<String>,
     /// The patch itself, if it has no file.
     pub patch: String,
-    pub target: Option<Target>,
+    pub target: Option<PatchTarget>,
 }
 
 /// The objects that a patch changes. Each field that is not empty must match. All but the selectors are regular
 /// expressions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Target {
+pub(super) struct PatchTarget {
     group: String,
     version: String,
     kind: String,
@@ -57,7 +57,7 @@ impl Patch {
     pub fn apply(
         &self,
         place: &(String, usize),
-        target: Option<&Target>,
+        target: Option<&PatchTarget>,
         resources: &mut Vec<Resource>,
     ) -> Result<()> {
         let mut selected = Vec::new();
@@ -123,7 +123,7 @@ fn is_about(patch: &Value, resource: &Resource) -> bool {
         && resource.was_called_in(name.unwrap_or(""), namespace.unwrap_or(""))
 }
 
-impl Target {
+impl PatchTarget {
     fn selects(&self, resource: &Resource) -> Result<bool> {
         let mut is_named = false;
         for (name, namespace) in &resource.called {

@@ -55,29 +55,27 @@ pub(super) struct TypeItem {
 pub(super) enum Shape {
     Struct(Vec<Field>),
     Enum(Vec<Variant>),
-    Newtype(Box<Part>),
+    Newtype(Box<FieldType>),
     /// A type that other modules cannot take apart, or that the reader does not understand.
     Opaque,
 }
 
 impl Shape {
-    /// The parts of the type, each with its name.
-    pub fn parts(&self) -> Vec<(&str, &Part)> {
+    /// The types of the fields and variants, each with its name.
+    pub fn field_types(&self) -> Vec<(&str, &FieldType)> {
         match self {
             Self::Struct(fields) => {
-                let parts = fields
-                    .iter()
-                    .map(|field| (field.ident.as_str(), &field.part));
-                parts.collect()
+                let types = fields.iter().map(|field| (field.ident.as_str(), &field.ty));
+                types.collect()
             }
             Self::Enum(variants) => {
-                let parts = variants.iter().filter_map(|variant| {
-                    let part = variant.part.as_ref()?;
-                    Some((variant.name.as_str(), part))
+                let types = variants.iter().filter_map(|variant| {
+                    let ty = variant.content.as_ref()?;
+                    Some((variant.name.as_str(), ty))
                 });
-                parts.collect()
+                types.collect()
             }
-            Self::Newtype(part) => vec![("0", part)],
+            Self::Newtype(ty) => vec![("0", ty)],
             Self::Opaque => Vec::new(),
         }
     }
@@ -87,7 +85,7 @@ impl Shape {
 #[derive(Debug)]
 pub(super) struct Field {
     pub ident: String,
-    pub part: Part,
+    pub ty: FieldType,
     /// The name of the function that returns the default.
     pub default: Option<String>,
 }
@@ -98,19 +96,19 @@ pub(super) struct Variant {
     pub ident: String,
     /// The name in JSON, unless a rule for the whole enum changes it.
     pub name: String,
-    pub part: Option<Part>,
+    pub content: Option<FieldType>,
 }
 
-/// A part of a type: a field, or the content of a variant.
+/// The type of a field, or of the content of a variant.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct FieldType {
     pub rust: RustType,
     /// The type as it is in the file.
     pub written: Type,
 }
 
-impl Part {
-    /// Whether the code of this optional part is that of `content` in an `Option`.
+impl FieldType {
+    /// Whether the code of this optional type is that of `content` in an `Option`.
     pub fn is_option_of(&self, content: &Self) -> bool {
         if let Type::Path(path) = &self.written
             && let Some(last) = path.path.segments.last()
@@ -144,7 +142,7 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
     let file: syn::File = syn::parse2(tokens).ok()?;
     let below = path.strip_prefix("src/")?.strip_suffix(".rs")?;
     let module = format!("crate::{}", below.replace('/', "::"));
-    let scope = Scope::new(&file.items, module)?;
+    let scope = ModuleScope::new(&file.items, module)?;
     let mut types = Types {
         modules: [scope.module.clone(), scope.version.clone()],
         ..Types::default()
@@ -221,7 +219,7 @@ fn depth(tokens: TokenStream, most: usize) -> Option<usize> {
 }
 
 /// The names that a file uses.
-struct Scope<'a> {
+struct ModuleScope<'a> {
     /// The path of the file's own module.
     module: String,
     /// The path of the module of the version, which exports the types.
@@ -237,7 +235,7 @@ struct Scope<'a> {
     globs: BTreeSet<String>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ModuleScope<'a> {
     fn new(items: &'a [Item], module: String) -> Option<Self> {
         let (version, _) = module.rsplit_once("::")?;
         let mut scope = Self {
@@ -384,8 +382,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn part(&self, ty: &Type) -> Part {
-        Part {
+    fn field_type(&self, ty: &Type) -> FieldType {
+        FieldType {
             rust: self.rust(ty, ALIASES),
             written: ty.clone(),
         }
@@ -405,7 +403,7 @@ fn settings_of(attributes: &[Attribute], kind: &str) -> Option<Vec<Meta>> {
 }
 
 /// The type of the status in the settings of kube.
-fn status(settings: &[Meta], scope: &Scope) -> Option<RustType> {
+fn status(settings: &[Meta], scope: &ModuleScope) -> Option<RustType> {
     let text = text_named(settings, "status")?;
     // The parser is recursive.
     if text.len() > DEPTH {
@@ -486,14 +484,17 @@ fn is_default(path: &Path) -> bool {
     last.is_some_and(|part| part.ident == "Default")
 }
 
-fn enumeration(variants: &Punctuated<syn::Variant, Token![,]>, scope: &Scope) -> Option<Shape> {
+fn enumeration(
+    variants: &Punctuated<syn::Variant, Token![,]>,
+    scope: &ModuleScope,
+) -> Option<Shape> {
     let known: Option<Vec<_>> = variants.iter().map(|item| variant(item, scope)).collect();
     known
         .filter(|variants| !variants.is_empty())
         .map(Shape::Enum)
 }
 
-fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
+fn structure(fields: &Fields, scope: &ModuleScope) -> Option<Shape> {
     match fields {
         Fields::Named(named) => {
             let mut fields = Vec::new();
@@ -503,7 +504,7 @@ fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
                 }
                 fields.push(Field {
                     ident: field.ident.as_ref()?.to_string(),
-                    part: scope.part(&field.ty),
+                    ty: scope.field_type(&field.ty),
                     default: serde(&field.attrs, "default"),
                 });
             }
@@ -511,7 +512,7 @@ fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
         }
         Fields::Unnamed(unnamed) => match unnamed.unnamed.iter().collect::<Vec<_>>().as_slice() {
             [field] if is_nameable(&field.vis, &field.attrs) => {
-                Some(Shape::Newtype(Box::new(scope.part(&field.ty))))
+                Some(Shape::Newtype(Box::new(scope.field_type(&field.ty))))
             }
             _ => None,
         },
@@ -519,11 +520,11 @@ fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
     }
 }
 
-fn variant(variant: &syn::Variant, scope: &Scope) -> Option<Variant> {
-    let part = match &variant.fields {
+fn variant(variant: &syn::Variant, scope: &ModuleScope) -> Option<Variant> {
+    let content = match &variant.fields {
         Fields::Unit => None,
         Fields::Unnamed(unnamed) if unnamed.unnamed.len() == 1 => {
-            (unnamed.unnamed.first()).map(|field| scope.part(&field.ty))
+            (unnamed.unnamed.first()).map(|field| scope.field_type(&field.ty))
         }
         _ => return None,
     };
@@ -531,12 +532,12 @@ fn variant(variant: &syn::Variant, scope: &Scope) -> Option<Variant> {
     (!is_conditional(&variant.attrs)).then(|| Variant {
         name: serde(&variant.attrs, "rename").unwrap_or_else(|| ident.clone()),
         ident,
-        part,
+        content,
     })
 }
 
 /// The value of `value`, if it is simple enough to stand in another file.
-fn simple(value: &Expr, scope: &Scope) -> Option<Value> {
+fn simple(value: &Expr, scope: &ModuleScope) -> Option<Value> {
     match value {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Int(number) => Some(Value::Literal(number.to_string())),

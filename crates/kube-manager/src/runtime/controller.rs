@@ -18,7 +18,7 @@ use super::{
     informer::{Handler, Informers, Synced, Wake, some_or_all},
     object::{Guarded, Write, write},
     objects::{Objects, Store, Stores},
-    queue::{Priority, Queue, Turn},
+    queue::{Priority, Queue, WorkItem},
     reconciler::Reconciler,
     scope::Kind,
     services::Services,
@@ -348,9 +348,9 @@ async fn reconcile_changed(shard: &Arc<Shard>) {
             }
             // The slot comes first, so that it is for the object that is the most urgent one then.
             let slot = slot(&worker.slots).await;
-            if let Some(turn) = shard.queue.begin() {
+            if let Some(item) = shard.queue.begin() {
                 let reconciling = shard.clone();
-                reconciles.spawn(async move { reconciling.reconcile(turn, slot).await });
+                reconciles.spawn(async move { reconciling.reconcile(item, slot).await });
             }
         }
     };
@@ -366,7 +366,7 @@ async fn report_deleted(shard: &Arc<Shard>) {
     let mut calls = JoinSet::new();
     let begin = async {
         loop {
-            let (turn, deleted) = shard.queue.next_gone().await;
+            let (item, deleted) = shard.queue.next_gone().await;
             let slot = slot(&worker.deleted_slots).await;
             let called = worker.clone();
             calls.spawn(async move {
@@ -374,7 +374,7 @@ async fn report_deleted(shard: &Arc<Shard>) {
                 for object in deleted {
                     called.report_deleted(&object).await;
                 }
-                drop(turn);
+                drop(item);
             });
             while let Some(ended) = calls.try_join_next() {
                 propagate_panic(ended);
@@ -402,14 +402,14 @@ fn propagate_panic(ended: Result<(), JoinError>) {
 }
 
 impl Shard {
-    /// Reconciles the object of this turn, if it still exists.
-    async fn reconcile(&self, turn: Turn, _slot: Option<OwnedSemaphorePermit>) {
+    /// Reconciles the object of this item, if it still exists.
+    async fn reconcile(&self, item: WorkItem, _slot: Option<OwnedSemaphorePermit>) {
         let worker = &self.worker;
         // A process that was paused must not work with outdated objects from its memory.
         if !worker.services.leadership.holds() {
             return;
         }
-        let key = turn.key();
+        let key = item.key();
         let action = match self.store.get(key) {
             Some(object) => worker.reconcile(&object, key).await,
             None if worker.finalizer.is_some() && worker.selects => {
@@ -423,11 +423,11 @@ impl Shard {
         if self.store.get(key).is_none() && !worker.selects {
             worker.backoff.forget(key);
         } else if let Some(delay) = action.requeue_after {
-            turn.repeat((worker.services.pace)(delay));
+            item.repeat((worker.services.pace)(delay));
         }
         let key = key.clone();
-        drop(turn);
-        // The watch may have delivered the object during the turn, or before the answer to its write has arrived.
+        drop(item);
+        // The watch may have delivered the object during the reconcile, or before the answer to its write has arrived.
         let shown = self.store.get(&key);
         let metadata = shown.as_ref().map(Guarded::metadata);
         worker.access.written.shown(&key, metadata);
@@ -671,12 +671,12 @@ mod tests {
         let (shard, mut own, _) = shard(1);
         let (old, new) = (object("a", 1, 1), object("a", 1, 2));
         own.handle(&Shown::All(vec![old.clone()]));
-        let turn = shard.queue.begin().expect("a changed object");
+        let item = shard.queue.begin().expect("a changed object");
         let written = &shard.worker.access.written;
         written.add(new.0.clone().expect("an object"));
         own.handle(&Shown::Put(new));
         assert!(written.newer_than(old.metadata()).is_some());
-        shard.reconcile(turn, None).await;
+        shard.reconcile(item, None).await;
         assert!(written.newer_than(old.metadata()).is_none());
     }
 
@@ -696,8 +696,8 @@ mod tests {
             own.handle(&Shown::All(vec![object.clone()]));
             drop(shard.queue.begin());
             own.handle(&Shown::Gone(object));
-            let (turn, _) = shard.queue.next_gone().await;
-            drop(turn);
+            let (item, _) = shard.queue.next_gone().await;
+            drop(item);
             assert_eq!(shard.queue.begin().is_some(), is_queued, "{finalizers:?}");
         }
     }

@@ -63,18 +63,18 @@ pub struct EventSender {
 
 /// An event that waits to be sent.
 struct Waiting {
-    source: Arc<Source>,
+    reporter: Arc<Reporter>,
     regarding: ObjectReference,
     event: Event,
     time: MicroTime,
 }
 
 /// A controller that records events.
-struct Source {
+struct Reporter {
     controller: &'static str,
     rules: &'static [Rule],
     /// The name of the controller in events.
-    reporter: String,
+    name: String,
     dropped: IntCounterVec,
 }
 
@@ -99,7 +99,7 @@ pub fn queue(client: Client, metrics: &Metrics) -> (EventQueue, EventSender) {
 #[derive(Clone)]
 pub struct Recorder {
     queue: EventQueue,
-    source: Arc<Source>,
+    reporter: Arc<Reporter>,
 }
 
 impl Recorder {
@@ -115,38 +115,38 @@ impl Recorder {
             // Prometheus sees the first increase only if the counter was 0 before.
             dropped.with_label_values(&[controller, reason]);
         }
-        let source = Arc::new(Source {
+        let reporter = Arc::new(Reporter {
             controller,
             rules,
-            reporter,
+            name: reporter,
             dropped,
         });
-        Self { queue, source }
+        Self { queue, reporter }
     }
 
     /// Adds an event to the queue, unless there are too many events.
     pub fn record(&self, regarding: ObjectReference, event: Event) {
         let (kind, namespace, name) = (&regarding.kind, &regarding.namespace, &regarding.name);
-        let controller = self.source.controller;
+        let controller = self.reporter.controller;
         let object = hash((controller, kind, namespace, name, &regarding.uid));
         let is_allowed = self.queue.limits.lock().allow(object, Instant::now());
         if !is_allowed {
-            self.source.drop_event(LIMITED, &event);
+            self.reporter.drop_event(LIMITED, &event);
             return;
         }
         let waiting = Waiting {
-            source: self.source.clone(),
+            reporter: self.reporter.clone(),
             regarding,
             event,
             time: MicroTime(Timestamp::now()),
         };
         if let Err(error) = self.queue.sender.try_send(waiting) {
-            self.source.drop_event(FULL, &error.into_inner().event);
+            self.reporter.drop_event(FULL, &error.into_inner().event);
         }
     }
 }
 
-impl Source {
+impl Reporter {
     fn drop_event(&self, why: &str, (_, reason, note): &Event) {
         let controller = self.controller;
         self.dropped.with_label_values(&[controller, why]).inc();
@@ -209,13 +209,13 @@ impl EventSender {
     /// Sends an event. A failure is only logged and counted.
     async fn send(&mut self, waiting: &Waiting) {
         if let Err(error) = self.try_send(waiting).await {
-            let (source, reason) = (&waiting.source, waiting.event.1);
-            let controller = source.controller;
-            source
+            let (reporter, reason) = (&waiting.reporter, waiting.event.1);
+            let controller = reporter.controller;
+            reporter
                 .dropped
                 .with_label_values(&[controller, FAILED])
                 .inc();
-            let hint = diagnosis::hint(&error, source.rules);
+            let hint = diagnosis::hint(&error, reporter.rules);
             let error = failure::message(&error);
             tracing::warn!(controller, %error, reason, hint, "cannot record an event");
         }
@@ -223,7 +223,7 @@ impl EventSender {
 
     /// Creates an event, or counts it if it repeats.
     async fn try_send(&mut self, waiting: &Waiting) -> kube::Result<()> {
-        let (reporter, regarding) = (&waiting.source.reporter, &waiting.regarding);
+        let (reporter, regarding) = (&waiting.reporter.name, &waiting.regarding);
         let ((type_, reason, note), time) = (&waiting.event, &waiting.time);
         let note = start(note, NOTE);
         let object = (&regarding.uid, &regarding.name);

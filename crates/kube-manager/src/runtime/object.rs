@@ -128,12 +128,12 @@ pub struct Raw<const METADATA: bool = false> {
 #[derive(Deserialize)]
 struct Versioned {
     #[serde(default)]
-    metadata: Version,
+    metadata: ResourceVersion,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Version {
+struct ResourceVersion {
     resource_version: Option<String>,
 }
 

@@ -26,7 +26,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// How many reconciles of changed objects may precede one of an object that waits and has not changed. Without a limit,
 /// such an object would wait for ever if changes arrive as fast as workers finish.
-const NORMAL_TURNS: u32 = 20;
+const NORMAL_IN_A_ROW: u32 = 20;
 
 /// The objects of one watched namespace, or of all.
 ///
@@ -54,20 +54,20 @@ pub enum Priority {
 
 #[derive(Default)]
 struct State {
-    entries: HashMap<Arc<Key>, Entry>,
-    /// May contain objects that no longer wait, that now have another priority, or that wait for another turn to end.
+    entries: HashMap<Arc<Key>, KeyState>,
+    /// May contain objects that no longer wait, that now have another priority, or that are being reconciled.
     normal: VecDeque<Arc<Key>>,
     low: VecDeque<Arc<Key>>,
     /// How many objects of `normal` have begun since the last one of `low`.
-    normal_turns: u32,
-    /// May contain objects that wait for another turn to end.
+    normal_in_a_row: u32,
+    /// May contain objects that are being reconciled.
     gone: VecDeque<Arc<Key>>,
     delayed: DelayQueue<Arc<Key>>,
 }
 
-/// All that the queue knows about the objects of one name. An entry without content is removed.
+/// All that the queue knows about the objects of one key. An empty state is removed.
 #[derive(Default)]
-struct Entry {
+struct KeyState {
     /// A reconcile that has not begun.
     waiting: Option<Waiting>,
     /// A reconcile after a delay, with its priority.
@@ -84,7 +84,7 @@ struct Waiting {
     since: Instant,
 }
 
-impl Entry {
+impl KeyState {
     fn is_empty(&self) -> bool {
         self.waiting.is_none() && self.delayed.is_none() && self.gone.is_empty() && !self.is_running
     }
@@ -137,7 +137,7 @@ impl Queue {
         self.gone.wake();
     }
 
-    /// Whether a turn of the object has begun and not ended.
+    /// Whether a work item of the object has begun and not ended.
     pub fn is_running(&self, key: &Key) -> bool {
         let state = self.state.lock();
         state.entries.get(key).is_some_and(|entry| entry.is_running)
@@ -159,31 +159,31 @@ impl Queue {
     }
 
     /// Begins a reconcile of the next object; `None` if no object can be reconciled.
-    pub fn begin(self: &Arc<Self>) -> Option<Turn> {
+    pub fn begin(self: &Arc<Self>) -> Option<WorkItem> {
         let mut state = self.state.lock();
         let (key, waiting) = state.next()?;
         drop(state);
         self.metrics.depth.dec();
         let waited = waiting.since.elapsed().as_secs_f64();
         self.metrics.waits.observe(waited);
-        Some(self.turn(key, waiting.priority, Some(self.metrics.work())))
+        Some(self.item(key, waiting.priority, Some(self.metrics.work())))
     }
 
     /// Waits for deleted objects. Returns all deleted objects of one name. No reconcile of an object with this name
-    /// runs until the returned turn ends.
-    pub async fn next_gone(self: &Arc<Self>) -> (Turn, Vec<ObjectMeta>) {
+    /// runs until the returned item ends.
+    pub async fn next_gone(self: &Arc<Self>) -> (WorkItem, Vec<ObjectMeta>) {
         poll_fn(|context| {
             self.gone.register(context.waker());
             match self.state.lock().next_gone() {
-                Some((key, gone)) => Poll::Ready((self.turn(key, Priority::Normal, None), gone)),
+                Some((key, gone)) => Poll::Ready((self.item(key, Priority::Normal, None), gone)),
                 None => Poll::Pending,
             }
         })
         .await
     }
 
-    fn turn(self: &Arc<Self>, key: Arc<Key>, priority: Priority, work: Option<Work>) -> Turn {
-        Turn {
+    fn item(self: &Arc<Self>, key: Arc<Key>, priority: Priority, work: Option<Work>) -> WorkItem {
+        WorkItem {
             key,
             priority,
             queue: self.clone(),
@@ -192,16 +192,16 @@ impl Queue {
     }
 }
 
-/// The time in which one object is reconciled, or in which the reconciler is told about deleted objects. It ends when
-/// it is dropped.
-pub struct Turn {
+/// What a worker takes from the queue: an object to reconcile, or deleted objects to report. Its work ends when it is
+/// dropped.
+pub struct WorkItem {
     key: Arc<Key>,
     priority: Priority,
     queue: Arc<Queue>,
     _work: Option<Work>,
 }
 
-impl Turn {
+impl WorkItem {
     pub fn key(&self) -> &Key {
         &self.key
     }
@@ -222,7 +222,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for WorkItem {
     fn drop(&mut self) {
         self.queue.state.lock().end(&self.key);
         self.queue.gone.wake();
@@ -269,7 +269,7 @@ impl State {
     /// The priority of the next object that can be reconciled. Drops all objects before it.
     fn peek(&mut self) -> Option<Priority> {
         let mut order = [Priority::Normal, Priority::Low];
-        if self.normal_turns >= NORMAL_TURNS {
+        if self.normal_in_a_row >= NORMAL_IN_A_ROW {
             order.reverse();
         }
         for priority in order {
@@ -283,8 +283,8 @@ impl State {
         None
     }
 
-    /// Whether the object waits in the queue of this priority. If a turn of the object has not ended, the end of the
-    /// turn adds the object again.
+    /// Whether the object waits in the queue of this priority. If an item of the object has not ended, the end of
+    /// this item adds the object again.
     fn can_begin(&self, key: &Arc<Key>, priority: Priority) -> bool {
         let Some(entry) = self.entries.get(key) else {
             return false;
@@ -295,11 +295,11 @@ impl State {
         waits && entry.gone.is_empty() && !entry.is_running
     }
 
-    /// Takes the next object, and begins its turn.
+    /// Takes the next object, and begins to reconcile it.
     fn next(&mut self) -> Option<(Arc<Key>, Waiting)> {
         let priority = self.peek()?;
-        self.normal_turns = match priority {
-            Priority::Normal => self.normal_turns.saturating_add(1),
+        self.normal_in_a_row = match priority {
+            Priority::Normal => self.normal_in_a_row.saturating_add(1),
             Priority::Low => 0,
         };
         let key = self.of(priority).pop_front()?;
@@ -326,14 +326,14 @@ impl State {
         }
     }
 
-    /// Ends a turn.
+    /// Ends a work item.
     fn end(&mut self, key: &Arc<Key>) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
         entry.is_running = false;
         if !entry.gone.is_empty() {
-            // The end of that turn adds an object that waits.
+            // The end of that item adds an object that waits.
             self.gone.push_back(key.clone());
         } else if let Some(waiting) = entry.waiting {
             self.of(waiting.priority).push_back(key.clone());
@@ -389,12 +389,12 @@ mod tests {
     }
 
     /// Begins a reconcile of each object that can be reconciled now.
-    fn begin_all(queue: &TestQueue) -> Vec<Turn> {
+    fn begin_all(queue: &TestQueue) -> Vec<WorkItem> {
         std::iter::from_fn(|| queue.begin()).collect()
     }
 
-    fn names(turns: &[Turn]) -> String {
-        let names: Vec<_> = turns.iter().map(|turn| turn.key().1.as_str()).collect();
+    fn names(items: &[WorkItem]) -> String {
+        let names: Vec<_> = items.iter().map(|item| item.key().1.as_str()).collect();
         names.join(" ")
     }
 
@@ -426,11 +426,11 @@ mod tests {
     async fn what_has_not_changed_does_not_wait_for_ever() {
         let queue = queue();
         push(&queue, "unchanged", Priority::Low);
-        let turns = (0..).find(|turn| {
-            push(&queue, &format!("changed-{turn}"), Priority::Normal);
+        let in_a_row = (0..).find(|number| {
+            push(&queue, &format!("changed-{number}"), Priority::Normal);
             queue.begin().expect("an object").key().1 == "unchanged"
         });
-        assert_eq!(turns, Some(NORMAL_TURNS));
+        assert_eq!(in_a_row, Some(NORMAL_IN_A_ROW));
     }
 
     #[tokio::test]
@@ -448,8 +448,8 @@ mod tests {
     async fn a_repetition_waits_for_its_delay_and_keeps_its_priority() {
         let queue = queue();
         push(&queue, "a", Priority::Low);
-        for turn in begin_all(&queue) {
-            turn.repeat(Duration::from_millis(20));
+        for item in begin_all(&queue) {
+            item.repeat(Duration::from_millis(20));
         }
         assert_eq!(queue.waits().now_or_never(), None);
         queue.waits().await;
@@ -457,9 +457,9 @@ mod tests {
         assert_eq!(next(&queue), "b a");
         // A change comes earlier than the delay, and takes its place.
         push(&queue, "a", Priority::Normal);
-        for turn in begin_all(&queue) {
-            turn.repeat(Duration::MAX);
-            turn.repeat(Duration::from_secs(9));
+        for item in begin_all(&queue) {
+            item.repeat(Duration::MAX);
+            item.repeat(Duration::from_secs(9));
         }
         push(&queue, "a", Priority::Normal);
         assert_eq!(next(&queue), "a");
@@ -471,27 +471,27 @@ mod tests {
     async fn a_deleted_object_is_reported_and_not_reconciled() {
         let queue = queue();
         push(&queue, "a b", Priority::Normal);
-        for turn in begin_all(&queue) {
-            turn.repeat(Duration::from_secs(1));
+        for item in begin_all(&queue) {
+            item.repeat(Duration::from_secs(1));
         }
         push(&queue, "a", Priority::Normal);
         queue.delete(&key("a"), &deleted("first a"));
         queue.delete(&key("b"), &deleted("b"));
         assert_eq!(queue.metrics.depth.get(), 0);
-        let (turn, gone) = queue.next_gone().await;
-        assert_eq!((turn.key().1.as_str(), uids(&gone)), ("a", vec!["first a"]));
+        let (item, gone) = queue.next_gone().await;
+        assert_eq!((item.key().1.as_str(), uids(&gone)), ("a", vec!["first a"]));
         // A later object with the same name waits for the end of the report.
         push(&queue, "a", Priority::Normal);
         queue.delete(&key("a"), &deleted("second a"));
         push(&queue, "a", Priority::Normal);
         assert_eq!(next(&queue), "");
-        drop(turn);
+        drop(item);
         assert_eq!(next(&queue), "");
-        let (turn, gone) = queue.next_gone().await;
-        assert_eq!((turn.key().1.as_str(), uids(&gone)), ("b", vec!["b"]));
+        let (item, gone) = queue.next_gone().await;
+        assert_eq!((item.key().1.as_str(), uids(&gone)), ("b", vec!["b"]));
         let (other, gone) = queue.next_gone().await;
         assert_eq!(uids(&gone), ["second a"]);
-        drop((turn, other));
+        drop((item, other));
         assert_eq!(next(&queue), "a");
         assert!(queue.state.lock().delayed.is_empty());
         assert!(queue.state.lock().entries.is_empty());
@@ -510,12 +510,12 @@ mod tests {
             push(&queue, "a", priority);
         }
         assert_eq!(counts(&queue), (1, 0));
-        let turns = begin_all(&queue);
+        let items = begin_all(&queue);
         assert_eq!(counts(&queue), (1, 1));
         // A change during a reconcile needs another reconcile.
         push(&queue, "a", Priority::Normal);
         assert_eq!(counts(&queue), (2, 1));
-        drop(turns);
+        drop(items);
         assert_eq!(next(&queue), "a");
         assert_eq!(counts(&queue), (2, 2));
     }

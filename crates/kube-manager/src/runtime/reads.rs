@@ -6,19 +6,19 @@ use std::{cell::RefCell, collections::HashMap};
 use super::{object::AnyObject, owned::position, watch::Key};
 
 tokio::task_local! {
-    static READS: RefCell<HashMap<Place, Read>>;
+    static READS: RefCell<HashMap<Lookup, Read>>;
 }
 
 /// The children of one object in one index.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Lookup {
     /// The address of the index.
     pub index: usize,
     /// The uid of the owner.
     pub owner: String,
 }
 
-/// What the reconcile has read in one place.
+/// What the reconcile has read in one lookup.
 #[derive(Default)]
 struct Read {
     /// The first read, with the later writes of the reconcile, sorted by key. `None` if the reconcile has not read.
@@ -30,7 +30,7 @@ struct Read {
 }
 
 /// What the reconcile knows of one child.
-pub enum Seen {
+pub enum ObservedChild {
     /// The reconcile has not read the children, so it has not computed them from the store.
     Unread,
     /// The child was not there.
@@ -50,7 +50,7 @@ pub async fn during<F: Future>(reconcile: F) -> (F::Output, bool) {
 }
 
 /// Accesses what the current reconcile has read. Without a reconcile, there is nothing to remember.
-fn current<T>(access: impl FnOnce(&mut HashMap<Place, Read>) -> T) -> Option<T> {
+fn current<T>(access: impl FnOnce(&mut HashMap<Lookup, Read>) -> T) -> Option<T> {
     READS.try_with(|reads| access(&mut reads.borrow_mut())).ok()
 }
 
@@ -60,9 +60,9 @@ pub fn is_outdated() -> bool {
 }
 
 /// Remembers the first read of the current reconcile, and the first after a failed write.
-pub fn read(place: Place, children: &[AnyObject]) {
+pub fn read(lookup: Lookup, children: &[AnyObject]) {
     current(|reads| {
-        let read = reads.entry(place).or_default();
+        let read = reads.entry(lookup).or_default();
         if read.is_old || read.children.is_none() {
             read.children = Some(children.to_vec());
             read.is_old = false;
@@ -71,21 +71,21 @@ pub fn read(place: Place, children: &[AnyObject]) {
 }
 
 /// The child with this key, as the current reconcile has read it.
-pub fn seen(place: &Place, key: &Key) -> Seen {
-    let seen = current(|reads| {
-        let children = reads.get(place)?.children.as_ref()?;
+pub fn observed(lookup: &Lookup, key: &Key) -> ObservedChild {
+    let observed = current(|reads| {
+        let children = reads.get(lookup)?.children.as_ref()?;
         Some(match position(children, key) {
-            Ok(position) => Seen::Child(children[position].clone()),
-            Err(_) => Seen::Absent,
+            Ok(position) => ObservedChild::Child(children[position].clone()),
+            Err(_) => ObservedChild::Absent,
         })
     });
-    seen.flatten().unwrap_or(Seen::Unread)
+    observed.flatten().unwrap_or(ObservedChild::Unread)
 }
 
 /// Remembers what the current reconcile has written.
-pub fn wrote(place: &Place, key: &Key, child: &AnyObject) {
+pub fn wrote(lookup: &Lookup, key: &Key, child: &AnyObject) {
     current(|reads| {
-        let children = reads.get_mut(place)?.children.as_mut()?;
+        let children = reads.get_mut(lookup)?.children.as_mut()?;
         match position(children, key) {
             Ok(position) => children[position] = child.clone(),
             Err(position) => children.insert(position, child.clone()),
@@ -95,9 +95,9 @@ pub fn wrote(place: &Place, key: &Key, child: &AnyObject) {
 }
 
 /// Remembers that the children have changed since the current reconcile has read them.
-pub fn outdated(place: Place) {
+pub fn outdated(lookup: Lookup) {
     current(|reads| {
-        let read = reads.entry(place).or_default();
+        let read = reads.entry(lookup).or_default();
         read.is_old = true;
         read.is_outdated = true;
     });
@@ -109,15 +109,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_later_read_does_not_do_what_a_write_should_have_done() {
-        let place = || Place {
+        let lookup = || Lookup {
             index: 1,
             owner: "uid".to_owned(),
         };
         let reconcile = async {
-            outdated(place());
-            read(place(), &[]);
+            outdated(lookup());
+            read(lookup(), &[]);
             assert!(matches!(
-                seen(&place(), &(None, "a".to_owned())),
+                seen(&lookup(), &(None, "a".to_owned())),
                 Seen::Absent
             ));
         };

@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn versions_that_are_not_in_use_or_converted_may_differ() {
-        type Change = fn(&mut Value);
+        type MutateFn = fn(&mut Value);
 
         let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
         assert_eq!(
@@ -231,7 +231,7 @@ mod tests {
                      in the types of one of them, or give the CRD a conversion"
             )
         );
-        let changes: [(Change, bool); 4] = [
+        let cases: [(MutateFn, bool); 4] = [
             (
                 |crd| crd["spec"]["conversion"] = json!({"strategy": "None"}),
                 false,
@@ -250,8 +250,8 @@ mod tests {
                 true,
             ),
         ];
-        for (number, (change, is_good)) in changes.into_iter().enumerate() {
-            assert_eq!(error(&v1, &v2, change).is_none(), is_good, "{number}");
+        for (number, (mutate, is_good)) in cases.into_iter().enumerate() {
+            assert_eq!(error(&v1, &v2, mutate).is_none(), is_good, "{number}");
         }
         for (value, is_good) in [("lossy", true), ("none", false)] {
             let annotated = crd(&v1, &v2, |crd| {

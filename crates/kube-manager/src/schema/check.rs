@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{
     cel_type::{self, OF_RESOURCES, Type},
     crd::{Crd, NoSchema},
-    expression::{self, Scope},
+    expression::{self, Environment},
     fit::fits,
     keys::{
         EMBEDDED, INT_OR_STRING, OPEN, Object, RULES, field, fields, is_true, list, name_of_type,
@@ -156,7 +156,7 @@ fn check_crd(crd: &Crd, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
         let subject = format!("{kind} {}", version.name);
         // Made only if there is something to say.
         let named_schema = LazyCell::new(|| crd.named_schema(&version.name));
-        let line = |place: &Fault| place.line(&subject, named_schema.as_ref());
+        let line = |fault: &Fault| fault.line(&subject, named_schema.as_ref());
         faults.extend(checker.faults.iter().map(line));
         warnings.extend(checker.warnings.iter().map(line));
     }
@@ -220,8 +220,8 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// A place in an object.
-struct Place {
+/// A node in the tree of schemas.
+struct SchemaNode {
     /// As in YAML: `spec.steps[].from`.
     path: String,
     is_root: bool,
@@ -229,11 +229,11 @@ struct Place {
     is_meta: bool,
     /// Whether the API server finds the value before an update, so that a rule can name it.
     has_old: bool,
-    /// Whether the place exists as often as a list or map has items, without a limit.
+    /// Whether an object has such a value as often as a list or map has items, without a limit.
     is_repeated: bool,
 }
 
-impl Place {
+impl SchemaNode {
     fn field(&self, name: &str, schema: &Object) -> Self {
         let path = if self.path.is_empty() {
             name.to_owned()
@@ -249,7 +249,7 @@ impl Place {
         }
     }
 
-    /// The place of the items of a list or map that `schema` describes.
+    /// The node of the items of a list or map that `schema` describes.
     fn items(&self, brackets: &str, schema: &Object) -> Self {
         let is_list = brackets == "[]";
         let most = if is_list { "maxItems" } else { "maxProperties" };
@@ -313,19 +313,19 @@ impl Checker {
                 self.says("metadata", &text);
             }
         }
-        let place = Place {
+        let node = SchemaNode {
             path: String::new(),
             is_root: true,
             is_meta: false,
             has_old: true,
             is_repeated: false,
         };
-        self.check_type(&place, root);
+        self.check_type(&node, root);
     }
 
     /// Checks the schema of a value.
-    fn check_type(&mut self, place: &Place, schema: &Object) {
-        let path = place.path.as_str();
+    fn check_type(&mut self, node: &SchemaNode, schema: &Object) {
+        let path = node.path.as_str();
         if let Some(reason) = mark::reason(schema) {
             return self.says(path, reason);
         }
@@ -344,8 +344,8 @@ impl Checker {
                         such as `30s`";
             self.warns(path, text);
         }
-        self.check_fields(place, schema);
-        self.check_list(place, schema);
+        self.check_fields(node, schema);
+        self.check_list(node, schema);
         let map_type = text_of(schema, "x-kubernetes-map-type");
         let is_wrong = !map_type.is_empty() && type_name != "object";
         let text = "a merge strategy of objects is set for a value that is no object";
@@ -353,7 +353,7 @@ impl Checker {
         let is_known = matches!(map_type, "" | "atomic" | "granular");
         let text = format!("`{map_type}` is no merge strategy of an object");
         self.says_if(!is_known, path, &text);
-        self.check_parts(place, schema, 2);
+        self.check_parts(node, schema, 2);
         // A default that is null is none.
         if let Some(value) = schema.get("default").filter(|value| !value.is_null()) {
             self.check_default(path, value, schema);
@@ -361,7 +361,7 @@ impl Checker {
         let is_wrong = schema.contains_key(RULES) && !cel_type::has_type(schema);
         self.says_if(is_wrong, path, "a place for any value has no CEL rules");
         for rule in list(schema, RULES) {
-            self.check_rule(place, rule, schema);
+            self.check_rule(node, rule, schema);
         }
     }
 
@@ -394,8 +394,8 @@ impl Checker {
         }
     }
 
-    fn check_fields(&mut self, place: &Place, schema: &Object) {
-        let path = place.path.as_str();
+    fn check_fields(&mut self, node: &SchemaNode, schema: &Object) {
+        let path = node.path.as_str();
         let known = fields(schema);
         let has_fields = known.is_some_and(|known| !known.is_empty());
         let is_embedded = is_true(schema, EMBEDDED);
@@ -405,15 +405,15 @@ impl Checker {
             self.says_if(name_of_type(schema) != "object" || is_map, path, text);
             let text = "an embedded resource needs fields, or is open for unknown fields";
             self.says_if(!has_fields && !is_true(schema, OPEN), path, text);
-            self.says_if(place.is_meta, path, "metadata has no embedded resource");
+            self.says_if(node.is_meta, path, "metadata has no embedded resource");
         }
         for (name, field) in known.into_iter().flatten() {
-            let inner = place.field(name, schema);
+            let inner = node.field(name, schema);
             let Some(field) = field.as_object() else {
                 self.says(&inner.path, &no_schema("the schema has no type"));
                 continue;
             };
-            if (place.is_root || is_embedded) && OF_RESOURCES.contains(&name.as_str()) {
+            if (node.is_root || is_embedded) && OF_RESOURCES.contains(&name.as_str()) {
                 let is_metadata = name == "metadata";
                 let expected = if is_metadata { "object" } else { "string" };
                 let text = format!("the type must be {expected}");
@@ -425,7 +425,7 @@ impl Checker {
             Some(Value::Object(values)) => {
                 let text = "an object has either fields or the keys of a map: make the map a field";
                 self.says_if(has_fields, path, text);
-                self.check_type(&place.items("{}", schema), values);
+                self.check_type(&node.items("{}", schema), values);
             }
             Some(Value::Bool(false)) => {
                 let text =
@@ -436,8 +436,8 @@ impl Checker {
         }
     }
 
-    fn check_list(&mut self, place: &Place, schema: &Object) {
-        let path = place.path.as_str();
+    fn check_list(&mut self, node: &SchemaNode, schema: &Object) {
+        let path = node.path.as_str();
         let list_type = text_of(schema, "x-kubernetes-list-type");
         let is_list = name_of_type(schema) == "array";
         let text = "a merge strategy of lists is set for a value that is no list";
@@ -450,7 +450,7 @@ impl Checker {
             let text = no_schema("the items of the list have no schema");
             return self.says_if(has_none, path, &text);
         };
-        self.check_type(&place.items("[]", schema), items);
+        self.check_type(&node.items("[]", schema), items);
         let has_null = matches!(list_type, "set" | "map") && is_true(items, "nullable");
         let text = "an item of the list may be null: remove the `Option`";
         self.says_if(has_null, path, text);
@@ -503,11 +503,11 @@ impl Checker {
 
     /// Checks the schemas in `allOf`, `anyOf`, `oneOf` and `not` of `schema`, which may only limit values. An `anyOf` may
     /// say that a value is an integer or a text, so many levels deep.
-    fn check_parts(&mut self, place: &Place, schema: &Object, levels: u8) {
+    fn check_parts(&mut self, node: &SchemaNode, schema: &Object, levels: u8) {
         let either = json!([{"type": "integer"}, {"type": "string"}]);
         if levels == 0 || schema.get("anyOf") != Some(&either) {
             for part in list(schema, "anyOf") {
-                self.check_part(place, part, 0);
+                self.check_part(node, part, 0);
             }
         }
         for (index, part) in list(schema, "allOf").enumerate() {
@@ -517,14 +517,14 @@ impl Checker {
             } else {
                 0
             };
-            self.check_part(place, part, inner);
+            self.check_part(node, part, inner);
         }
         for part in list(schema, "oneOf").chain(schema.get("not")) {
-            self.check_part(place, part, 0);
+            self.check_part(node, part, 0);
         }
     }
 
-    fn check_part(&mut self, place: &Place, part: &Value, levels: u8) {
+    fn check_part(&mut self, node: &SchemaNode, part: &Value, levels: u8) {
         let Some(part) = part.as_object() else { return };
         for (key, value) in part {
             let is_wrong =
@@ -532,23 +532,23 @@ impl Checker {
             let text = format!(
                 "a variant of the enum sets `{key}`, which Kubernetes takes only outside of variants: {WITHOUT_TRANSFORM}"
             );
-            self.says_if(is_wrong && is_set(value), &place.path, &text);
+            self.says_if(is_wrong && is_set(value), &node.path, &text);
         }
-        self.check_value(&place.path, part);
-        self.check_parts(place, part, levels);
+        self.check_value(&node.path, part);
+        self.check_parts(node, part, levels);
         let inner = fields(part).into_iter().flat_map(Map::values);
         for part in inner.chain(part.get("items")) {
-            self.check_part(place, part, 0);
+            self.check_part(node, part, 0);
         }
         let has_metadata = fields(part).is_some_and(|fields| fields.contains_key("metadata"));
-        self.says_if(has_metadata, &place.path, "a variant checks `metadata`");
+        self.says_if(has_metadata, &node.path, "a variant checks `metadata`");
     }
 
-    fn check_rule(&mut self, place: &Place, rule: &Value, schema: &Object) {
-        let path = place.path.as_str();
+    fn check_rule(&mut self, node: &SchemaNode, rule: &Value, schema: &Object) {
+        let path = node.path.as_str();
         let code = rule["rule"].as_str().unwrap_or_default();
         let message = rule["message"].as_str().unwrap_or_default();
-        let is_resource = place.is_root || is_true(schema, EMBEDDED);
+        let is_resource = node.is_root || is_true(schema, EMBEDDED);
         if code.trim().is_empty() {
             return self.says(path, "a CEL rule is empty");
         }
@@ -557,13 +557,13 @@ impl Checker {
         let mut texts = texts.into_iter().flatten();
         let has_blank = texts.any(|text| !text.is_empty() && text.trim().is_empty());
         let reason = rule["reason"].as_str();
-        let scope = Scope {
+        let environment = Environment {
             schema,
             is_resource,
             has_optional_old: rule["optionalOldSelf"] == true,
         };
         let expression = rule["messageExpression"].as_str().unwrap_or_default();
-        let wrong = if let Err(fault) = expression::check(code, &scope, &Type::Bool) {
+        let wrong = if let Err(fault) = expression::check(code, &environment, &Type::Bool) {
             fault
         } else if message.trim().contains(['\n', '\r']) {
             "its message has several lines".to_owned()
@@ -571,13 +571,13 @@ impl Checker {
             "a rule with several lines needs a message".to_owned()
         } else if has_blank {
             "a text beside it is blank".to_owned()
-        } else if has_old && !place.has_old {
+        } else if has_old && !node.has_old {
             "`oldSelf` is not known inside of a list, but for a list that is merged as a map"
                 .to_owned()
         } else if !has_old && !rule["optionalOldSelf"].is_null() {
             "`optionalOldSelf` is set for a rule without `oldSelf`".to_owned()
         } else if !expression.is_empty()
-            && let Err(fault) = expression::check(expression, &scope, &Type::Text)
+            && let Err(fault) = expression::check(expression, &environment, &Type::Text)
         {
             format!("its message `{expression}`: {fault}")
         } else if let Some(path) = rule["fieldPath"].as_str()
@@ -587,7 +587,7 @@ impl Checker {
         } else if reason.is_some_and(|reason| !REASONS.contains(&reason)) {
             format!("the reason must be one of {}", REASONS.join(", "))
         } else {
-            if place.is_repeated && rule::has_loop(code) {
+            if node.is_repeated && rule::has_loop(code) {
                 let text = "a CEL rule with a loop is inside of a list or map without `maxItems`: an API server may \
                             refuse its cost";
                 self.warns(path, text);

@@ -40,8 +40,8 @@ struct Reader<'a, 't> {
 
 type Result<T> = std::result::Result<T, String>;
 
-/// What the variables of a rule stand for.
-pub struct Scope<'a> {
+/// The environment of a rule: what its variables stand for.
+pub struct Environment<'a> {
     /// The schema of the value.
     pub schema: &'a Object,
     /// Whether the value also has the fields of all resources.
@@ -51,9 +51,9 @@ pub struct Scope<'a> {
 }
 
 /// What is wrong with an expression whose result must be of the type `expected`.
-pub fn check(expression: &str, scope: &Scope, expected: &Type) -> Result<()> {
-    let own = Type::of(scope.schema, scope.is_resource);
-    let old = if scope.has_optional_old {
+pub fn check(expression: &str, environment: &Environment, expected: &Type) -> Result<()> {
+    let own = Type::of(environment.schema, environment.is_resource);
+    let old = if environment.has_optional_old {
         optional(own.clone())
     } else {
         own.clone()

@@ -4,56 +4,66 @@ use super::cel_type::Type;
 
 /// The forms of functions: name, types of the arguments, and type of the result. The groups are libraries and types of
 /// values.
-const FORMS: [(&str, &str); 10] = [
-    (
-        "",
-        "bool(bool) bool; bool(text) bool; bytes(bytes) bytes; bytes(text) bytes; cidr(text) any; double(double) double; \
-         double(int) double; double(text) double; double(uint) double; duration(duration) duration; \
-         duration(int) duration; duration(text) duration; dyn(any) dyn; int(double) int; int(duration) int; int(int) int; \
-         int(text) int; int(time) int; int(uint) int; ip(text) any; isCIDR(text) bool; isIP(text) bool; \
-         isQuantity(text) bool; isSemver(text) bool; isSemver(text, bool) bool; isURL(text) bool; \
-         matches(text, text) bool; quantity(text) any; semver(text) any; semver(text, bool) any; size(bytes) int; \
-         size(list) int; size(map) int; size(text) int; string(bool) text; string(bytes) text; string(double) text; \
-         string(duration) text; string(int) text; string(text) text; string(time) text; string(uint) text; \
-         timestamp(int) time; timestamp(text) time; timestamp(time) time; type(any) any; uint(double) uint; \
-         uint(int) uint; uint(text) uint; uint(uint) uint; url(text) any",
-    ),
-    ("bytes", "size() int"),
-    ("ip", "isCanonical(text) bool"),
-    (
-        "list",
-        "distinct() list; first() any; flatten() list; flatten(int) list; indexOf(any) int; isSorted() bool; \
-         join() text; join(text) text; last() any; lastIndexOf(any) int; max() any; min() any; reverse() list; \
-         size() int; slice(int, int) list; sort() list; sum() any; unwrapOpt() list",
-    ),
-    ("lists", "range(int) list"),
-    ("map", "size() int"),
-    (
-        "optional",
-        "none() optional; of(any) optional; ofNonZeroValue(any) optional; unwrap(list) list",
-    ),
-    (
-        "sets",
-        "contains(list, list) bool; equivalent(list, list) bool; intersects(list, list) bool",
-    ),
-    ("strings", "quote(text) text"),
-    (
-        "text",
-        "charAt(int) text; contains(text) bool; endsWith(text) bool; find(text) text; findAll(text) list; \
-         findAll(text, int) list; format(list) text; indexOf(text) int; indexOf(text, int) int; \
-         lastIndexOf(text) int; lastIndexOf(text, int) int; lowerAscii() text; matches(text) bool; \
-         replace(text, text) text; replace(text, text, int) text; size() int; split(text) list; \
-         split(text, int) list; startsWith(text) bool; substring(int) text; substring(int, int) text; trim() text; \
-         upperAscii() text",
-    ),
+#[rustfmt::skip] // Words in rows.
+const FORMS: [(&str, &[&str]); 10] = [
+    ("", &[
+        "bool(bool) bool", "bool(text) bool", "bytes(bytes) bytes", "bytes(text) bytes",
+        "cidr(text) any", "double(double) double", "double(int) double", "double(text) double",
+        "double(uint) double", "duration(duration) duration", "duration(int) duration",
+        "duration(text) duration", "dyn(any) dyn", "int(double) int", "int(duration) int",
+        "int(int) int", "int(text) int", "int(time) int", "int(uint) int", "ip(text) any",
+        "isCIDR(text) bool", "isIP(text) bool", "isQuantity(text) bool", "isSemver(text) bool",
+        "isSemver(text, bool) bool", "isURL(text) bool", "matches(text, text) bool",
+        "quantity(text) any", "semver(text) any", "semver(text, bool) any", "size(bytes) int",
+        "size(list) int", "size(map) int", "size(text) int", "string(bool) text",
+        "string(bytes) text", "string(double) text", "string(duration) text", "string(int) text",
+        "string(text) text", "string(time) text", "string(uint) text", "timestamp(int) time",
+        "timestamp(text) time", "timestamp(time) time", "type(any) any", "uint(double) uint",
+        "uint(int) uint", "uint(text) uint", "uint(uint) uint", "url(text) any",
+    ]),
+    ("bytes", &["size() int"]),
+    ("ip", &["isCanonical(text) bool"]),
+    ("list", &[
+        "distinct() list", "first() any", "flatten() list", "flatten(int) list", "indexOf(any) int",
+        "isSorted() bool", "join() text", "join(text) text", "last() any", "lastIndexOf(any) int",
+        "max() any", "min() any", "reverse() list", "size() int", "slice(int, int) list",
+        "sort() list", "sum() any", "unwrapOpt() list",
+    ]),
+    ("lists", &["range(int) list"]),
+    ("map", &["size() int"]),
+    ("optional", &[
+        "none() optional", "of(any) optional", "ofNonZeroValue(any) optional", "unwrap(list) list",
+    ]),
+    ("sets", &[
+        "contains(list, list) bool", "equivalent(list, list) bool", "intersects(list, list) bool",
+    ]),
+    ("strings", &["quote(text) text"]),
+    ("text", &[
+        "charAt(int) text", "contains(text) bool", "endsWith(text) bool", "find(text) text",
+        "findAll(text) list", "findAll(text, int) list", "format(list) text", "indexOf(text) int",
+        "indexOf(text, int) int", "lastIndexOf(text) int", "lastIndexOf(text, int) int",
+        "lowerAscii() text", "matches(text) bool", "replace(text, text) text",
+        "replace(text, text, int) text", "size() int", "split(text) list", "split(text, int) list",
+        "startsWith(text) bool", "substring(int) text", "substring(int, int) text", "trim() text",
+        "upperAscii() text",
+    ]),
 ];
 
-/// The functions of addresses, quantities, versions and formats, with their results.
-const OF_OTHERS: &str = "add any, asApproximateFloat double, asInteger int, compareTo int, containsCIDR bool, \
-    containsIP bool, family int, getEscapedPath text, getHost text, getHostname text, getPort text, getQuery any, \
-    getScheme text, hasValue bool, ip any, isGlobalUnicast bool, isGreaterThan bool, isInteger bool, isLessThan bool, \
-    isLinkLocalMulticast bool, isLinkLocalUnicast bool, isLoopback bool, isUnspecified bool, major int, masked any, \
-    minor int, or any, orValue any, patch int, prefixLength int, sign int, sub any, validate optional, value any";
+/// The functions of addresses, quantities, versions and formats, by their results.
+#[rustfmt::skip] // Words in rows.
+const OF_OTHERS: [(&str, &[&str]); 6] = [
+    ("any", &["add", "getQuery", "ip", "masked", "or", "orValue", "sub", "value"]),
+    ("double", &["asApproximateFloat"]),
+    ("int", &[
+        "asInteger", "compareTo", "family", "major", "minor", "patch", "prefixLength", "sign",
+    ]),
+    ("bool", &[
+        "containsCIDR", "containsIP", "hasValue", "isGlobalUnicast", "isGreaterThan", "isInteger",
+        "isLessThan", "isLinkLocalMulticast", "isLinkLocalUnicast", "isLoopback", "isUnspecified",
+    ]),
+    ("text", &["getEscapedPath", "getHost", "getHostname", "getPort", "getScheme"]),
+    ("optional", &["validate"]),
+];
 
 /// The parts of times and durations that a function such as `getDate` returns, as an integer.
 const PARTS: [&str; 10] = [
@@ -129,7 +139,7 @@ pub fn call(group: &str, name: &str, arguments: &[Type]) -> Result<Type<'static>
     for (known, texts) in FORMS {
         let is_of_values = !known.is_empty() && !LIBRARIES.contains(&known);
         if known == group || is_open && is_of_values {
-            forms.extend(texts.split("; ").filter_map(Form::read));
+            forms.extend(texts.iter().copied().filter_map(Form::read));
         }
     }
     forms.retain(|form| form.name == name);
@@ -142,10 +152,8 @@ pub fn call(group: &str, name: &str, arguments: &[Type]) -> Result<Type<'static>
     {
         return Ok(Type::Int);
     }
-    let mut others = OF_OTHERS
-        .split(", ")
-        .filter_map(|other| other.split_once(' '));
-    if is_open && let Some((_, result)) = others.find(|(known, _)| *known == name) {
+    let mut others = OF_OTHERS.iter();
+    if is_open && let Some((result, _)) = others.find(|(_, known)| known.contains(&name)) {
         return Ok(Type::named(result));
     }
     let shown = match group {

@@ -169,7 +169,7 @@ const LINES: usize = 12;
 enum Edit {
     Nothing,
     Delete,
-    Change,
+    FileChange,
     Insert,
 }
 
@@ -177,7 +177,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
     let edit = prop_oneof![
         6 => Just(Edit::Nothing),
         1 => Just(Edit::Delete),
-        1 => Just(Edit::Change),
+        1 => Just(Edit::FileChange),
         1 => Just(Edit::Insert),
     ];
     prop::collection::vec(edit, LINES)
@@ -189,7 +189,7 @@ fn edited(text: &str, who: &str, edits: &[Edit]) -> String {
     let lines = lines.map(|(number, (line, edit))| match edit {
         Edit::Nothing => line.to_owned(),
         Edit::Delete => String::new(),
-        Edit::Change => format!("{who} changes {line}"),
+        Edit::FileChange => format!("{who} changes {line}"),
         Edit::Insert => format!("{who} inserts {number}\n{line}"),
     });
     lines.collect()

@@ -1,7 +1,7 @@
 //! Fuzzes merges of base, ours and theirs, which end with the byte 255, and conflict markers in these texts.
 
 use rscaffold::engine::reconcile::{
-    Change, OnConflict, Policy, Sides,
+    FileChange, OnConflict, Policy, Sides,
     branches::{self, Side, three_way},
     markers::Marked,
     reconcile,
@@ -94,7 +94,7 @@ fn check(
     let Some(change) = plan.changes.get(path) else {
         return;
     };
-    if matches!(change, Change::Conflict(_)) {
+    if matches!(change, FileChange::Conflict(_)) {
         return;
     }
     let ours = ours.map(Text::content);
@@ -106,7 +106,7 @@ fn check(
         texts(theirs),
     );
     let again = reconcile(&again, &policy);
-    let text = again.changes.get(path).and_then(Change::text);
+    let text = again.changes.get(path).and_then(FileChange::text);
     assert!(
         text.is_none() || text == after.as_ref().map(Text::content),
         "{change:?}, then {text:?}"

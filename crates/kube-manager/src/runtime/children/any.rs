@@ -25,7 +25,7 @@ use crate::runtime::{
     informer::{Follow, Index, States, some_or_all},
     object::{AnyObject, Object, Raw, Write},
     owned::{Known, Owned},
-    reads::{self, Place, Seen},
+    reads::{self, Lookup, ObservedChild},
     scope::Kind,
     settled::Settled,
     tie::{Tie, controlled_by},
@@ -157,7 +157,7 @@ impl AnyChildren {
     /// See [`Children::of`](super::Children::of).
     pub fn of(&self, owner: &ObjectMeta) -> Vec<AnyObject> {
         let children = self.by(owner);
-        reads::read(self.place(owner), &children);
+        reads::read(self.lookup(owner), &children);
         children
     }
 
@@ -293,7 +293,7 @@ impl AnyChildren {
             && status.is_conflict()
             && let Some(owner) = controlled_by(child)
         {
-            reads::outdated(self.place_of(&owner.uid));
+            reads::outdated(self.lookup_of(&owner.uid));
         }
         unless_changed(answer).map_err(|source| self.failed(verb, child, source))
     }
@@ -346,22 +346,22 @@ impl AnyChildren {
         let written = self.know(written);
         let metadata = written.metadata();
         if let Some(owner) = controlled_by(metadata) {
-            reads::wrote(&self.place_of(&owner.uid), &key(metadata), &written);
+            reads::wrote(&self.lookup_of(&owner.uid), &key(metadata), &written);
         }
         written
     }
 
     /// The child with the name of `child`, as the current reconcile has read it.
-    pub fn seen(&self, owner: &ObjectMeta, child: &ObjectMeta) -> Seen {
-        reads::seen(&self.place(owner), &key(child))
+    pub fn observed(&self, owner: &ObjectMeta, child: &ObjectMeta) -> ObservedChild {
+        reads::observed(&self.lookup(owner), &key(child))
     }
 
-    pub fn place(&self, owner: &ObjectMeta) -> Place {
-        self.place_of(uid(owner))
+    pub fn lookup(&self, owner: &ObjectMeta) -> Lookup {
+        self.lookup_of(uid(owner))
     }
 
-    fn place_of(&self, owner: &str) -> Place {
-        Place {
+    fn lookup_of(&self, owner: &str) -> Lookup {
+        Lookup {
             index: Arc::as_ptr(&self.owned).addr(),
             owner: owner.to_owned(),
         }

@@ -360,12 +360,12 @@ mod tests {
 
     #[test]
     fn an_object_belongs_to_one_owner() {
-        type Change = fn(&mut ObjectMeta);
+        type MutateFn = fn(&mut ObjectMeta);
         fn reference(meta: &mut ObjectMeta) -> &mut OwnerReference {
             &mut meta.owner_references.as_mut().expect("an owner")[0]
         }
         let owner = owner("owner", Some("home"));
-        let cases: [(Change, Claim); 6] = [
+        let cases: [(MutateFn, Claim); 6] = [
             (|_| {}, Claim::Ours),
             (|meta| meta.labels = None, Claim::Ours),
             (
@@ -382,9 +382,9 @@ mod tests {
                 Claim::Foreign,
             ),
         ];
-        for (index, (change, expected)) in cases.into_iter().enumerate() {
+        for (index, (mutate, expected)) in cases.into_iter().enumerate() {
             let mut child = adorned(None, "a").expect("a child");
-            change(&mut child.metadata);
+            mutate(&mut child.metadata);
             let claim = marks(owners()).claim(&child.metadata, &owner.metadata);
             assert_eq!(claim, expected, "{index}");
         }

@@ -24,7 +24,7 @@ use crate::runtime::{
     child::{AnyChild, Desired, Recreate},
     immutable::{self, Refusal},
     object::{AnyObject, Raw, identity},
-    reads::{self, Seen},
+    reads::{self, ObservedChild},
     watch::key,
 };
 
@@ -49,7 +49,7 @@ impl AnyChildren {
             let is_wanted = wanted.contains(&metadata.uid);
             let going = metadata.deletion_timestamp.is_some();
             // The reconciler may not know a child that has just appeared. Its watch event wakes the owner.
-            let is_news = matches!(self.seen(owner, metadata), Seen::Absent);
+            let is_news = matches!(self.observed(owner, metadata), ObservedChild::Absent);
             // Another controller may create children for the same owner.
             if self.marks.of(metadata).is_some() && !is_wanted && !going && !is_news {
                 self.delete_if(metadata, unchanged(metadata)).await?;
@@ -79,7 +79,7 @@ impl AnyChildren {
         let (all, child) = (self, &child);
         let applied = Wanted { all, owner, child }.apply().await;
         if matches!(applied, Err(Error::Stale(_))) {
-            reads::outdated(self.place(owner));
+            reads::outdated(self.lookup(owner));
         }
         applied
     }
@@ -255,10 +255,10 @@ impl Wanted<'_> {
         let Some(field) = self.all.settled.difference(&fields, &desired.object) else {
             return Ok(known.clone());
         };
-        match self.all.seen(self.owner, metadata) {
-            Seen::Unread => {}
-            Seen::Child(seen) if is_same(&*seen, &**known, self.all.write) => {}
-            Seen::Child(_) | Seen::Absent => return Err(self.stale()),
+        match self.all.observed(self.owner, metadata) {
+            ObservedChild::Unread => {}
+            ObservedChild::Child(observed) if is_same(&*observed, &**known, self.all.write) => {}
+            ObservedChild::Child(_) | ObservedChild::Absent => return Err(self.stale()),
         }
         Box::pin(self.update(known, &desired, &field)).await
     }

@@ -584,7 +584,7 @@ mod tests {
 
         async fn reconcile(&self, _: &ConfigMap, _: &Context) -> Result<Action, Failure> {
             let (index, owner) = (0, String::new());
-            reads::outdated(reads::Place { index, owner });
+            reads::outdated(reads::Lookup { index, owner });
             Err((self.0)())
         }
     }

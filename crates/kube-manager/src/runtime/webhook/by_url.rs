@@ -65,7 +65,7 @@ use super::{
     configurations,
     detour::{self, Detours, Led, RUN_BY, Whose, combined},
     hook::{self, FailurePolicy, Namespaces, Webhook},
-    options::{Options, Place},
+    options::{Options, WebhookUrl},
     review::{self, Answer, Handler, Review},
     room,
     verdict::Verdict,
@@ -167,7 +167,7 @@ impl Handler for Allows {
     fn handle<'a>(
         &'a self,
         _: &'a Review<'a>,
-        _: &'a Arc<room::Place>,
+        _: &'a Arc<room::Permit>,
     ) -> BoxFuture<'a, Result<Answer>> {
         std::future::ready(Ok(Verdict::allowed().into())).boxed()
     }
@@ -175,8 +175,8 @@ impl Handler for Allows {
 
 async fn answer_test(State(called): State<Arc<AtomicBool>>, body: Bytes) -> Response {
     called.store(true, Ordering::Relaxed);
-    let place = Arc::new(room::Place::alone());
-    match review::answer(&Allows, &body, &place).await {
+    let permit = Arc::new(room::Permit::alone());
+    match review::answer(&Allows, &body, &permit).await {
         Ok(answer) => json(answer),
         Err(_) => StatusCode::BAD_REQUEST.into_response(),
     }
@@ -295,7 +295,7 @@ pub(super) struct ByUrl {
     deployed_validating: String,
     /// The namespaces for which webhooks are called; empty for all namespaces.
     only: Vec<String>,
-    place: Place,
+    webhook_url: WebhookUrl,
     /// The address of the webhook server.
     bound: SocketAddr,
     /// More hosts for the certificate, besides the host of the URL.
@@ -310,8 +310,9 @@ pub(super) struct ByUrl {
     called: Arc<AtomicBool>,
 }
 
-/// The result of the search for a URL.
-enum Found {
+/// Whether the API server can reach this machine.
+enum Reachability {
+    /// At this URL.
     At(String),
     /// Why the API server cannot call this machine.
     Nowhere(String),
@@ -345,7 +346,7 @@ impl ByUrl {
             } else {
                 Vec::new()
             },
-            place: options.webhook_url.clone().unwrap_or(Place::Auto),
+            webhook_url: options.webhook_url.clone().unwrap_or(WebhookUrl::Auto),
             bound,
             hosts: options.webhook_hosts.clone(),
             webhooks,
@@ -400,9 +401,9 @@ impl ByUrl {
     }
 
     async fn work(&self, leaves: &watch::Sender<Option<Pair>>) -> Result<()> {
-        let urls = match &self.place {
-            Place::Url(url) => vec![url.clone()],
-            Place::Auto => {
+        let urls = match &self.webhook_url {
+            WebhookUrl::Url(url) => vec![url.clone()],
+            WebhookUrl::Auto => {
                 let Some(addresses) = self.until_stop(self.addresses()).await else {
                     return Ok(());
                 };
@@ -418,8 +419,8 @@ impl ByUrl {
             let bundle = self.renew(&mut own, &hosts, leaves)?;
             match self.find(&urls, &bundle).await {
                 _ if self.stop.is_cancelled() => return Ok(()),
-                Ok(Found::At(url)) => break url,
-                Ok(Found::Nowhere(why)) => return self.off(&why).await,
+                Ok(Reachability::At(url)) => break url,
+                Ok(Reachability::Nowhere(why)) => return self.off(&why).await,
                 Err(error) => self.waits(&error, &mut trouble).await,
             }
         };
@@ -443,10 +444,10 @@ impl ByUrl {
                     }
                     let (converts, problem) =
                         match self.here.detours.look(&url, &bundle, &mut led).await {
-                            Ok(detour::Found::Led) => (true, None),
+                            Ok(detour::DetourStatus::Led) => (true, None),
                             // The API server calls no other place for these conversions.
-                            Ok(detour::Found::Missing(what)) => (true, Some(what)),
-                            Ok(detour::Found::Another) => return self.give_way().await,
+                            Ok(detour::DetourStatus::Missing(what)) => (true, Some(what)),
+                            Ok(detour::DetourStatus::Another) => return self.give_way().await,
                             Err(error) => (false, Some(failure::message(error.as_ref()))),
                         };
                     configurations::report(&self.health, converts, problem.as_deref());
@@ -500,7 +501,7 @@ impl ByUrl {
     async fn off(&self, why: &str) -> Result<()> {
         // Including the objects of a killed process.
         self.here.leave(Whose::Any).await;
-        if let Place::Url(url) = &self.place {
+        if let WebhookUrl::Url(url) = &self.webhook_url {
             return Err(anyhow!(
                 "the API server cannot call webhooks at {url}: {why}"
             ));
@@ -559,19 +560,19 @@ impl ByUrl {
     }
 
     /// The first of `urls` at which the API server can reach this machine.
-    async fn find(&self, urls: &[String], bundle: &str) -> Result<Found> {
+    async fn find(&self, urls: &[String], bundle: &str) -> Result<Reachability> {
         let mut failures = Vec::new();
         for url in urls {
             match self.test(url, bundle).await {
-                Ok(None) => return Ok(Found::At(url.clone())),
+                Ok(None) => return Ok(Reachability::At(url.clone())),
                 Ok(Some(why)) => failures.push(why),
                 Err(kube::Error::Api(status)) if status.is_forbidden() => {
-                    return Ok(Found::Nowhere(status.message.clone()));
+                    return Ok(Reachability::Nowhere(status.message.clone()));
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Found::Nowhere(failures.join("; ")))
+        Ok(Reachability::Nowhere(failures.join("; ")))
     }
 
     /// Makes the API server call `url`. Returns the reason if it cannot.

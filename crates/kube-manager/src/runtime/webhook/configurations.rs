@@ -175,11 +175,11 @@ impl Configurations {
     }
 
     async fn publish_to_crd(&self, name: &str, bundle: Bundle<'_>) -> Option<Problem> {
-        let target = Target {
+        let registration = Registration {
             what: format!("CustomResourceDefinition `{name}`"),
             is_required: true,
         };
-        let what = &target.what;
+        let what = &registration.what;
         let work = async {
             let api = Api::<CustomResourceDefinition>::all(self.client.clone());
             let there = match api.get_opt(name).await {
@@ -188,7 +188,7 @@ impl Configurations {
                     let says = format!("there is no {what}: `make install` installs it");
                     return Some(elsewhere(says));
                 }
-                Err(error) => return Some(target.unreadable(&error)),
+                Err(error) => return Some(registration.unreadable(&error)),
             };
             let webhook = there
                 .spec
@@ -225,9 +225,9 @@ impl Configurations {
             let params = PatchParams::default();
             let patch = Patch::Merge(patch);
             let patched = api.patch_metadata(name, &params, &patch).await;
-            target.patched(patched, bundle.is_trusted(&trusted))
+            registration.patched(patched, bundle.is_trusted(&trusted))
         };
-        target.in_time(work).await
+        registration.in_time(work).await
     }
 
     async fn publish_to<K>(
@@ -249,11 +249,11 @@ impl Configurations {
         if required.is_empty() && optional.is_empty() {
             return Vec::new();
         }
-        let target = Target {
+        let registration = Registration {
             what: format!("{} `{name}`", K::kind(&())),
             is_required: !required.is_empty(),
         };
-        let what = &target.what;
+        let what = &registration.what;
         let mut problems = Vec::new();
         let work = async {
             let api = Api::<K>::all(self.client.clone());
@@ -261,9 +261,9 @@ impl Configurations {
                 Ok(Some(there)) => there,
                 Ok(None) => {
                     let says = format!("there is no {what}");
-                    return target.is_required.then(|| elsewhere(says));
+                    return registration.is_required.then(|| elsewhere(says));
                 }
-                Err(error) => return Some(target.unreadable(&error)),
+                Err(error) => return Some(registration.unreadable(&error)),
             };
             let version = there.meta().resource_version.clone();
             let there = webhooks(there);
@@ -298,16 +298,16 @@ impl Configurations {
             });
             let (params, patch) = (PatchParams::default(), Patch::Strategic(patch));
             let patched = api.patch_metadata(name, &params, &patch).await;
-            target.patched(patched, is_trusted)
+            registration.patched(patched, is_trusted)
         };
-        let problem = target.in_time(work).await;
+        let problem = registration.in_time(work).await;
         problems.extend(problem);
         problems
     }
 }
 
-/// A configuration or a CRD.
-struct Target {
+/// What registers webhooks: a configuration or a CRD.
+struct Registration {
     /// Its kind and name.
     what: String,
     /// Whether requests may fail if the API server cannot call the webhooks in it.
@@ -321,7 +321,7 @@ fn elsewhere(says: String) -> Problem {
     }
 }
 
-impl Target {
+impl Registration {
     fn problem(&self, effect: Effect, says: String) -> Problem {
         Problem {
             effect: if self.is_required {

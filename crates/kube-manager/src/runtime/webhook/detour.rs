@@ -72,7 +72,7 @@ struct Look {
 }
 
 /// The result of one check of the CRDs.
-pub(super) enum Found {
+pub(super) enum DetourStatus {
     /// The API server calls this machine for conversions.
     Led,
     /// A CRD is missing or changes; the message says which one.
@@ -93,51 +93,57 @@ impl Detours {
 
     /// Makes the API server call `url` for conversions, and trust `bundle`. The first call also takes over CRDs from
     /// another process.
-    pub async fn look(&self, url: &str, bundle: &str, led: &mut Led) -> Result<Found> {
+    pub async fn look(&self, url: &str, bundle: &str, led: &mut Led) -> Result<DetourStatus> {
         let (mut missing, mut errors) = (Vec::new(), Vec::new());
         for name in &self.crds {
             match self.look_at(name, url, bundle, led).await {
-                Ok(Found::Led) => {}
-                Ok(Found::Another) => return Ok(Found::Another),
-                Ok(Found::Missing(what)) => missing.push(what),
+                Ok(DetourStatus::Led) => {}
+                Ok(DetourStatus::Another) => return Ok(DetourStatus::Another),
+                Ok(DetourStatus::Missing(what)) => missing.push(what),
                 Err(error) => errors.push(Some(error)),
             }
         }
         combined(errors)?;
         Ok(if missing.is_empty() {
-            Found::Led
+            DetourStatus::Led
         } else {
-            Found::Missing(missing.join("; "))
+            DetourStatus::Missing(missing.join("; "))
         })
     }
 
-    async fn look_at(&self, name: &str, url: &str, bundle: &str, led: &mut Led) -> Result<Found> {
+    async fn look_at(
+        &self,
+        name: &str,
+        url: &str,
+        bundle: &str,
+        led: &mut Led,
+    ) -> Result<DetourStatus> {
         let what = format!("CustomResourceDefinition `{name}`");
         let found = self.api().get_metadata_opt(name).await;
         let Some(there) = found.with_context(|| format!("cannot read the {what}"))? else {
             led.0.remove(name);
-            return Ok(Found::Missing(format!(
+            return Ok(DetourStatus::Missing(format!(
                 "there is no {what}: `make install` installs it"
             )));
         };
         let run_by = there.annotations().get(RUN_BY);
         let before = led.0.get(name);
         if before.is_some() && run_by.is_some_and(|identity| *identity != self.identity) {
-            return Ok(Found::Another);
+            return Ok(DetourStatus::Another);
         }
         let now = Look {
             generation: there.metadata.generation,
             bundle: bundle.to_owned(),
         };
         if run_by.is_some() && before == Some(&now) {
-            return Ok(Found::Led);
+            return Ok(DetourStatus::Led);
         }
         let applied = self.lead(name, url, bundle).await;
         let Some((applied, deployed)) =
             applied.with_context(|| format!("cannot change the {what}"))?
         else {
             // The next check finds out the reason.
-            return Ok(Found::Missing(format!("the {what} changes")));
+            return Ok(DetourStatus::Missing(format!("the {what} changes")));
         };
         let instead_of = deployed.place();
         if before.is_none() {
@@ -160,7 +166,7 @@ impl Detours {
             ..now
         };
         led.0.insert(name.to_owned(), now);
-        Ok(Found::Led)
+        Ok(DetourStatus::Led)
     }
 
     /// Moves the conversion of a CRD to `url`. Returns the changed CRD and the deployed conversion; `None` if the CRD

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::room::Place;
+use super::room::Permit;
 
 /// Why a call has no answer. The API server treats it as a failed call.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +25,12 @@ pub(super) trait Respond: Send + Sync {
     /// The maximum size of a review in bytes.
     fn most(&self) -> usize;
 
-    /// The answer to the review in `body`. Work that continues without the returned future must keep `place`.
-    fn respond(&self, body: Vec<u8>, place: Arc<Place>) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
+    /// The answer to the review in `body`. Work that continues without the returned future must keep `permit`.
+    fn respond(
+        &self,
+        body: Vec<u8>,
+        permit: Arc<Permit>,
+    ) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
 }
 
 /// A webhook and its path.

@@ -64,7 +64,7 @@ pub struct Options {
     /// [default: none, it calls the Service]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_URL", value_name = "URL")]
     #[arg(conflicts_with = "webhook_cert_path")]
-    pub(super) webhook_url: Option<Place>,
+    pub(super) webhook_url: Option<WebhookUrl>,
 
     /// Name or address that the API server may call webhooks at, besides those of the Service; can be
     /// repeated
@@ -152,14 +152,14 @@ impl Options {
 
 /// The URL at which the API server calls webhooks.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place {
+pub enum WebhookUrl {
     /// At an address of this machine that the operator finds.
     Auto,
     /// At this URL, without a slash at its end.
     Url(String),
 }
 
-impl FromStr for Place {
+impl FromStr for WebhookUrl {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -185,19 +185,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_url_without_a_path() {
-        fn url(text: &str) -> Result<Place, String> {
-            Ok(Place::Url(text.to_owned()))
+    fn a_webhook_url_has_no_path() {
+        fn url(text: &str) -> Result<WebhookUrl, String> {
+            Ok(WebhookUrl::Url(text.to_owned()))
         }
-        fn place(text: &str) -> Result<Place, String> {
+        fn read(text: &str) -> Result<WebhookUrl, String> {
             text.parse()
                 .map_err(|error: anyhow::Error| error.to_string())
         }
 
-        assert_eq!(place("auto"), Ok(Place::Auto));
-        assert_eq!(place("https://a.b:9443"), url("https://a.b:9443"));
-        assert_eq!(place("https://a.b/"), url("https://a.b"));
-        assert_eq!(place("https://[::1]:1"), url("https://[::1]:1"));
+        assert_eq!(read("auto"), Ok(WebhookUrl::Auto));
+        assert_eq!(read("https://a.b:9443"), url("https://a.b:9443"));
+        assert_eq!(read("https://a.b/"), url("https://a.b"));
+        assert_eq!(read("https://[::1]:1"), url("https://[::1]:1"));
         for wrong in [
             "",
             "Auto",
@@ -209,7 +209,7 @@ mod tests {
             "https://a.b?c",
             "https://me@a.b",
         ] {
-            let error = place(wrong).expect_err(wrong);
+            let error = read(wrong).expect_err(wrong);
             assert!(error.contains("https://192.168.1.2:9443"), "{error}");
         }
     }

@@ -17,7 +17,7 @@ use super::{
     endpoint::{Failure, Respond},
     patch,
     request::{Asked, Change, Operation, Request},
-    room::{Place, memory},
+    room::{Permit, memory},
     verdict::{FieldError, Verdict},
 };
 
@@ -32,11 +32,11 @@ const KIND: &str = "AdmissionReview";
 
 /// A defaulter or a validator of any kind.
 pub(super) trait Handler: Send + Sync {
-    /// Answers `review`. Work that continues without the returned future must keep `place`.
+    /// Answers `review`. Work that continues without the returned future must keep `permit`.
     fn handle<'a>(
         &'a self,
         review: &'a Review<'a>,
-        place: &'a Arc<Place>,
+        permit: &'a Arc<Permit>,
     ) -> BoxFuture<'a, anyhow::Result<Answer>>;
 }
 
@@ -45,8 +45,12 @@ impl Respond for Box<dyn Handler> {
         MOST
     }
 
-    fn respond(&self, body: Vec<u8>, place: Arc<Place>) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
-        async move { answer(&**self, &body, &place).await }.boxed()
+    fn respond(
+        &self,
+        body: Vec<u8>,
+        permit: Arc<Permit>,
+    ) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
+        async move { answer(&**self, &body, &permit).await }.boxed()
     }
 }
 
@@ -67,11 +71,11 @@ impl From<Verdict> for Answer {
 pub(super) async fn answer(
     handler: &dyn Handler,
     body: &[u8],
-    place: &Arc<Place>,
+    permit: &Arc<Permit>,
 ) -> Result<Vec<u8>, Failure> {
     let review = Review::read(body).map_err(Failure::Malformed)?;
     // After a panic, only state that the webhook itself shares between calls can be inconsistent.
-    let handled = AssertUnwindSafe(handler.handle(&review, place))
+    let handled = AssertUnwindSafe(handler.handle(&review, permit))
         .catch_unwind()
         .await;
     let Answer { verdict, patch } = match handled {
@@ -329,7 +333,7 @@ impl<D: Defaulter> Handler for Defaults<D> {
     fn handle<'a>(
         &'a self,
         review: &'a Review<'a>,
-        place: &'a Arc<Place>,
+        permit: &'a Arc<Permit>,
     ) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let (old, new) = match &review.objects {
@@ -339,7 +343,7 @@ impl<D: Defaulter> Handler for Defaults<D> {
                 Objects::Delete(_) => return Ok(Verdict::allowed().into()),
             };
             // The typed object, and what it is before and after.
-            let _memory = place.objects(&[new.get()], 3).await;
+            let _memory = permit.objects(&[new.get()], 3).await;
             let mut object: D::Object = match (typed(new), old) {
                 (Ok(object), _) => object,
                 (Err(error), Some(old)) => {
@@ -364,14 +368,14 @@ impl<V: Validator> Handler for Validates<V> {
     fn handle<'a>(
         &'a self,
         review: &'a Review<'a>,
-        place: &'a Arc<Place>,
+        permit: &'a Arc<Permit>,
     ) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let request = &review.request;
             let _memory = match &review.objects {
-                Objects::Update { old, new } => place.objects(&[old.get(), new.get()], 1).await,
+                Objects::Update { old, new } => permit.objects(&[old.get(), new.get()], 1).await,
                 Objects::Create(object) | Objects::Delete(object) => {
-                    place.objects(&[object.get()], 1).await
+                    permit.objects(&[object.get()], 1).await
                 }
             };
             let verdict = match &review.objects {
@@ -411,7 +415,7 @@ mod tests {
     use super::*;
 
     async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>, Failure> {
-        super::answer(handler, body, &Arc::new(Place::alone())).await
+        super::answer(handler, body, &Arc::new(Permit::alone())).await
     }
 
     /// Adds an entry to ConfigMaps, and panics or fails on demand.

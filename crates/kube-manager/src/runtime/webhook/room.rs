@@ -1,7 +1,7 @@
 //! Limits the memory of all calls together.
 //!
-//! A call has a [`Place`] in the [`Room`]. Work that continues after its call has ended, such as a conversion on a thread
-//! of its own, keeps the place: the limits count what is in memory, not who waits for it.
+//! A call has a [`Permit`] of the [`Room`]. Work that continues after its call has ended, such as a conversion on another
+//! thread, keeps the permit: the limits count what is in memory, not who waits for it.
 
 use std::sync::Arc;
 
@@ -33,16 +33,16 @@ impl Room {
     }
 }
 
-/// The place of one call. It is free again when it is dropped.
-pub(super) struct Place {
+/// The permit of one call, which is free again when it is dropped.
+pub(super) struct Permit {
     room: Arc<Room>,
     _call: Option<OwnedSemaphorePermit>,
     /// Of the review.
     bytes: Option<OwnedSemaphorePermit>,
 }
 
-impl Place {
-    /// A place in `room`; `None` if all are taken.
+impl Permit {
+    /// A permit of `room`; `None` if all are taken.
     pub fn take(room: &Arc<Room>) -> Option<Self> {
         let call = room.calls.clone().try_acquire_owned().ok()?;
         Some(Self {
@@ -52,7 +52,7 @@ impl Place {
         })
     }
 
-    /// A place in a room that no other call shares.
+    /// A permit of a room that no other call shares.
     pub fn alone() -> Self {
         Self {
             room: Arc::new(Room::new(1)),
@@ -149,7 +149,7 @@ mod tests {
     async fn a_large_object_waits_until_another_is_done() {
         let room = Arc::new(Room::new(3));
         let [one, two, three] =
-            [(); 3].map(|()| Place::take(&room).expect("a place of a new room"));
+            [(); 3].map(|()| Permit::take(&room).expect("a permit of a new room"));
         let most = MOST_OF_OBJECTS / memory("{}");
         // It is larger than all that there is, and nevertheless gets its turn.
         let largest = one.objects(&["{}"], 2 * most).now_or_never();

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     endpoint::{Endpoint, Failure},
-    room::{Place, Room},
+    room::{Permit, Room},
 };
 use crate::runtime::flags::duration;
 
@@ -103,12 +103,12 @@ pub(super) fn routes(
 async fn call(State(route): State<Arc<Route>>, request: Request) -> Response {
     let (metrics, webhook) = (&route.metrics, route.endpoint.path.as_str());
     let mut counted = Counted::new(metrics, webhook);
-    let mut response = match Place::take(&route.room) {
-        Some(place) => {
+    let mut response = match Permit::take(&route.room) {
+        Some(permit) => {
             let _in_flight = InFlight::new(metrics.in_flight.with_label_values(&[webhook]));
             let timer = metrics.seconds.with_label_values(&[webhook]).start_timer();
             let limit = limit(request.uri().query().unwrap_or_default());
-            let answered = timeout(limit, answer(&route, request, place)).await;
+            let answered = timeout(limit, answer(&route, request, permit)).await;
             timer.observe_duration();
             answered.unwrap_or_else(|_| {
                 tracing::error!(webhook, ?limit, "the webhook took too long");
@@ -193,7 +193,7 @@ fn limit(query: &str) -> Duration {
     waits - (waits / 10).min(MARGIN)
 }
 
-async fn answer(route: &Route, request: Request, mut place: Place) -> Response {
+async fn answer(route: &Route, request: Request, mut permit: Permit) -> Response {
     let json = "application/json";
     let content_type = request.headers().get(CONTENT_TYPE);
     let media_type = content_type.and_then(|value| value.to_str().ok()?.split(';').next());
@@ -202,16 +202,16 @@ async fn answer(route: &Route, request: Request, mut place: Place) -> Response {
         return (status, "a review is application/json").into_response();
     }
     let Endpoint { path, handler } = &route.endpoint;
-    let body = match read(request.into_body(), handler.most(), &mut place).await {
+    let body = match read(request.into_body(), handler.most(), &mut permit).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    let place = Arc::new(place);
-    match handler.respond(body, place.clone()).await {
+    let permit = Arc::new(permit);
+    match handler.respond(body, permit.clone()).await {
         Ok(json_text) => {
             let answer = Bytes::from_owner(Answer {
                 json_text,
-                _place: place,
+                _permit: permit,
             });
             ([(CONTENT_TYPE, json)], answer).into_response()
         }
@@ -226,10 +226,10 @@ async fn answer(route: &Route, request: Request, mut place: Place) -> Response {
     }
 }
 
-/// An answer, which keeps the place of its call until the client has read it.
+/// An answer, which keeps the permit of its call until the client has read it.
 struct Answer {
     json_text: Vec<u8>,
-    _place: Arc<Place>,
+    _permit: Arc<Permit>,
 }
 
 impl AsRef<[u8]> for Answer {
@@ -240,7 +240,7 @@ impl AsRef<[u8]> for Answer {
 
 /// Reads a body of at most `most` bytes. Each chunk takes room when it arrives, so a body that is announced but not sent
 /// takes no room. An error is the answer to the call.
-async fn read(body: Body, most: usize, place: &mut Place) -> Result<Vec<u8>, Response> {
+async fn read(body: Body, most: usize, permit: &mut Permit) -> Result<Vec<u8>, Response> {
     let (mut chunks, mut body) = (body.into_data_stream(), Vec::new());
     loop {
         let chunk = match chunks.try_next().await {
@@ -255,7 +255,7 @@ async fn read(body: Body, most: usize, place: &mut Place) -> Result<Vec<u8>, Res
             let status = StatusCode::PAYLOAD_TOO_LARGE;
             return Err((status, format!("a review has {most} bytes at most")).into_response());
         }
-        if !place.grow(chunk.len()) {
+        if !permit.grow(chunk.len()) {
             return Err(later());
         }
         body.extend_from_slice(&chunk);
@@ -286,7 +286,7 @@ mod tests {
         fn handle<'a>(
             &'a self,
             _: &'a Review<'a>,
-            _: &'a Arc<Place>,
+            _: &'a Arc<Permit>,
         ) -> BoxFuture<'a, anyhow::Result<Answer>> {
             if self.0 {
                 std::future::ready(Ok(Verdict::allowed().into())).boxed()

@@ -94,9 +94,9 @@ impl State {
     }
 }
 
-/// What happened in a run.
+/// The writes and events of a run, and the collections that it used.
 #[derive(Clone, Default)]
-pub struct Seen {
+pub struct Traffic {
     pub writes: Vec<(Call, usize)>,
     pub events: HashMap<Collection, usize>,
     pub collections: BTreeSet<Collection>,
@@ -127,9 +127,9 @@ impl Network {
         self.0.crashed.notified().await;
     }
 
-    pub fn seen(&self) -> Seen {
+    pub fn traffic(&self) -> Traffic {
         let state = self.0.state.lock();
-        Seen {
+        Traffic {
             writes: state.writes.clone(),
             events: state.events.clone(),
             collections: state.collections.clone(),

@@ -5,7 +5,7 @@ use std::{mem, rc::Rc};
 use super::{
     call::Collection,
     fault::{EventFault, Fault, ListFault, WriteFault},
-    network::Seen,
+    network::Traffic,
     run::Reached,
     scenario::{self, Scenario},
     state::Varying,
@@ -103,7 +103,7 @@ fn evenly(runs: &[Planned], count: usize) -> Vec<Planned> {
 #[derive(Clone)]
 pub struct First {
     pub reached: Vec<Reached>,
-    pub seen: Seen,
+    pub traffic: Traffic,
     /// Whether all faults have happened.
     pub is_done: bool,
     /// The values that differ between two such runs, and that stay as they are within a run.
@@ -115,7 +115,7 @@ pub struct First {
 
 impl First {
     pub fn known(&self) -> Vec<Collection> {
-        self.seen.collections.iter().cloned().collect()
+        self.traffic.collections.iter().cloned().collect()
     }
 
     /// The faults that can happen in the scenario.
@@ -124,7 +124,7 @@ impl First {
         let created = self.reached.first().filter(|_| !is_first);
         let writes = created.map_or(0, |created| created.writes);
         let mut faults = Vec::new();
-        for (call, nth) in self.seen.writes.iter().skip(writes) {
+        for (call, nth) in self.traffic.writes.iter().skip(writes) {
             for how in WriteFault::ALL {
                 faults.push(Fault::Write {
                     call: call.clone(),
@@ -133,12 +133,12 @@ impl First {
                 });
             }
         }
-        for collection in &self.seen.collections {
+        for collection in &self.traffic.collections {
             let before = created
                 .and_then(|created| created.events.get(collection))
                 .copied()
                 .unwrap_or(0);
-            let events = self.seen.events.get(collection).copied().unwrap_or(0);
+            let events = self.traffic.events.get(collection).copied().unwrap_or(0);
             for nth in before + 1..=events {
                 for how in EventFault::ALL {
                     faults.push(Fault::Event {
@@ -148,7 +148,7 @@ impl First {
                     });
                 }
             }
-            let new = self.seen.writes.get(writes..).unwrap_or_default();
+            let new = self.traffic.writes.get(writes..).unwrap_or_default();
             // With many writes, the states between the first and the last one differ little.
             let ends = new
                 .first()
@@ -184,14 +184,14 @@ mod tests {
             Call::of(&request.expect("a request"), "here").expect("a call")
         });
         let collection = calls[0].collection.clone();
-        let seen = Seen {
+        let traffic = Traffic {
             writes: calls.into_iter().map(|call| (call, 1)).collect(),
             events: [(collection.clone(), 1)].into(),
             collections: [collection].into(),
         };
         let first = Rc::new(First {
             reached: Vec::new(),
-            seen,
+            traffic,
             is_done: true,
             varying: Vec::new(),
             changing: Vec::new(),

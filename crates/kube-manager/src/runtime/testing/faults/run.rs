@@ -375,7 +375,7 @@ impl Run {
                         snapshot,
                         journal,
                         writes: network.write_count(),
-                        events: network.seen().events,
+                        events: network.traffic().events,
                     };
                 };
                 last = Some(now);

@@ -44,7 +44,7 @@ pub fn create() -> Scenario {
 
 /// The scenarios for a kind whose sample can have these changes, if the sample and the objects of `created` exist after the
 /// creation of the sample.
-pub fn all(changes: Vec<Change>, sample: &Value, created: &Snapshot) -> Vec<Scenario> {
+pub fn all(changes: Vec<SpecPatch>, sample: &Value, created: &Snapshot) -> Vec<Scenario> {
     let mut scenarios = vec![create()];
     if !changes.is_empty() {
         scenarios.push(change(changes.clone()));
@@ -61,21 +61,21 @@ pub fn all(changes: Vec<Change>, sample: &Value, created: &Snapshot) -> Vec<Scen
     scenarios
 }
 
-/// A change of one field of the spec, and the patch that takes the change back.
+/// A patch of one field of the spec, and the patch that reverts it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct SpecPatch {
     pub field: String,
     pub there: Value,
     pub back: Value,
 }
 
 /// Changes each field, and changes each back.
-fn change(changes: Vec<Change>) -> Scenario {
+fn change(changes: Vec<SpecPatch>) -> Scenario {
     Scenario::new("change", move |run: Run| {
         let changes = changes.clone();
         async move {
             run.begin().await;
-            for Change { field, there, back } in changes {
+            for SpecPatch { field, there, back } in changes {
                 run.patch(&there).await;
                 run.settled(format!("{field} was changed")).await;
                 run.patch(&back).await;
@@ -132,7 +132,7 @@ fn recreate() -> Scenario {
 }
 
 /// The spec changes and a child vanishes while no operator runs. Then the object is deleted while no operator runs.
-fn away(change: Option<Change>, child: Option<Value>) -> Scenario {
+fn away(change: Option<SpecPatch>, child: Option<Value>) -> Scenario {
     let child = child.map(|child| title(&child));
     Scenario::new("away", move |run: Run| {
         let (change, child) = (change.clone(), child.clone());
@@ -219,12 +219,12 @@ fn has(fields: &Value, path: &[String]) -> bool {
 }
 
 /// A change of each field of a spec that has another value by its schema.
-pub fn changes_of(schema: &Value, spec: &Value) -> Vec<Change> {
+pub fn changes_of(schema: &Value, spec: &Value) -> Vec<SpecPatch> {
     let mut changes = Vec::new();
     for (path, value) in leaves(spec) {
         let schema = schema_at(schema, &path);
         if let Some(other) = other_value(schema, &value) {
-            changes.push(Change {
+            changes.push(SpecPatch {
                 field: format!("spec.{}", path.join(".")),
                 there: json!({"spec": patch_of(spec, &path, other)}),
                 back: json!({"spec": patch_of(spec, &path, value)}),

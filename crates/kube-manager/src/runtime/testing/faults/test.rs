@@ -26,7 +26,7 @@ use super::{
     network::Network,
     plan::First,
     run::{LINES, Run, Setup},
-    scenario::{self, Change, Scenario},
+    scenario::{self, Scenario, SpecPatch},
     state::{self, Snapshot, Varying},
 };
 use crate::runtime::{failure, manager::Manager, operator::Operator, options::Options, requests};
@@ -108,7 +108,7 @@ impl<W: 'static> Test<'_, W> {
 
     /// Whether the API server takes a change of the sample, and takes it back: rules can forbid it. No operator and no sample
     /// is in the run.
-    async fn takes(&self, run: &Run, change: &Change) -> bool {
+    async fn takes(&self, run: &Run, change: &SpecPatch) -> bool {
         run.create().await;
         let path = run.own_path();
         let mut is_taken = true;
@@ -188,12 +188,12 @@ impl<W: 'static> Test<'_, W> {
     ) -> Result<First, String> {
         let run = self.start(self.subject.sample.clone(), faults, first).await;
         self.drive(&run, scenario).await?;
-        let seen = run.setup().network.seen();
+        let traffic = run.setup().network.traffic();
         self.clean(&run).await;
         Ok(First {
             is_done: run.setup().network.is_done(),
             reached: run.reached(),
-            seen,
+            traffic,
             varying: Vec::new(),
             changing: Vec::new(),
         })

@@ -8,7 +8,7 @@ use std::{cell::LazyCell, collections::BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::change::{Change, Step};
+use super::change::{PathSegment, ValueChange};
 use crate::runtime::access::digest;
 
 /// The annotations of an object.
@@ -30,7 +30,7 @@ struct Saved {
     /// The digest of the object that the annotation was written to.
     of: String,
     #[serde(flatten)]
-    change: Change,
+    change: ValueChange,
 }
 
 impl Saved {
@@ -46,13 +46,13 @@ pub struct TooLarge {
     /// How long all annotations would be together.
     pub size: usize,
     /// The place of the largest change, or of the other annotations if they are larger.
-    pub largest: Vec<Step>,
+    pub largest: Vec<PathSegment>,
 }
 
 /// The changes that an object saves for a version.
 pub struct Changes {
     /// In the order in which they must be applied.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ValueChange>,
     /// Whether the object is unchanged since then.
     pub is_as_written: bool,
 }
@@ -85,7 +85,7 @@ impl ForVersion<'_> {
             changes.extend(change);
             stays
         });
-        changes.sort_by_key(Change::order);
+        changes.sort_by_key(ValueChange::order);
         Changes {
             changes,
             is_as_written,
@@ -96,7 +96,7 @@ impl ForVersion<'_> {
     /// no room for all, none is added.
     pub fn put(
         &self,
-        changes: Vec<Change>,
+        changes: Vec<ValueChange>,
         annotations: &mut Annotations,
         body: &Value,
     ) -> Result<(), TooLarge> {
@@ -107,7 +107,7 @@ impl ForVersion<'_> {
         let of = digest(&body.to_string());
         let mut names = BTreeSet::new();
         let mut added = Annotations::new();
-        let others = ["metadata", "annotations"].map(|name| Step::Field(name.to_owned()));
+        let others = ["metadata", "annotations"].map(|name| PathSegment::Field(name.to_owned()));
         let (mut longest, mut largest) = (size(annotations), others.into());
         for change in changes {
             let mut name = name(&change.path);
@@ -144,12 +144,12 @@ pub fn size(annotations: &Annotations) -> usize {
 }
 
 /// The name of the annotation for a place: its path, such as `spec.colour`, where that can be a name.
-fn name(path: &[Step]) -> String {
+fn name(path: &[PathSegment]) -> String {
     let mut parts = Vec::new();
-    for step in path {
-        match step {
-            Step::Field(name) => parts.push(name.clone()),
-            Step::Item(keys) => parts.extend(keys.values().map(|value| match value {
+    for segment in path {
+        match segment {
+            PathSegment::Field(name) => parts.push(name.clone()),
+            PathSegment::Item(keys) => parts.extend(keys.values().map(|value| match value {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             })),

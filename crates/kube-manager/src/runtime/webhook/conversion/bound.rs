@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 
 use super::{
     annotations::{ForVersion, MOST},
-    change::{self, Change, Step},
+    change::{self, PathSegment, ValueChange},
     header::Header,
     hop::Lost,
     kind::Conversion,
-    version::{Version, version},
+    version::{ConvertibleVersion, version},
     worker::{Call, Worker, too_many_levels, too_many_values},
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
         hook::Webhook,
         request::Operation,
         review::{Answer, Handler, Objects, Review},
-        room::{Place, levels, memory},
+        room::{Permit, levels, memory},
         verdict::{FieldError, Verdict},
     },
     schema::fits,
@@ -44,7 +44,7 @@ impl Handler for Bound {
     fn handle<'a>(
         &'a self,
         review: &'a Review<'a>,
-        place: &'a Arc<Place>,
+        permit: &'a Arc<Permit>,
     ) -> BoxFuture<'a, Result<Answer>> {
         let call = async move {
             let (old, new) = match review.objects {
@@ -56,9 +56,9 @@ impl Handler for Bound {
                 old.map(|object| object.get().to_owned()),
                 new.get().to_owned(),
             );
-            let (conversion, place) = (self.conversion.clone(), place.clone());
+            let (conversion, permit) = (self.conversion.clone(), permit.clone());
             let excess = self.worker.run(move |_: &Call| {
-                let _place = place;
+                let _permit = permit;
                 conversion.excess(old.as_deref(), &new)
             });
             Ok(Verdict::from(excess.await??).into())
@@ -151,8 +151,9 @@ impl Conversion {
     /// could not write these values in that version. The API server checks only the version of the request.
     fn refused(&self, old: Option<&Header>, new: &Header) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        let is_other =
-            |version: &&Version| !new.api_version.ends_with(&format!("/{}", version.name));
+        let is_other = |version: &&ConvertibleVersion| {
+            !new.api_version.ends_with(&format!("/{}", version.name))
+        };
         for version in self.versions().filter(is_other) {
             let saved = |header: &Header| {
                 let group = &self.group;
@@ -205,12 +206,16 @@ impl Conversion {
 }
 
 /// Why a client may not save this change for `version`.
-fn refusal(change: &Change, version: &Version, is_update: bool) -> Option<FieldError> {
+fn refusal(
+    change: &ValueChange,
+    version: &ConvertibleVersion,
+    is_update: bool,
+) -> Option<FieldError> {
     let (place, name) = (change::display(&change.path), &version.name);
-    let Change { path, to, .. } = change;
+    let ValueChange { path, to, .. } = change;
     // No conversion adds a whole status, and without that, an object that is created has none.
     let adds_status = is_update || path.len() == 1;
-    if adds_status && path.first() == Some(&Step::Field("status".to_owned())) {
+    if adds_status && path.first() == Some(&PathSegment::Field("status".to_owned())) {
         let why = format!(
             "an annotation changes it in version {name}: keep the annotation as it was, or leave it out"
         );
@@ -218,9 +223,9 @@ fn refusal(change: &Change, version: &Version, is_update: bool) -> Option<FieldE
     }
     let schema = path
         .iter()
-        .fold(&version.schema, |schema, step| match step {
-            Step::Field(name) => change::field(schema, name),
-            Step::Item(_) => &schema["items"],
+        .fold(&version.schema, |schema, segment| match segment {
+            PathSegment::Field(name) => change::field(schema, name),
+            PathSegment::Item(_) => &schema["items"],
         });
     let to = to.as_ref()?;
     if let Some(why) = too_many_levels(path.len() + levels(&to.to_string())) {

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 /// The key fields of a list item, with their values.
 pub type Keys = Map<String, Value>;
 
-/// A step from a value to a part of it.
+/// A segment of a path: it leads from a value to a part of the value.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
-pub enum Step {
+pub enum PathSegment {
     /// To a field of an object.
     Field(String),
     /// To the item of a list that has these keys.
@@ -19,16 +19,16 @@ pub enum Step {
 }
 
 /// A place as clients know it, such as `spec.chapters[one].note`.
-pub fn display(path: &[Step]) -> String {
+pub fn display(path: &[PathSegment]) -> String {
     let mut text = String::new();
-    for step in path {
-        match step {
-            Step::Field(name) if text.is_empty() => text.push_str(name),
-            Step::Field(name) => {
+    for segment in path {
+        match segment {
+            PathSegment::Field(name) if text.is_empty() => text.push_str(name),
+            PathSegment::Field(name) => {
                 text.push('.');
                 text.push_str(name);
             }
-            Step::Item(keys) => {
+            PathSegment::Item(keys) => {
                 let values: Vec<_> = keys
                     .values()
                     .map(|value| match value.as_str() {
@@ -43,11 +43,11 @@ pub fn display(path: &[Step]) -> String {
     text
 }
 
-/// A difference at one place.
+/// The change of a value in an object.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Change {
+pub struct ValueChange {
     /// Where it is.
-    pub path: Vec<Step>,
+    pub path: Vec<PathSegment>,
     /// The value after the conversion back; `None` if it is missing there.
     #[serde(
         default,
@@ -64,12 +64,12 @@ pub struct Change {
     pub to: Option<Value>,
     /// The position of an item in its list, if the item is missing after the conversion back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<ItemPosition>,
 }
 
 /// The position of an item in its list.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Place {
+pub struct ItemPosition {
     /// The index.
     at: usize,
     /// The previous item; `None` for the first one.
@@ -84,7 +84,7 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::
 
 /// The changes that turn `back` into `was`. Both values have the same `schema`. The items of a list of type `map` are
 /// compared by their keys; any other list is compared as a whole.
-pub fn between(schema: &Value, back: &Value, was: &Value) -> Vec<Change> {
+pub fn between(schema: &Value, back: &Value, was: &Value) -> Vec<ValueChange> {
     let mut changes = Vec::new();
     compare(schema, back, was, &mut Vec::new(), &mut changes);
     changes
@@ -94,22 +94,22 @@ fn compare(
     schema: &Value,
     back: &Value,
     was: &Value,
-    path: &mut Vec<Step>,
-    changes: &mut Vec<Change>,
+    path: &mut Vec<PathSegment>,
+    changes: &mut Vec<ValueChange>,
 ) {
     match (back, was) {
         (Value::Object(back), Value::Object(was)) => {
             for (name, back) in back {
-                path.push(Step::Field(name.clone()));
+                path.push(PathSegment::Field(name.clone()));
                 match was.get(name) {
                     Some(was) => compare(field(schema, name), back, was, path, changes),
-                    None => changes.push(Change::new(path, Some(back), None)),
+                    None => changes.push(ValueChange::new(path, Some(back), None)),
                 }
                 path.pop();
             }
             for (name, was) in was.iter().filter(|(name, _)| !back.contains_key(*name)) {
-                path.push(Step::Field(name.clone()));
-                changes.push(Change::new(path, None, Some(was)));
+                path.push(PathSegment::Field(name.clone()));
+                changes.push(ValueChange::new(path, None, Some(was)));
                 path.pop();
             }
         }
@@ -120,13 +120,13 @@ fn compare(
             }
         }
         (back, was) if is_same(back, was) => {}
-        (back, was) => changes.push(Change::new(path, Some(back), Some(was))),
+        (back, was) => changes.push(ValueChange::new(path, Some(back), Some(was))),
     }
 }
 
-fn whole(path: &[Step], back: &[Value], was: &[Value]) -> Change {
+fn whole(path: &[PathSegment], back: &[Value], was: &[Value]) -> ValueChange {
     let [from, to] = [back, was].map(|list| Some(Value::Array(list.to_vec())));
-    Change {
+    ValueChange {
         path: path.to_vec(),
         from,
         to,
@@ -164,30 +164,30 @@ impl<'a> Lists<'a> {
     fn new(schema: &Value, back: &'a [Value], was: &'a [Value]) -> Option<Self> {
         let names = key_names(schema)?;
         let (back, was) = (Keyed::new(back, &names)?, Keyed::new(was, &names)?);
-        let common = back.items.iter().filter_map(|(keys, _)| was.place(keys));
+        let common = back.items.iter().filter_map(|(keys, _)| was.position(keys));
         let is_ordered = common.is_sorted();
         is_ordered.then_some(Self { back, was })
     }
 
-    fn compare(&self, schema: &Value, path: &mut Vec<Step>, changes: &mut Vec<Change>) {
+    fn compare(&self, schema: &Value, path: &mut Vec<PathSegment>, changes: &mut Vec<ValueChange>) {
         for (keys, back) in &self.back.items {
-            path.push(Step::Item(keys.clone()));
-            match self.was.place(keys) {
-                Some(place) => compare(schema, back, self.was.items[place].1, path, changes),
-                None => changes.push(Change::new(path, Some(back), None)),
+            path.push(PathSegment::Item(keys.clone()));
+            match self.was.position(keys) {
+                Some(position) => compare(schema, back, self.was.items[position].1, path, changes),
+                None => changes.push(ValueChange::new(path, Some(back), None)),
             }
             path.pop();
         }
         for (at, (keys, was)) in self.was.items.iter().enumerate() {
-            if self.back.place(keys).is_some() {
+            if self.back.position(keys).is_some() {
                 continue;
             }
             let before = at.checked_sub(1).map(|before| &self.was.items[before]);
             let after = before.map(|(keys, _)| keys.clone());
-            path.push(Step::Item(keys.clone()));
-            changes.push(Change {
-                place: Some(Place { at, after }),
-                ..Change::new(path, None, Some(was))
+            path.push(PathSegment::Item(keys.clone()));
+            changes.push(ValueChange {
+                place: Some(ItemPosition { at, after }),
+                ..ValueChange::new(path, None, Some(was))
             });
             path.pop();
         }
@@ -198,26 +198,26 @@ impl<'a> Lists<'a> {
 struct Keyed<'a> {
     items: Vec<(Keys, &'a Value)>,
     /// The indexes of the items, by the text of their keys.
-    places: HashMap<String, usize>,
+    positions: HashMap<String, usize>,
 }
 
 impl<'a> Keyed<'a> {
     /// `None` if an item has no key, or two items have the same key.
     fn new(list: &'a [Value], names: &[&str]) -> Option<Self> {
-        let (mut items, mut places) = (Vec::new(), HashMap::new());
-        for (place, item) in list.iter().enumerate() {
+        let (mut items, mut positions) = (Vec::new(), HashMap::new());
+        for (position, item) in list.iter().enumerate() {
             let keys = keys(names, item)?;
-            if places.insert(text(&keys), place).is_some() {
+            if positions.insert(text(&keys), position).is_some() {
                 return None;
             }
             items.push((keys, item));
         }
-        Some(Self { items, places })
+        Some(Self { items, positions })
     }
 
     /// The index of the item with these keys.
-    fn place(&self, keys: &Keys) -> Option<usize> {
-        self.places.get(&text(keys)).copied()
+    fn position(&self, keys: &Keys) -> Option<usize> {
+        self.positions.get(&text(keys)).copied()
     }
 }
 
@@ -244,8 +244,8 @@ fn keys(names: &[&str], item: &Value) -> Option<Keys> {
     keys.collect()
 }
 
-impl Change {
-    fn new(path: &[Step], from: Option<&Value>, to: Option<&Value>) -> Self {
+impl ValueChange {
+    fn new(path: &[PathSegment], from: Option<&Value>, to: Option<&Value>) -> Self {
         Self {
             path: path.to_vec(),
             from: from.cloned(),
@@ -260,11 +260,11 @@ impl Change {
             return false;
         };
         let mut parent = Some(value);
-        for step in parents {
-            parent = parent.and_then(|value| part(value, step));
+        for segment in parents {
+            parent = parent.and_then(|value| part(value, segment));
         }
         match (parent, last) {
-            (Some(Value::Object(fields)), Step::Field(name)) => {
+            (Some(Value::Object(fields)), PathSegment::Field(name)) => {
                 if fields.get(name) != self.from.as_ref() {
                     return false;
                 }
@@ -274,7 +274,7 @@ impl Change {
                 }
                 true
             }
-            (Some(Value::Array(items)), Step::Item(keys)) => {
+            (Some(Value::Array(items)), PathSegment::Item(keys)) => {
                 let at = items.iter().position(|item| has(item, keys));
                 if at.and_then(|at| items.get(at)) != self.from.as_ref() {
                     return false;
@@ -283,7 +283,7 @@ impl Change {
                     (Some(at), Some(to)) => items[at] = to.clone(),
                     (Some(at), None) => drop(items.remove(at)),
                     (None, Some(to)) => {
-                        let after = self.place.as_ref().map(|place| place.after.as_ref());
+                        let after = self.place.as_ref().map(|position| position.after.as_ref());
                         let at = match after {
                             Some(None) => 0,
                             Some(Some(after)) => {
@@ -304,14 +304,16 @@ impl Change {
 
     /// The order of changes: an item is inserted after its previous item.
     pub fn order(&self) -> Option<usize> {
-        self.place.as_ref().map(|place| place.at)
+        self.place.as_ref().map(|position| position.at)
     }
 }
 
-fn part<'a>(value: &'a mut Value, step: &Step) -> Option<&'a mut Value> {
-    match (value, step) {
-        (Value::Object(fields), Step::Field(name)) => fields.get_mut(name),
-        (Value::Array(items), Step::Item(keys)) => items.iter_mut().find(|item| has(item, keys)),
+fn part<'a>(value: &'a mut Value, segment: &PathSegment) -> Option<&'a mut Value> {
+    match (value, segment) {
+        (Value::Object(fields), PathSegment::Field(name)) => fields.get_mut(name),
+        (Value::Array(items), PathSegment::Item(keys)) => {
+            items.iter_mut().find(|item| has(item, keys))
+        }
         _ => None,
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 use super::{
     hub::{Hub, Versioned},
     kind::Conversion,
-    version::{Rewrite, TYPE_AND_METADATA, Version},
+    version::{ConvertibleVersion, Rewrite, TYPE_AND_METADATA},
 };
 
 /// The maximal number of versions through which an object goes before it comes back.
@@ -95,7 +95,10 @@ impl Conversion {
 }
 
 /// `objects` as the Rust types write them: each enum has only the fields of its variant.
-fn written_again(objects: BoxedStrategy<Value>, version: Version) -> BoxedStrategy<Value> {
+fn written_again(
+    objects: BoxedStrategy<Value>,
+    version: ConvertibleVersion,
+) -> BoxedStrategy<Value> {
     let written = objects.prop_filter_map("the object fits the Rust types", move |mut object| {
         let mut head = Map::new();
         let fields = object.as_object_mut()?;

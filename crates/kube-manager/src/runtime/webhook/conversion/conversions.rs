@@ -20,7 +20,7 @@ use crate::runtime::webhook::{
     endpoint::{Endpoint, Failure, Respond},
     hook::Webhook,
     review::{self, Handler},
-    room::Place,
+    room::Permit,
 };
 
 /// The conversions of all kinds.
@@ -48,14 +48,18 @@ impl Respond for Served {
         MOST
     }
 
-    fn respond(&self, body: Vec<u8>, place: Arc<Place>) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
+    fn respond(
+        &self,
+        body: Vec<u8>,
+        permit: Arc<Permit>,
+    ) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
         let call = async move {
             if body.len() <= SMALL {
                 return self.conversions.answer(&body, || false);
             }
             let conversions = self.conversions.clone();
             let answer = self.worker.run(move |call: &Call| {
-                let _place = place;
+                let _permit = permit;
                 conversions.answer(&body, || call.has_ended())
             });
             answer.await.map_err(Failure::Failed)?

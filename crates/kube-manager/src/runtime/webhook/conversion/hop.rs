@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use super::{
     annotations::{Annotations, ForVersion, TooLarge},
-    change::{Change, between},
+    change::{ValueChange, between},
     harmless::harmless,
     header::name,
     hub::{Directions, Spoke},
     incomplete::{self, common, complete},
-    version::{Convert, Parts, TYPE_AND_METADATA, Version},
+    version::{Convert, ConvertibleVersion, Parts, TYPE_AND_METADATA},
 };
 
 /// The maximal number of conversions to find out which changes still fit.
@@ -24,8 +24,8 @@ const WORK: usize = 96 << 20;
 /// One step between a spoke and the hub.
 pub struct Hop<'a> {
     pub group: &'a str,
-    pub from: &'a Version,
-    pub to: &'a Version,
+    pub from: &'a ConvertibleVersion,
+    pub to: &'a ConvertibleVersion,
     pub spoke: &'a Spoke,
     pub is_up: bool,
 }
@@ -100,7 +100,11 @@ impl Hop<'_> {
     }
 
     /// `converted` with the `changes`, and the same converted back.
-    fn make(&self, changes: &[Change], mut converted: Value) -> (Value, Result<Value, String>) {
+    fn make(
+        &self,
+        changes: &[ValueChange],
+        mut converted: Value,
+    ) -> (Value, Result<Value, String>) {
         for change in changes {
             change.make(&mut converted);
         }
@@ -109,14 +113,24 @@ impl Hop<'_> {
     }
 
     /// The places where a client that wrote `body` would read other values, if `changes` were made in `converted`.
-    fn misread(&self, changes: &[Change], body: &Value, converted: &Value) -> Option<Vec<Change>> {
+    fn misread(
+        &self,
+        changes: &[ValueChange],
+        body: &Value,
+        converted: &Value,
+    ) -> Option<Vec<ValueChange>> {
         let (_, back) = self.make(changes, converted.clone());
         Some(between(&self.from.schema, &back.ok()?, body))
     }
 
     /// Returns the `changes` that can still be applied. A client has changed `body`, which was converted to
     /// `converted`: the values that the client wrote must not change.
-    fn fitting(&self, changes: Vec<Change>, body: &Value, converted: &Value) -> Vec<Change> {
+    fn fitting(
+        &self,
+        changes: Vec<ValueChange>,
+        body: &Value,
+        converted: &Value,
+    ) -> Vec<ValueChange> {
         let Some(before) = self.misread(&[], body, converted) else {
             return Vec::new();
         };
@@ -148,7 +162,7 @@ impl Hop<'_> {
 /// Converts the parts of an object, `body`, each by what `direction` takes. It may lack what its schema requires;
 /// then the answer lacks what would follow from that.
 fn convert(
-    [from, to]: [&Version; 2],
+    [from, to]: [&ConvertibleVersion; 2],
     body: &Value,
     spoke: &Spoke,
     direction: impl Fn(Directions) -> Convert,
@@ -179,7 +193,7 @@ fn convert(
 
 /// The same for an object that has what its schema requires.
 fn plain<'a>(
-    from: &Version,
+    from: &ConvertibleVersion,
     parts: &Parts<'a>,
     spoke: &Spoke,
     direction: &impl Fn(Directions) -> Convert,

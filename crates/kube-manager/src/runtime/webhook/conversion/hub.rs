@@ -9,7 +9,7 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::version::{Convert, Rewrite, Version};
+use super::version::{Convert, ConvertibleVersion, Rewrite};
 
 /// The conversion of a kind: between version `H`, and each version that is a spoke.
 ///
@@ -133,7 +133,7 @@ impl<H: Versioned> Hub<H> {
             status: rewrite_status,
         };
         self.spokes.push(Spoke {
-            version: Version::of::<S>(rewrite),
+            version: ConvertibleVersion::of::<S>(rewrite),
             spec: Directions {
                 up: part::<S::Spec, H::Spec>,
                 down: part::<H::Spec, S::Spec>,
@@ -173,7 +173,7 @@ where
 
 /// A version that is not the hub, and how it is converted.
 pub struct Spoke {
-    pub version: Version,
+    pub version: ConvertibleVersion,
     pub spec: Directions,
     pub status: Option<Directions>,
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     change::field,
-    version::{Parts, Version},
+    version::{ConvertibleVersion, Parts},
 };
 
 /// How many times an incomplete object is converted, each time with other placeholders.
@@ -27,7 +27,7 @@ const TEXTS: [&str; 8] = [
 
 /// Fills each missing field that the schema of `version` requires in `parts` with a placeholder; returns whether there
 /// was any. Each `number` below [`TRIES`] gives other placeholders.
-pub fn complete(version: &Version, parts: &mut Parts<'_>, number: usize) -> bool {
+pub fn complete(version: &ConvertibleVersion, parts: &mut Parts<'_>, number: usize) -> bool {
     let schema = &version.schema;
     let spec = if version.has_spec {
         field(schema, "spec")

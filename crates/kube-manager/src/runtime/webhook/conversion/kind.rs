@@ -6,7 +6,7 @@ use super::{
     header::name,
     hop::{Hop, Lost},
     hub::{Hub, Spoke, Versioned, part},
-    version::{Rewrite, Version, version},
+    version::{ConvertibleVersion, Rewrite, version},
 };
 
 /// The conversion of one kind.
@@ -14,7 +14,7 @@ pub struct Conversion {
     pub group: String,
     pub kind: String,
     pub plural: String,
-    pub hub: Version,
+    pub hub: ConvertibleVersion,
     pub spokes: Vec<Spoke>,
 }
 
@@ -28,7 +28,7 @@ impl<H: Versioned> From<Hub<H>> for Conversion {
             group: H::group(&()).into_owned(),
             kind: H::kind(&()).into_owned(),
             plural: H::plural(&()).into_owned(),
-            hub: Version::of::<H>(rewrite),
+            hub: ConvertibleVersion::of::<H>(rewrite),
             spokes: hub.spokes,
         }
     }
@@ -52,7 +52,7 @@ impl Conversion {
     }
 
     /// The names of all versions: the hub, then its spokes.
-    pub fn versions(&self) -> impl Iterator<Item = &Version> {
+    pub fn versions(&self) -> impl Iterator<Item = &ConvertibleVersion> {
         let spokes = self.spokes.iter().map(|spoke| &spoke.version);
         [&self.hub].into_iter().chain(spokes)
     }

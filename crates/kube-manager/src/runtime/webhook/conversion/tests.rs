@@ -35,7 +35,7 @@ use crate::runtime::{
     webhook::{
         endpoint::Failure,
         review,
-        room::{MOST_OF_ALL, Place},
+        room::{MOST_OF_ALL, Permit},
         server,
         webhooks::Webhooks,
     },
@@ -1024,7 +1024,7 @@ async fn bound(old: Option<&Value>, new: &Value) -> Value {
     let answer = review::answer(
         &bound,
         review.to_string().as_bytes(),
-        &Arc::new(Place::alone()),
+        &Arc::new(Permit::alone()),
     )
     .await;
     let answer: Value = serde_json::from_slice(&answer.expect("an answer")).expect("JSON");

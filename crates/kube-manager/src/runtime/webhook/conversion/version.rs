@@ -1,4 +1,4 @@
-//! A version of a kind: the parts of its objects.
+//! A version of a kind that is converted: the parts of its objects.
 
 use std::borrow::Cow;
 
@@ -22,8 +22,9 @@ pub struct Rewrite {
     pub status: Option<Convert>,
 }
 
+/// A version of a kind, with what its conversion needs.
 #[derive(Clone)]
-pub struct Version {
+pub struct ConvertibleVersion {
     /// Such as `v1`.
     pub name: String,
     #[cfg_attr(
@@ -37,7 +38,7 @@ pub struct Version {
     pub has_spec: bool,
 }
 
-impl Version {
+impl ConvertibleVersion {
     pub fn of<K: Resource<DynamicType = ()> + CustomResourceExt>(rewrite: Rewrite) -> Self {
         // This cannot fail: kube has made the CRD from JSON.
         let crd = serde_json::to_value(K::crd()).unwrap_or_default();
