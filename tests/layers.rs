@@ -306,6 +306,32 @@ fn no_module_of_rscaffold_imports_from_one_below_it_in_the_list() {
 }
 
 #[test]
+fn only_the_commands_have_hints_with_a_flag_or_a_command() {
+    let mut lines = Vec::new();
+    for (path, text) in sources() {
+        let may_name_flags = path.starts_with("src/command/")
+            || path.starts_with("src/cli")
+            // It has no hints. The lines of its report name flags.
+            || path.starts_with("src/port")
+            // The comment in `PROJECT` about edits.
+            || path == "src/project/text.rs";
+        if may_name_flags || path.ends_with("tests.rs") {
+            continue;
+        }
+        let code = text.split("\n#[cfg(test)]\nmod tests {").next();
+        for line in code.unwrap_or_default().lines().map(str::trim) {
+            let names_one = ["`--", "`rscaffold "]
+                .iter()
+                .any(|start| line.contains(start));
+            if names_one && !line.starts_with("//") {
+                lines.push(format!("{path}: {line}"));
+            }
+        }
+    }
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+}
+
+#[test]
 fn only_the_merge_and_the_writer_look_into_a_rendered_text() {
     let mut readers = BTreeSet::new();
     for (path, text) in sources() {
