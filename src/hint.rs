@@ -11,12 +11,6 @@ use anyhow::Result;
 pub trait OrHint<T> {
     /// The same result; an error also has this `hint`.
     fn or_hint(self, hint: impl Into<String>) -> Result<T>;
-
-    /// The same result; an error that is an `R` also has the hint that `hint` has for it, if any.
-    fn or_hint_for<R, H>(self, hint: impl FnOnce(&R) -> Option<H>) -> Result<T>
-    where
-        R: Error + Send + Sync + 'static,
-        H: Into<String>;
 }
 
 impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
@@ -28,20 +22,17 @@ impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
             })
         })
     }
+}
 
-    fn or_hint_for<R, H>(self, hint: impl FnOnce(&R) -> Option<H>) -> Result<T>
-    where
-        R: Error + Send + Sync + 'static,
-        H: Into<String>,
-    {
-        let error = match self {
-            Ok(value) => return Ok(value),
-            Err(error) => error.into(),
-        };
-        match error.downcast_ref().and_then(hint) {
-            Some(hint) => Err(error).or_hint(hint),
-            None => Err(error),
-        }
+/// The same result; an error that is an `R` also has the hint that `hint` returns for it, if any.
+pub fn or_hint_for<T, R: Error + Send + Sync + 'static, H: Into<String>>(
+    result: Result<T>,
+    hint: impl FnOnce(&R) -> Option<H>,
+) -> Result<T> {
+    let Err(error) = result else { return result };
+    match error.downcast_ref().and_then(hint) {
+        Some(hint) => Err(error).or_hint(hint),
+        None => Err(error),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     command::report::{NextStep, Outcome, Story},
     engine::worktree::{WorkTree, snapshot, top},
     engine::{Texts, files::Edits},
-    hint::OrHint,
+    hint::{OrHint, or_hint_for},
     names::ProjectName,
     port::{self, GoFolder, Port},
     project::{Feature, Project},
@@ -244,7 +244,7 @@ fn read(from: &Path, root: &Path) -> Result<Port> {
     );
     let files =
         read_folder(&path).with_context(|| format!("failed to open the folder `{shown}`"))?;
-    Port::read(files, &shown).or_hint_for(|refusal| {
+    or_hint_for(Port::read(files, &shown), |refusal| {
         Some(match refusal {
             port::Error::NoOperator(_) => "give the folder that contains `go.mod` and `config`",
             port::Error::CrateName(_) => {

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use super::turn::ensure_not_lost;
 use crate::{
     engine::{Texts, reconcile::markers::Marked, worktree::WorkTree},
-    hint::OrHint,
+    hint::{OrHint, or_hint_for},
     project::{Error, Project},
     render::CONVENTIONS,
 };
@@ -26,7 +26,7 @@ pub fn load(tree: &WorkTree) -> Result<Project> {
 
 /// Adds a hint to the error of a refused `PROJECT`.
 pub fn or_edit<T>(read: Result<T>) -> Result<T> {
-    read.or_hint_for(edit)
+    or_hint_for(read, edit)
 }
 
 /// What the user can change in a refused `PROJECT`.

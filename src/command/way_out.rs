@@ -4,13 +4,13 @@ use anyhow::Result;
 
 use crate::{
     engine::worktree::Refusal,
-    hint::OrHint,
+    hint::or_hint_for,
     project::{Error, External, builtin::Builtin},
 };
 
 /// Adds a hint to the error of a refused change.
 pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
-    changed.or_hint_for(way_out)
+    or_hint_for(changed, way_out)
 }
 
 /// What the user can do if the record cannot be used.
@@ -19,7 +19,7 @@ pub const RESTORE: &str = "restore it, for example with `git restore .rscaffold`
 
 /// Adds a hint to the error of files that the engine refuses.
 pub fn or_repair<T>(done: Result<T>) -> Result<T> {
-    done.or_hint_for(|refusal| {
+    or_hint_for(done, |refusal| {
         Some(match refusal {
             Refusal::DamagedRecord | Refusal::LargeRecord => RESTORE,
             Refusal::Marked(_) => "resolve the conflict markers, and run the command again",
