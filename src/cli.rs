@@ -18,6 +18,7 @@ use crate::{
         init::{self, Init},
         other_tools::with_other_names,
         version::{self, ShowVersion},
+        way_out::or_repair,
         webhook::{self, CreateWebhook, DeleteWebhook},
     },
     engine::worktree::top,
@@ -194,7 +195,7 @@ impl Cli {
             Command::Version(args) => Ok(version::run(&args)),
             Command::Completion(args) => completion::run(&args, Self::command()),
         };
-        done.unwrap_or_else(|error| Outcome::error(&error, failure))
+        or_repair(done).unwrap_or_else(|error| Outcome::error(&error, failure))
     }
 }
 

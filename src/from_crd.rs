@@ -1,8 +1,8 @@
-//! Turns a CRD from the user into resources of a project, and into the texts of their files.
+//! Turns a CRD from the user into resources of a project, and into values for the templates of their files.
 
 pub(crate) mod groups;
 
-use std::{cmp::Reverse, str::FromStr};
+use std::{cmp::Reverse, collections::BTreeMap, str::FromStr};
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use serde::Serialize;
@@ -11,12 +11,10 @@ use serde_json::{Map, Value, json};
 use self::groups::{group, group_of_others};
 use crate::{
     crd::{self, Crd, CrdVersion, Loss},
-    engine::Texts,
     names::{Domain, Group, GroupVersionKind, Kind, Version, in_backticks},
     project::{
         ConversionStrategy, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
     },
-    render::{Rendered, Templates},
     visible::visible,
     yaml,
 };
@@ -32,11 +30,11 @@ pub struct KindFromCrd<'a> {
     definer: Definer,
 }
 
-/// The files that are generated from a CRD.
+/// What a CRD gives to the files of its kind.
 #[derive(Debug, Default)]
 pub struct FilesFromCrd {
-    /// The texts of the files, by path.
-    pub texts: Texts,
+    /// The values that the template of a file gets in addition to the project, by the path of the file.
+    pub additions: BTreeMap<String, Value>,
     /// The differences between the CRD and the generated code.
     pub losses: Vec<Loss>,
     /// Places in the samples that the user must check.
@@ -204,16 +202,11 @@ impl<'a> KindFromCrd<'a> {
         Ok(resources)
     }
 
-    /// Returns the files that are generated from the CRD. `templates` and `rendered` are those of `project`.
+    /// Returns what the CRD gives to the files of `project`.
     ///
     /// # Errors
-    /// When a name in the CRD is not valid in a project, or when a template has a defect.
-    pub fn files(
-        &self,
-        project: &Project,
-        templates: &Templates,
-        rendered: &Rendered,
-    ) -> Result<FilesFromCrd> {
+    /// When a name in the CRD is not valid in a project, or a manifest cannot be written.
+    pub fn files(&self, project: &Project) -> Result<FilesFromCrd> {
         let mut files = FilesFromCrd::default();
         let mut entries = Vec::new();
         for version in &self.versions {
@@ -223,17 +216,17 @@ impl<'a> KindFromCrd<'a> {
             let types_file = project.types_file(resource);
             if resource.external().is_some() {
                 let types = crd::types_for_use(self.crd, version);
-                files.render(templates, rendered, types_file, &types)?;
+                files.add(types_file, &types);
                 continue;
             }
             let generated = crd::generate(self.crd, version, &project.type_name(resource));
-            files.render(templates, rendered, types_file, &generated.types)?;
+            files.add(types_file, &generated.types);
             let fields = match &generated.sample {
                 sample if sample.as_object().is_none_or(Map::is_empty) => String::new(),
                 sample => yaml::write_manifest(sample)?,
             };
             let sample_file = format!("config/samples/{}", resource.sample_file());
-            files.render(templates, rendered, sample_file, &json!({"fields": fields}))?;
+            files.add(sample_file, &json!({"fields": fields}));
             for (all, of_version) in [
                 (&mut files.losses, generated.losses),
                 (&mut files.doubts, generated.doubts),
@@ -268,7 +261,7 @@ impl<'a> KindFromCrd<'a> {
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
             let chart = format!("charts/{}/files/crds", project.project_name);
             for folder in ["config/crd/bases", &chart] {
-                files.render(templates, rendered, format!("{folder}/{name}"), &manifest)?;
+                files.add(format!("{folder}/{name}"), &manifest);
             }
         }
         Ok(files)
@@ -328,17 +321,10 @@ impl<'a> KindFromCrd<'a> {
 }
 
 impl FilesFromCrd {
-    /// Adds the file at `path`, if the project has it. Its template gets `from_crd`.
-    fn render(
-        &mut self,
-        templates: &Templates,
-        rendered: &Rendered,
-        path: String,
-        from_crd: &impl Serialize,
-    ) -> Result<()> {
-        let file = rendered.file(templates, path, &json!({ "from_crd": from_crd }))?;
-        self.texts.extend(file);
-        Ok(())
+    /// Adds the file at `path`. Its template gets `from_crd`.
+    fn add(&mut self, path: String, from_crd: &impl Serialize) {
+        let addition = json!({ "from_crd": from_crd });
+        self.additions.insert(path, addition);
     }
 }
 

@@ -24,6 +24,18 @@ impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
     }
 }
 
+/// The same result; an error that is an `R` also has the hint that `hint` returns for it, if any.
+pub fn or_hint_for<T, R: Error + Send + Sync + 'static, H: Into<String>>(
+    result: Result<T>,
+    hint: impl FnOnce(&R) -> Option<H>,
+) -> Result<T> {
+    let Err(error) = result else { return result };
+    match error.downcast_ref().and_then(hint) {
+        Some(hint) => Err(error).or_hint(hint),
+        None => Err(error),
+    }
+}
+
 /// The hint of `error`, if it has one.
 pub fn hint(error: &anyhow::Error) -> Option<&str> {
     error

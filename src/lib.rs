@@ -13,7 +13,7 @@ pub mod project;
 // render: desired state -> files
 pub mod render;
 
-// import: a CRD or a Go project -> desired state, texts of files
+// import: a CRD or a Go project -> desired state, values for templates
 pub mod crd;
 pub mod from_crd;
 pub mod port;

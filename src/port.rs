@@ -1,8 +1,10 @@
-//! Ports a Go operator. Input: a snapshot of its files. Output: a [`Project`], rules of its controllers, texts of files
-//! and a [`Report`]. Only `init --from` uses this folder, so contributors to other commands or templates need not read it.
+//! Ports a Go operator. Input: its files. Output: a [`Project`], rules of its controllers, values for templates, texts of
+//! files and a [`Report`]. Only `init --from` uses this folder, so contributors to other commands or templates need not
+//! read it.
 //!
-//! The code here is pure. The files of the Go project are untrusted data: the types of [`names`](crate::names) validate
-//! each name, and the report lists what cannot be taken over.
+//! The code here is pure, and knows no template: the command renders the values, and passes the rendered manifests back.
+//! The files of the Go project are untrusted data: the types of [`names`](crate::names) validate each name, and the report
+//! lists what cannot be taken over.
 
 mod code;
 mod compare;
@@ -11,6 +13,7 @@ mod crds;
 mod deployed;
 mod deployment;
 mod election;
+mod error;
 mod file;
 mod finalized;
 mod finalizers;
@@ -57,15 +60,13 @@ use self::{
     webhooks::Hooks,
 };
 pub use self::{
+    error::Error,
     report::Report,
-    source::{WITHOUT, is_wanted},
+    source::{GoFolder, WITHOUT, is_wanted},
 };
 use crate::{
-    engine::Texts,
-    engine::worktree::Snapshot,
     names::NamespaceName,
     project::{Feature, License, Project, Rule},
-    render::{Rendered, Templates},
     visible::visible,
 };
 
@@ -84,15 +85,16 @@ pub struct Port {
     lost: Lost,
 }
 
-/// The texts of a port.
+/// What the Go project gives to files of the new project. It counts as edits of the user.
 #[derive(Debug)]
 pub struct Ported {
-    /// The texts of files. They count as the user's edits.
-    pub texts: Texts,
-    /// The values of `PORTING.md`.
-    pub report: Report,
-    /// The notes that the command prints.
-    pub notes: Vec<String>,
+    /// The values that the template of a file gets in addition to the project, by the path of the file.
+    pub additions: BTreeMap<String, Value>,
+    /// The texts of other files.
+    pub texts: BTreeMap<String, String>,
+    lost: Lost,
+    /// The differences between the types and the CRDs.
+    differences: Vec<String>,
 }
 
 /// The objects of the kustomization in `folder`, and what was left out. `files` has the text of each path.
@@ -107,7 +109,7 @@ impl Port {
     ///
     /// # Errors
     /// When the folder has no Go operator, or when neither PROJECT nor a CRD gives a domain.
-    pub fn read(files: Snapshot, shown: &str) -> Result<Self> {
+    pub fn read(files: GoFolder, shown: &str) -> Result<Self> {
         let source = Source::new(files);
         let mut lost = Lost::default();
         for (path, reason) in &source.files.unread {
@@ -202,23 +204,16 @@ impl Port {
         rules::by_controller(&self.operator.rules, own, project)
     }
 
-    /// Returns the texts that the Go project gives to files of `project`, except for the [rules](Self::rules), and the
-    /// values of the report.
+    /// Returns what the Go project gives to files of `project`, except for the [rules](Self::rules).
     ///
     /// # Errors
-    /// When a template has a defect, or a manifest cannot be written.
-    pub fn files(
-        &self,
-        project: &Project,
-        templates: &Templates,
-        rendered: &Rendered,
-    ) -> Result<Ported> {
+    /// When a name in a CRD is not valid, or a manifest cannot be written.
+    pub fn files(&self, project: &Project) -> Result<Ported> {
         let operator = &self.operator;
         let (kinds, source) = (&operator.kinds, &operator.source);
-        let mut texts = Texts::new();
         let mut lost = self.lost.clone();
-        let differences = texts::of_crds(kinds, project, templates, rendered, &mut texts)?;
-        texts::samples(operator, project, &rendered.texts, &mut texts, &mut lost);
+        let (mut additions, differences) = texts::of_crds(kinds, project)?;
+        let texts = texts::samples(operator, project, &mut lost);
         for kind in kinds {
             let Some(resource) = kind.resource(project) else {
                 continue;
@@ -226,7 +221,7 @@ impl Port {
             let hooks = Hooks::new(source, resource, &kind.webhooks, &mut lost);
             if !hooks.are_default() {
                 let path = project.webhook_file(resource);
-                texts.extend(rendered.file(templates, path, &json!({ "hooks": hooks }))?);
+                additions.insert(path, json!({ "hooks": hooks }));
             }
         }
         if let Some(deployment) = &operator.deployed.deployment {
@@ -241,7 +236,7 @@ impl Port {
             if let Some(taken) = reader.read()? {
                 let values = format!("charts/{}/values.yaml", project.project_name);
                 for path in ["Makefile", "config/manager/manager.yaml", &values] {
-                    texts.extend(rendered.file(templates, path, &json!({ "deployed": taken }))?);
+                    additions.insert(path.to_owned(), json!({ "deployed": taken }));
                 }
             }
         }
@@ -252,12 +247,30 @@ impl Port {
             );
         }
         namespaces::report(operator, project, &mut lost);
-        compare::report(operator, &rendered.texts, &texts, &mut lost)?;
         Ok(Ported {
+            additions,
             texts,
-            notes: self.notes(project, &lost),
-            report: report::report(operator, project, &lost, differences),
+            lost,
+            differences,
         })
+    }
+
+    /// Returns the values of `PORTING.md`, and the notes that the command prints. `rendered` has the texts of all files of
+    /// `project`, with what `ported` gives to them.
+    ///
+    /// # Errors
+    /// When the list of what projects of kubebuilder deploy is not YAML.
+    pub fn report(
+        &self,
+        project: &Project,
+        ported: &Ported,
+        rendered: &BTreeMap<&str, &str>,
+    ) -> Result<(Report, Vec<String>)> {
+        let mut lost = ported.lost.clone();
+        compare::report(&self.operator, rendered, &mut lost)?;
+        let notes = self.notes(project, &lost);
+        let report = report::report(&self.operator, project, &lost, ported.differences.clone());
+        Ok((report, notes))
     }
 
     /// The notes that the command prints.

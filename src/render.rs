@@ -106,6 +106,22 @@ impl Rendered {
         Ok(text.map(|text| (path, text)))
     }
 
+    /// Renders the files at these paths again, each with its additions, as [`Rendered::file`] does.
+    ///
+    /// # Errors
+    /// When a template has a defect.
+    pub fn files(
+        &self,
+        templates: &Templates,
+        additions: &BTreeMap<String, Value>,
+    ) -> Result<Texts> {
+        let mut texts = Texts::new();
+        for (path, additions) in additions {
+            texts.extend(self.file(templates, path, additions)?);
+        }
+        Ok(texts)
+    }
+
     /// Adds the code to the files that convert between two versions, of which the templates have the head.
     fn convert(&mut self, project: &Project) -> Result<()> {
         for spoke in project.resources.iter() {

@@ -12,11 +12,29 @@ use walkdir::WalkDir;
 
 use crate::scaffold::root;
 
-/// The modules of rscaffold at the top of `src`. A module imports only from those above it: the engine and the compiler
-/// of CRDs know neither the model nor its templates, and a port does not know commands.
+/// The modules of rscaffold at the top of `src`. A module imports only from those before it: the engine and the compiler
+/// of CRDs know neither the model nor its templates.
 const MODULES: [&str; 16] = [
     "cases", "visible", "hint", "limits", "rust", "yaml", "names", "engine", "crd", "project",
-    "render", "from_crd", "port", "command", "cli", "lib",
+    "from_crd", "port", "render", "command", "cli", "lib",
+];
+
+/// The modules that take and return plain values, each with all modules that it imports. None of them reads a file or
+/// knows a template.
+const GUESTS: [(&str, &[&str]); 3] = [
+    ("crd", &["cases", "crd", "names", "rust", "visible", "yaml"]),
+    (
+        "from_crd",
+        &[
+            "crd", "from_crd", "hint", "names", "project", "visible", "yaml",
+        ],
+    ),
+    (
+        "port",
+        &[
+            "crd", "from_crd", "names", "port", "project", "rust", "visible", "yaml",
+        ],
+    ),
 ];
 
 /// The place of a file of rscaffold among the modules.
@@ -269,21 +287,48 @@ fn no_module_of_rscaffold_imports_from_one_below_it_in_the_list() {
         .collect();
     let imports = imports(&files);
     assert!(
-        imports["src/port.rs"].contains("src/render.rs"),
+        imports["src/command/init.rs"].contains("src/port.rs"),
         "{imports:?}"
     );
     let upward = upward(&imports, module_of);
     assert!(upward.is_empty(), "{}", upward.join("\n"));
 
-    // The compiler uses no command, no template, no engine, and not the project.
-    let mut used_by_crd = BTreeSet::new();
-    for (file, imported) in &imports {
-        if MODULES[module_of(file)] == "crd" {
-            used_by_crd.extend(imported.iter().map(|path| MODULES[module_of(path)]));
+    for (guest, expected) in GUESTS {
+        let mut used = BTreeSet::new();
+        for (file, imported) in &imports {
+            if MODULES[module_of(file)] == guest {
+                used.extend(imported.iter().map(|path| MODULES[module_of(path)]));
+            }
+        }
+        let expected: BTreeSet<_> = expected.iter().copied().collect();
+        assert_eq!(used, expected, "{guest}");
+    }
+}
+
+#[test]
+fn only_the_commands_have_hints_with_a_flag_or_a_command() {
+    let mut lines = Vec::new();
+    for (path, text) in sources() {
+        let may_name_flags = path.starts_with("src/command/")
+            || path.starts_with("src/cli")
+            // It has no hints. The lines of its report name flags.
+            || path.starts_with("src/port")
+            // The comment in `PROJECT` about edits.
+            || path == "src/project/text.rs";
+        if may_name_flags || path.ends_with("tests.rs") {
+            continue;
+        }
+        let code = text.split("\n#[cfg(test)]\nmod tests {").next();
+        for line in code.unwrap_or_default().lines().map(str::trim) {
+            let names_one = ["`--", "`rscaffold "]
+                .iter()
+                .any(|start| line.contains(start));
+            if names_one && !line.starts_with("//") {
+                lines.push(format!("{path}: {line}"));
+            }
         }
     }
-    let expected = ["cases", "crd", "names", "rust", "visible", "yaml"];
-    assert_eq!(used_by_crd, expected.into());
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
 }
 
 #[test]
@@ -303,8 +348,8 @@ fn only_the_merge_and_the_writer_look_into_a_rendered_text() {
         "src/command/turn/branches.rs",
         "src/command/report/plan.rs",
         "src/command/report/diff.rs",
-        // What the new project deploys, which is compared with what the Go project deploys.
-        "src/port/compare.rs",
+        // What the new project deploys, which a port compares with what the Go project deploys.
+        "src/command/init.rs",
         // The merge.
         "src/engine/digest.rs",
         "src/engine/files.rs",

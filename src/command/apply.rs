@@ -234,7 +234,7 @@ pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     tree.ensure_complete(&turn.goal()?)?;
     let notes = turn.left_behind();
     let files = turn.files(&policy)?;
-    let plan = files.plan(&policy)?;
+    let plan = files.plan(&policy);
     let mut outcome = Outcome::data(report::diff(&plan, files.sides()));
     outcome.stderr = report::notes(&notes);
     if plan.conflicts().next().is_some() {

@@ -22,9 +22,9 @@ use crate::{
     command::report::{NextStep, Outcome, Story},
     engine::worktree::{WorkTree, snapshot, top},
     engine::{Texts, files::Edits},
-    hint::OrHint,
+    hint::{OrHint, or_hint_for},
     names::ProjectName,
-    port::{self, Port},
+    port::{self, GoFolder, Port},
     project::{Feature, Project},
     render::{CONVENTIONS, Rendered, Templates, document},
 };
@@ -242,9 +242,27 @@ fn read(from: &Path, root: &Path) -> Result<Port> {
         path.canonicalize().ok() != root.canonicalize().ok(),
         "`--from` names the current folder: start the Rust project in another, empty folder"
     );
-    let files = snapshot(&path, &port::WITHOUT, port::is_wanted)
-        .with_context(|| format!("failed to open the folder `{shown}`"))?;
-    Port::read(files, &shown)
+    let files =
+        read_folder(&path).with_context(|| format!("failed to open the folder `{shown}`"))?;
+    or_hint_for(Port::read(files, &shown), |refusal| {
+        Some(match refusal {
+            port::Error::NoOperator(_) => "give the folder that contains `go.mod` and `config`",
+            port::Error::CrateName(_) => {
+                "give the crate another name than the project with `--repo`"
+            }
+            port::Error::NoName => "name the project with `--project-name`",
+        })
+    })
+}
+
+/// The files of the Go project in `folder`.
+pub(crate) fn read_folder(folder: &Path) -> Result<GoFolder> {
+    let found = snapshot(folder, &port::WITHOUT, port::is_wanted)?;
+    Ok(GoFolder {
+        texts: found.texts,
+        others: found.others,
+        unread: found.unread,
+    })
 }
 
 /// The texts of files that a Go project gives to `project`, with the report, and notes for the user.
@@ -257,22 +275,27 @@ pub fn ported(
     templates: &Templates,
     rendered: &Rendered,
 ) -> Result<(Texts, Vec<String>)> {
-    let mut ported = port.files(project, templates, rendered)?;
+    let ported = port.files(project)?;
+    let mut texts = rendered.files(templates, &ported.additions)?;
+    for (path, text) in &ported.texts {
+        texts.insert(path.clone(), text.clone().into());
+    }
+    let files = rendered.texts.iter().chain(&texts);
+    let files = files.map(|(path, text)| (path.as_str(), text.content()));
+    let (report, notes) = port.report(project, &ported, &files.collect())?;
     let rules = port.rules(project)?;
     if !rules.is_empty() {
         let replacing = Templates::replacing(project, &rules)?;
         for (resource, controller) in project.controllers() {
             if rules.contains_key(&(resource.id(), controller.name.clone())) {
                 let path = project.controller_file(resource, controller);
-                ported
-                    .texts
-                    .extend(rendered.file(&replacing, path, &json!({}))?);
+                texts.extend(rendered.file(&replacing, path, &json!({}))?);
             }
         }
     }
-    let report = document(port::REPORT, &ported.report)?;
-    ported.texts.insert(port::REPORT.to_owned(), report);
-    Ok((ported.texts, ported.notes))
+    let report = document(port::REPORT, &report)?;
+    texts.insert(port::REPORT.to_owned(), report);
+    Ok((texts, notes))
 }
 
 /// A new project with these settings, in the folder `root`.

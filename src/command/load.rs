@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow};
 use super::turn::ensure_not_lost;
 use crate::{
     engine::{Texts, reconcile::markers::Marked, worktree::WorkTree},
-    hint::OrHint,
-    project::{self, Project},
+    hint::{OrHint, or_hint_for},
+    project::{Error, Project},
     render::CONVENTIONS,
 };
 
@@ -26,40 +26,37 @@ pub fn load(tree: &WorkTree) -> Result<Project> {
 
 /// Adds a hint to the error of a refused `PROJECT`.
 pub fn or_edit<T>(read: Result<T>) -> Result<T> {
-    let Err(error) = read else { return read };
-    let hint = match error.downcast_ref() {
-        Some(project::Error::GoProject) => {
+    or_hint_for(read, edit)
+}
+
+/// What the user can change in a refused `PROJECT`.
+fn edit(refusal: &Error) -> Option<&'static str> {
+    Some(match refusal {
+        Error::GoProject => {
             "to start a Rust project with the same kinds, types, permissions and names, run \
              `rscaffold init --from <THIS FOLDER>` in an empty folder"
         }
-        Some(project::Error::TooOld { .. }) => {
+        Error::TooOld { .. } => {
             "start a new project with `rscaffold init` in another folder, add the same kinds, and \
              copy your code into it"
         }
-        Some(project::Error::Unconverted { .. }) => {
+        Error::Unconverted { .. } => {
             "if the schemas are equal, set `conversion: none`, else set `served: false` for all but \
              one until you run `rscaffold create webhook --conversion`"
         }
-        Some(project::Error::TwoConversions { .. }) => {
+        Error::TwoConversions { .. } => {
             "remove `conversion` from the entries of the kind; `spoke` below `webhooks` stays"
         }
-        Some(project::Error::NoSpoke { .. }) => {
-            "add the version to `spoke` of the hub, or set `served: false`"
+        Error::NoSpoke { .. } => "add the version to `spoke` of the hub, or set `served: false`",
+        Error::SecondControllers { .. } | Error::UnstoredController { .. } => {
+            "move `controller` or `controllers` to the entry of the stored version"
         }
-        Some(
-            project::Error::SecondControllers { .. } | project::Error::UnstoredController { .. },
-        ) => "move `controller` or `controllers` to the entry of the stored version",
-        Some(project::Error::UnstoredWebhook { .. }) => {
-            "move `webhooks` to the entry of the stored version"
-        }
-        Some(project::Error::SameName { .. }) => {
-            "change `kind`, `plural` or `shortNames` of one of them"
-        }
-        Some(project::Error::Crate { .. }) => "set the same `module` for both",
-        Some(project::Error::NeedlessCrate { .. }) => "remove `module`",
-        _ => return Err(error),
-    };
-    Err(error).or_hint(hint)
+        Error::UnstoredWebhook { .. } => "move `webhooks` to the entry of the stored version",
+        Error::SameName { .. } => "change `kind`, `plural` or `shortNames` of one of them",
+        Error::Crate { .. } => "set the same `module` for both",
+        Error::NeedlessCrate { .. } => "remove `module`",
+        _ => return None,
+    })
 }
 
 /// The work tree in the folder `root`, and its project, which this rscaffold wrote. Only `update` updates a project.

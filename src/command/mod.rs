@@ -22,7 +22,7 @@ pub mod report;
 mod settings;
 mod turn;
 pub mod version;
-mod way_out;
+pub(crate) mod way_out;
 pub mod webhook;
 mod workspace;
 

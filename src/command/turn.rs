@@ -17,13 +17,14 @@ use super::{
     ask::{self, Offer},
     left_behind::left_behind,
     report::{self, Outcome, Story},
+    way_out::RESTORE,
 };
 use crate::{
     engine::{
         Texts,
         files::{Edits, Files, Sources},
         reconcile::{OnConflict, Plan, Policy, Reason},
-        worktree::{LAST_APPLIED, RESTORE, Record, Unmerged, WorkTree},
+        worktree::{LAST_APPLIED, Record, Unmerged, WorkTree},
     },
     hint::OrHint,
     project::Project,
@@ -168,7 +169,7 @@ impl<'a> Turn<'a> {
             // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.
             files.set_description(before.to_text()?.into());
         }
-        files.exclude(&self.excluded)?;
+        exclude(&mut files, &self.excluded)?;
         let sources = self.sources(&files)?;
         files.settle_markers(self.tree, policy, self.unmerged.as_ref(), &sources)?;
         files.carry(self.tree, &sources)?;
@@ -178,8 +179,47 @@ impl<'a> Turn<'a> {
             ..self.edits
         };
         files.take_edits(&conversions);
+        let is_file = |path: &str| files.sides().files().any(|(file, _)| file == path);
+        if let Some(path) = policy.by_path.keys().find(|path| !is_file(path)) {
+            return Err(anyhow!(
+                "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this \
+                 project"
+            ))
+            .or_hint("copy the path from the list of conflicts");
+        }
         Ok((files, sources))
     }
+}
+
+/// Leaves the files at the `excluded` paths, or below them, unchanged.
+fn exclude(files: &mut Files, excluded: &[String]) -> Result<()> {
+    let description = Project::FILE;
+    for excluded in excluded {
+        let mut paths = Vec::new();
+        for (path, _) in files.sides().files() {
+            let rest = path.strip_prefix(excluded.as_str());
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+                paths.push(path.to_owned());
+            }
+        }
+        if paths.is_empty() {
+            return Err(anyhow!(
+                "`--exclude` names `{excluded}`, which is neither a file nor a folder that rscaffold \
+                 writes in this project"
+            ))
+            .or_hint(format!(
+                "give a path below the folder of `{description}`, such as `.github/workflows`"
+            ));
+        }
+        for path in paths {
+            ensure!(
+                path != description,
+                "`--exclude` names `{path}`, which describes the project and cannot be excluded"
+            );
+            files.exclude(&path);
+        }
+    }
+    Ok(())
 }
 
 /// Carries out `turn` unless there is a conflict, and reports `story`.
@@ -191,7 +231,7 @@ pub fn carry_out(turn: Turn, mode: &Mode, mut story: Story) -> Result<Outcome> {
     let goal = turn.goal()?;
     tree.ensure_complete(&goal)?;
     let (files, sources) = turn.files_and_sources(&policy)?;
-    let mut plan = files.plan(&policy)?;
+    let mut plan = files.plan(&policy);
     story
         .notes
         .extend(not_copied(&sources, &plan, files.sides()));
@@ -201,7 +241,7 @@ pub fn carry_out(turn: Turn, mode: &Mode, mut story: Story) -> Result<Outcome> {
         let decided = decide(&plan)?;
         // The user's time does not count.
         start += asked.elapsed();
-        plan = files.plan(&decided)?;
+        plan = files.plan(&decided);
     }
     if plan.conflicts().next().is_some() {
         return Ok(Outcome {

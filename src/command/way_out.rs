@@ -3,17 +3,32 @@
 use anyhow::Result;
 
 use crate::{
-    hint::OrHint,
+    engine::worktree::Refusal,
+    hint::or_hint_for,
     project::{Error, External, builtin::Builtin},
 };
 
 /// Adds a hint to the error of a refused change.
 pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
-    let Err(error) = changed else { return changed };
-    match error.downcast_ref().and_then(way_out) {
-        Some(hint) => Err(error).or_hint(hint),
-        None => Err(error),
-    }
+    or_hint_for(changed, way_out)
+}
+
+/// What the user can do if the record cannot be used.
+pub const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
+                           `rscaffold apply --rebuild-base`, which says what is lost";
+
+/// Adds a hint to the error of files that the engine refuses.
+pub fn or_repair<T>(done: Result<T>) -> Result<T> {
+    or_hint_for(done, |refusal| {
+        Some(match refusal {
+            Refusal::DamagedRecord | Refusal::LargeRecord => RESTORE,
+            Refusal::Marked(_) => "resolve the conflict markers, and run the command again",
+            Refusal::Unmerged(_) => {
+                "run `rscaffold apply`: it resolves conflicts in the lines of rscaffold, and shows \
+                 those in your own lines"
+            }
+        })
+    })
 }
 
 /// What the user can do instead of a change that is refused.

@@ -10,16 +10,15 @@ use std::{
     mem,
 };
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::Result;
 
 use super::{
     conventions::Conventions,
     digest::is_digest,
     reconcile::{FileChange, Kept, OnConflict, Plan, Policy, Sides, markers::Marked, reconcile},
     text::{Text, Texts},
-    worktree::{Record, Unmerged, WorkTree},
+    worktree::{Record, Refusal, Unmerged, WorkTree},
 };
-use crate::hint::OrHint;
 
 use self::edits::Given;
 pub use self::{edits::Edits, moves::Sources};
@@ -82,40 +81,11 @@ impl Files {
         self.sides.at(self.conventions.description).base = Some(base);
     }
 
-    /// Sets theirs of the files at the `excluded` paths, or below them, to the text that the tool wrote last. So the
-    /// record of these files also stays the same, and a later command finds the changes.
-    ///
-    /// # Errors
-    /// When a path names the description, or nothing that the tool writes.
-    pub fn exclude(&mut self, excluded: &[String]) -> Result<()> {
-        let description = self.conventions.description;
-        for excluded in excluded {
-            let mut paths = Vec::new();
-            for (path, _) in self.sides.files() {
-                let rest = path.strip_prefix(excluded.as_str());
-                if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
-                    paths.push(path.to_owned());
-                }
-            }
-            if paths.is_empty() {
-                return Err(anyhow!(
-                    "`--exclude` names `{excluded}`, which is neither a file nor a folder that rscaffold \
-                     writes in this project"
-                ))
-                .or_hint(format!(
-                    "give a path below the folder of `{description}`, such as `.github/workflows`"
-                ));
-            }
-            for path in paths {
-                ensure!(
-                    path != description,
-                    "`--exclude` names `{path}`, which describes the project and cannot be excluded"
-                );
-                let file = self.sides.at(&path);
-                file.theirs = file.base.clone();
-            }
-        }
-        Ok(())
+    /// Sets theirs of the file at `path` to the text that the tool wrote last. So the record of the file also stays the
+    /// same, and a later command finds the change.
+    pub fn exclude(&mut self, path: &str) {
+        let file = self.sides.at(path);
+        file.theirs = file.base.clone();
     }
 
     /// Resolves the conflicts that git left, which are `unmerged` for a command that resolves them, and refuses conflict
@@ -142,7 +112,8 @@ impl Files {
                 found.insert(path.to_owned(), marked);
             }
         }
-        refuse(&own, |path| policy.of(path) != OnConflict::Markers, DECIDE)?;
+        let is_refused = |path: &str| policy.of(path) != OnConflict::Markers;
+        refuse(&own, is_refused, Refusal::Marked)?;
         for path in own.keys() {
             self.sides.at(path).is_marked = true;
         }
@@ -151,12 +122,8 @@ impl Files {
         } else if !others.is_empty() {
             let written = self.sides.files().filter(|(_, file)| file.base.is_some());
             let unmerged = tree.unmerged(written.map(|(path, _)| path))?;
-            refuse(
-                &others,
-                |path| unmerged.stages.contains_key(path),
-                "run `rscaffold apply`: it resolves conflicts in the lines of rscaffold, and shows \
-                 those in your own lines",
-            )?;
+            let is_refused = |path: &str| unmerged.stages.contains_key(path);
+            refuse(&others, is_refused, Refusal::Unmerged)?;
         }
         Ok(())
     }
@@ -176,7 +143,7 @@ impl Files {
                 && source.is_marked
                 && let Some(marked) = source.marked()
             {
-                refuse(&[(old.clone(), marked)].into(), |_| true, DECIDE)?;
+                refuse(&[(old.clone(), marked)].into(), |_| true, Refusal::Marked)?;
             }
             if moves::start(&mut self.sides, old, new) {
                 tree.ensure_text(old)?;
@@ -198,20 +165,8 @@ impl Files {
     }
 
     /// The change of each file.
-    ///
-    /// # Errors
-    /// When `policy` names a file that the tool does not write.
-    pub fn plan(&self, policy: &Policy) -> Result<Plan> {
-        let paths: BTreeSet<_> = self.sides.files().map(|(path, _)| path).collect();
-        let mut named = policy.by_path.keys();
-        if let Some(path) = named.find(|path| !paths.contains(path.as_str())) {
-            return Err(anyhow!(
-                "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this \
-                 project"
-            ))
-            .or_hint("copy the path from the list of conflicts");
-        }
-        Ok(reconcile(&self.sides, policy))
+    pub fn plan(&self, policy: &Policy) -> Plan {
+        reconcile(&self.sides, policy)
     }
 
     /// The record after `plan` is applied.
@@ -219,8 +174,7 @@ impl Files {
         for (path, change) in &plan.changes {
             // If the file comes back from git, the changes since then are merged.
             if *change == FileChange::Keep(Kept::RemovedWithNews) {
-                let file = self.sides.at(path);
-                file.theirs = file.base.clone();
+                self.exclude(path);
             }
         }
         let mut texts = self.sides.into_theirs();
@@ -238,20 +192,17 @@ impl Files {
     }
 }
 
-/// The hint for conflict markers of the tool.
-const DECIDE: &str = "resolve the conflict markers, and run the command again";
-
-/// Returns an error for those files with conflict markers for which `is_refused` returns true.
+/// Returns the `refusal` of those files with conflict markers for which `is_refused` returns true.
 fn refuse(
     files: &BTreeMap<String, Marked>,
     is_refused: impl Fn(&str) -> bool,
-    hint: &str,
-) -> Result<()> {
+    refusal: fn(String) -> Refusal,
+) -> Result<(), Refusal> {
     let refused = files.iter().filter(|(path, _)| is_refused(path));
     let places = refused.map(|(path, marked)| format!("\n  {path}:{}", marked.line));
     let places: String = places.collect();
     if places.is_empty() {
         return Ok(());
     }
-    Err(anyhow!("there are conflict markers in{places}")).or_hint(hint)
+    Err(refusal(places))
 }

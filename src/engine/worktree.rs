@@ -32,6 +32,7 @@ mod leftovers;
 mod lock;
 mod path;
 mod read;
+mod refusal;
 mod seen;
 mod snapshot;
 mod stage;
@@ -39,8 +40,9 @@ mod stage;
 mod tests;
 
 pub use git::{Commit, Commits, Stages, Unmerged};
-pub use last_applied::{LAST_APPLIED, RESTORE, Record};
+pub use last_applied::{LAST_APPLIED, Record};
 pub use read::{read_input, read_text};
+pub use refusal::Refusal;
 pub use snapshot::{Snapshot, snapshot};
 
 /// A project's folder, locked against other commands for as long as this value lives.
@@ -113,9 +115,7 @@ impl WorkTree {
     /// When the record cannot be read or is damaged.
     pub fn record(&self) -> Result<Record> {
         let text = self.read_text(LAST_APPLIED)?.unwrap_or_default();
-        Record::parse(&text)
-            .with_context(|| format!("`{LAST_APPLIED}` is damaged"))
-            .or_hint(RESTORE)
+        Record::parse(&text).context(Refusal::DamagedRecord)
     }
 
     /// The unresolved conflicts that git left in the description, in the files at `paths`, and in the files that the records of

@@ -10,7 +10,7 @@ use super::{
     operator::Operator,
     source::{Object, list},
 };
-use crate::{engine::Texts, yaml::documents};
+use crate::yaml::documents;
 
 /// What each project of kubebuilder deploys beside its operator.
 const USUAL: &str = include_str!("usual.yaml");
@@ -21,21 +21,18 @@ const OF_TOOLS: [&str; 2] = [
     "kubectl.kubernetes.io/last-applied-configuration",
 ];
 
-/// Reports each object, or field of an object, that the new project does not deploy. `rendered` and `texts` have the files
-/// of the new project: a file in `texts` replaces the one in `rendered`.
+/// Reports each object, or field of an object, that the new project does not deploy. `rendered` has the files of the new
+/// project.
 pub(super) fn report(
     operator: &Operator,
-    rendered: &Texts,
-    texts: &Texts,
+    rendered: &kustomize::Files,
     lost: &mut Lost,
 ) -> Result<()> {
     let (source, deployed) = (&operator.source, &operator.deployed);
     if !deployed.is_built {
         return Ok(());
     }
-    let files = rendered.iter().chain(texts);
-    let files = files.map(|(path, text)| (path.as_str(), text.content()));
-    let here = kustomize::build(&files.collect(), "config/default").objects;
+    let here = kustomize::build(rendered, "config/default").objects;
     let lists = documents(USUAL)?;
     let mut objects: Vec<_> = deployed.objects.iter().collect();
     // CRDs have lines of their own.

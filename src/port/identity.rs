@@ -1,11 +1,12 @@
 //! What the new project is called: its domain, its name and its crate, from PROJECT, the CRDs, the Go module, the deployed
 //! objects, or the folder.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::{
     crds::Crds,
     deployed::Deployed,
+    error::Error,
     file::GoProject,
     lost::Lost,
     path::{file_name, without_major_version},
@@ -13,7 +14,6 @@ use super::{
 };
 use crate::{
     crd::Crd,
-    hint::OrHint,
     names::{Domain, ProjectName, Repo},
     project::Project,
     visible::visible,
@@ -38,8 +38,7 @@ pub(super) fn project(
     let of_module = module.and_then(|module| lost.name::<Repo>("the Go module", module));
     let repo = match of_module {
         Some(repo) => repo,
-        None => (name.as_str().parse())
-            .or_hint("give the crate another name than the project with `--repo`")?,
+        None => name.as_str().parse().map_err(Error::CrateName)?,
     };
     Ok(Project::new(domain, name, repo))
 }
@@ -53,15 +52,7 @@ fn domain(go: &GoProject, crds: &[(String, Crd)], shown: &str, lost: &mut Lost) 
         return Ok(valid);
     }
     let common = common_domain(crds).and_then(|domain| domain.parse().ok());
-    common
-        .with_context(|| {
-            format!(
-                "`{}` is not the folder of an operator in Go: it has neither kubebuilder's PROJECT file with a \
-                 `domain`, nor CRDs in `config/crd`",
-                visible(shown)
-            )
-        })
-        .or_hint("give the folder that contains `go.mod` and `config`")
+    Ok(common.ok_or_else(|| Error::NoOperator(visible(shown).into_owned()))?)
 }
 
 /// The longest domain in which all groups of the CRDs are, or else that of the first group.
@@ -98,7 +89,5 @@ fn name(
     ];
     let mut known = names.into_iter().flatten();
     let valid = known.find_map(|name| ProjectName::from_folder(name).ok());
-    valid
-        .context("the Go project has no name that this project could take")
-        .or_hint("name the project with `--project-name`")
+    Ok(valid.ok_or(Error::NoName)?)
 }

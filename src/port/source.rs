@@ -8,10 +8,7 @@ use super::{
     go::Go,
     path::{file_name, is_file_of, is_in_test_folder},
 };
-use crate::{
-    engine::worktree::Snapshot,
-    yaml::{Lines, documents},
-};
+use crate::yaml::{Lines, documents};
 
 /// Folders without source code of the project, which are not read.
 pub const WITHOUT: [&str; 4] = ["bin", "node_modules", "testdata", "vendor"];
@@ -24,10 +21,21 @@ pub(super) const LICENSES: [&str; 4] = [
     "hack/boilerplate.go.txt",
 ];
 
-/// The files of a Go project.
+/// The files in the folder of a Go project.
+#[derive(Debug, Default)]
+pub struct GoFolder {
+    /// The text of each file that [`is_wanted`], by its path in the folder.
+    pub texts: BTreeMap<String, String>,
+    /// Every other file, with its size in bytes.
+    pub others: BTreeMap<String, u64>,
+    /// The paths that could not be read, with the reason.
+    pub unread: BTreeMap<String, String>,
+}
+
+/// A Go project.
 #[derive(Debug)]
 pub(super) struct Source {
-    pub files: Snapshot,
+    pub files: GoFolder,
     pub go: Go,
     /// The lines of the manifests that were asked for, by path.
     lines: RefCell<BTreeMap<String, Lines>>,
@@ -117,7 +125,7 @@ pub fn is_wanted(path: &str) -> bool {
 }
 
 impl Source {
-    pub fn new(files: Snapshot) -> Self {
+    pub fn new(files: GoFolder) -> Self {
         let go = Go::new(&files.texts);
         Self {
             files,

@@ -9,10 +9,9 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use super::*;
 use crate::{
     cases::cases,
-    command::init::ported,
+    command::init::{ported, read_folder},
     crd::tests::is_formatted,
     engine::Texts,
-    engine::worktree::{Snapshot, snapshot},
     project::{Controller, Resource},
     render::{Templates, render},
     visible::is_hidden,
@@ -26,8 +25,8 @@ fn go_folder() -> PathBuf {
 }
 
 /// The Go project of the tests.
-fn go_project() -> Snapshot {
-    snapshot(&go_folder(), &WITHOUT, is_wanted).unwrap()
+fn go_project() -> GoFolder {
+    read_folder(&go_folder()).unwrap()
 }
 
 /// Reads the Go project of the tests with changes. `None` removes a file.
@@ -35,7 +34,7 @@ fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
     read_changed(go_project(), changes)
 }
 
-fn read_changed(mut files: Snapshot, changes: &[(&str, Option<&str>)]) -> Result<Port> {
+fn read_changed(mut files: GoFolder, changes: &[(&str, Option<&str>)]) -> Result<Port> {
     for (path, text) in changes {
         match text {
             Some(text) => {
@@ -547,7 +546,7 @@ fn a_bad_name_drops_only_its_kind() {
 
 #[test]
 fn a_folder_without_an_operator_is_refused() {
-    let nothing = Snapshot::default();
+    let nothing = GoFolder::default();
     let error = Port::read(nothing, "../none").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -582,7 +581,7 @@ fn a_computed_name_of_the_lease_is_reported() {
 /// A small Go project, whose finalizer and leader election are set in unusual ways, with more files.
 fn mini(files: &[(&str, &str)]) -> Port {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
-    let mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    let mini = read_folder(&folder).unwrap();
     let changes: Vec<_> = files
         .iter()
         .map(|(path, text)| (*path, Some(*text)))
@@ -602,7 +601,7 @@ fn finalizer_of_foo(port: &Port) -> Option<String> {
 /// each in PROJECT.
 fn namesakes(entries: [&str; 2], files: &[(&str, &str)]) -> Port {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
-    let mut mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    let mut mini = read_folder(&folder).unwrap();
     mini.texts.retain(|path, _| !path::is_file_of("go", path));
     let crds = "config/crd/kustomization.yaml";
     let crd = mini.texts["config/crd/bases/g.x.io_foos.yaml"].replace("g.x.io", "a.x.io");

@@ -1,5 +1,4 @@
-//! The texts that the Go project gives to files: types and manifests from its CRDs, and its samples. They count as the
-//! user's edits.
+//! What the Go project gives to files: types and manifests from its CRDs, and its samples.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +12,19 @@ use super::{
 };
 use crate::{
     crd::fit::misfits,
-    engine::Texts,
     from_crd::KindFromCrd,
     project::{Project, Resource},
-    render::{Rendered, Templates},
     visible::is_hidden,
     yaml::{Lines, documents},
 };
 
-/// Adds the types, samples and manifests of kinds with a CRD in the Go project to `texts`. Returns the differences
+/// The values for the types, samples and manifests of kinds with a CRD in the Go project, by path, and the differences
 /// between the types and the CRDs.
 pub(super) fn of_crds(
     kinds: &[GoKind],
     project: &Project,
-    templates: &Templates,
-    rendered: &Rendered,
-    texts: &mut Texts,
-) -> Result<Vec<String>> {
-    let mut differences = Vec::new();
+) -> Result<(BTreeMap<String, Value>, Vec<String>)> {
+    let (mut additions, mut differences) = (BTreeMap::new(), Vec::new());
     for kind in kinds {
         let Some(crd) = &kind.crd else { continue };
         let from_crd = match kind.resource(project) {
@@ -39,24 +33,22 @@ pub(super) fn of_crds(
             }
             _ => KindFromCrd::of_project(crd, None, project)?,
         };
-        let files = from_crd.files(project, templates, rendered)?;
-        texts.extend(files.texts);
+        let files = from_crd.files(project)?;
+        additions.extend(files.additions);
         for loss in files.losses {
             differences.push(format!("`{}`: {loss}", kind.id.kind()));
         }
     }
-    Ok(differences)
+    Ok((additions, differences))
 }
 
-/// Adds the samples of the Go project that fit the types to `texts`.
+/// The samples of the Go project that fit the types, by path.
 pub(super) fn samples(
     operator: &Operator,
     project: &Project,
-    rendered: &Texts,
-    texts: &mut Texts,
     lost: &mut Lost,
-) {
-    let mut taken = BTreeMap::new();
+) -> BTreeMap<String, String> {
+    let (mut texts, mut taken) = (BTreeMap::new(), BTreeMap::new());
     let others = operator.source.files.others.keys();
     for file in
         others.filter(|file| file.starts_with("config/samples/") && is_file_of("json", file))
@@ -81,9 +73,7 @@ pub(super) fn samples(
         let mut field = "kind".to_owned();
         let (number, why) = if let [(number, sample, resource)] = own.as_slice() {
             let path = format!("config/samples/{}", resource.sample_file());
-            let why = if !rendered.contains_key(&path) {
-                continue;
-            } else if let Some(before) = taken.get(&path) {
+            let why = if let Some(before) = taken.get(&path) {
                 format!(
                     "is not in `{path}`, which has the text of `{before}`: copy the file, and add a line for it to \
                      `config/samples/kustomization.yaml`"
@@ -94,7 +84,7 @@ pub(super) fn samples(
                 field = place;
                 why
             } else {
-                texts.insert(path.clone(), text.to_owned().into());
+                texts.insert(path.clone(), text.to_owned());
                 taken.insert(path, file);
                 continue;
             };
@@ -121,6 +111,7 @@ pub(super) fn samples(
         let line = place.map_or(1, |(line, _)| line);
         lost.add(format!("`{file}:{line}`: the sample {why}"));
     }
+    texts
 }
 
 /// The version of a kind that the sample is an object of.

@@ -56,7 +56,8 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     let wanted = stored.context("the CustomResourceDefinition has no version")?;
     let mut templates = Templates::new(&after)?;
     let rendered = templates.render()?;
-    let files = from_crd.files(&after, &templates, &rendered)?;
+    let files = from_crd.files(&after)?;
+    let texts = rendered.files(&templates, &files.additions)?;
     drop(templates);
 
     let id = wanted.id();
@@ -78,10 +79,10 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     }
     story.notes.extend(args.of_other_tools.note());
     if !args.force {
-        say_what_stays(&mut story, &files.texts, &tree)?;
+        say_what_stays(&mut story, &texts, &tree)?;
     }
     let edits = Edits {
-        texts: files.texts,
+        texts,
         replace: args.force,
     };
     let turn = Turn {

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::Turn;
 use crate::{
+    command::way_out::RESTORE,
     engine::{
         Text, Texts,
         reconcile::{
@@ -14,7 +15,7 @@ use crate::{
             line_ends::is_same,
             markers::Marked,
         },
-        worktree::{Commit, Commits, LAST_APPLIED, RESTORE, Record, Unmerged, WorkTree},
+        worktree::{Commit, Commits, LAST_APPLIED, Record, Unmerged, WorkTree},
     },
     hint::OrHint,
     names::in_backticks,

@@ -77,16 +77,13 @@ impl Folder {
 
     fn plan(&self, before: Option<Project>, after: Project) -> Plan {
         let policy = Policy::default();
-        self.files(before, after, &policy)
-            .unwrap()
-            .plan(&policy)
-            .unwrap()
+        self.files(before, after, &policy).unwrap().plan(&policy)
     }
 
     fn apply(&self, before: Option<Project>, after: Project) -> Plan {
         let policy = Policy::default();
         let files = self.files(before, after, &policy).unwrap();
-        let plan = files.plan(&policy).unwrap();
+        let plan = files.plan(&policy);
         let tree = WorkTree::open(self.0.path(), &CONVENTIONS).unwrap();
         tree.apply(&plan, &files.into_record(&plan), "").unwrap();
         plan
@@ -110,7 +107,7 @@ impl Folder {
         };
         let policy = Policy::default();
         let files = turn.files(&policy).unwrap();
-        let plan = files.plan(&policy).unwrap();
+        let plan = files.plan(&policy);
         if plan.conflicts().next().is_none() {
             tree.apply(&plan, &files.into_record(&plan), "").unwrap();
         }
@@ -236,14 +233,13 @@ fn the_files_of_both_projects_are_read_from_the_disk() {
 fn a_policy_is_for_files_that_the_tool_writes() {
     let folder = Folder::new();
     folder.write("notes.md", "mine\n");
-    let files = folder.files(Some(guestbook()), guestbook(), &Policy::default());
-    let files = files.unwrap();
     let plan = |path: &str| {
-        let by_path = [(path.to_owned(), OnConflict::Ours)].into();
-        files.plan(&Policy {
-            by_path,
+        let policy = Policy {
+            by_path: [(path.to_owned(), OnConflict::Ours)].into(),
             ..Policy::default()
-        })
+        };
+        let files = folder.files(Some(guestbook()), guestbook(), &policy)?;
+        Ok::<_, anyhow::Error>(files.plan(&policy))
     };
     assert!(plan(VALUES).unwrap().is_noop());
     let error = plan("notes.md").unwrap_err().to_string();
@@ -374,12 +370,7 @@ fn a_merged_project_must_have_the_requested_settings() {
             ..Policy::default()
         };
         let files = folder.files(Some(guestbook()), library(), &policy).unwrap();
-        let change = files
-            .plan(&policy)
-            .unwrap()
-            .changes
-            .remove(Project::FILE)
-            .unwrap();
+        let change = files.plan(&policy).changes.remove(Project::FILE).unwrap();
         match change {
             FileChange::Conflict(conflict) => Err(conflict.reason),
             change => Ok(change.text().map(str::to_owned)),
@@ -411,7 +402,7 @@ fn markers_stop_a_command_where_the_tool_put_them() {
             ..Policy::default()
         };
         let files = folder.files(Some(guestbook()), guestbook(), &policy)?;
-        Ok::<_, anyhow::Error>((files.plan(&policy)?, files))
+        Ok::<_, anyhow::Error>((files.plan(&policy), files))
     };
     let error = files(OnConflict::Ours).unwrap_err().to_string();
     assert!(
@@ -866,7 +857,7 @@ fn clash(folder: &Folder, on_conflict: OnConflict) -> Plan {
         ..Policy::default()
     };
     let files = folder.files(Some(one_version()), two_versions(), &policy);
-    files.unwrap().plan(&policy).unwrap()
+    files.unwrap().plan(&policy)
 }
 
 #[test]
@@ -1004,7 +995,7 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     let policy = Policy::default();
     let turn = Turn::of_branches(&tree, &text, tree.record().unwrap(), &policy).unwrap();
     let files = turn.files(&policy).unwrap();
-    let plan = files.plan(&policy).unwrap();
+    let plan = files.plan(&policy);
     let fresh = render(&after).unwrap().texts;
     let expected = |path: &str| (with_pages(&fresh[path]) + "// ours\n").into();
     assert_eq!(plan.changes[V1], FileChange::Merge(expected(V1)));

@@ -24,10 +24,6 @@ use crate::{
 /// The record of what was written last, which is the base of the next command's merge.
 pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 
-/// The hint for a record that cannot be read.
-pub const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
-                       `rscaffold apply --rebuild-base`, which says what is lost";
-
 /// What was written last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {

@@ -13,7 +13,7 @@ use cap_std::{
     fs::{File, OpenOptions},
 };
 
-use super::last_applied::{LAST_APPLIED, RESTORE};
+use super::{last_applied::LAST_APPLIED, refusal::Refusal};
 use crate::{
     hint::OrHint,
     limits::{self, size},
@@ -80,18 +80,17 @@ pub fn read_text(path: &Path, max: u64) -> Result<String> {
 
 /// The error for the file at `path` in the project, which has more than `max` bytes.
 pub(super) fn refuse<T>(path: &str, max: u64) -> Result<T> {
-    let hint = match path {
-        LAST_APPLIED => RESTORE.to_owned(),
-        _ => format!(
-            "restore what was there, for example with `git restore {path}`, or move it away; then \
-             run the command again"
-        ),
-    };
+    if path == LAST_APPLIED {
+        return Err(Refusal::LargeRecord.into());
+    }
     Err(anyhow!(
         "`{path}` has more than {}, the most that rscaffold reads",
         size(max)
     ))
-    .or_hint(hint)
+    .or_hint(format!(
+        "restore what was there, for example with `git restore {path}`, or move it away; then run \
+         the command again"
+    ))
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use super::{
     CONTROLLER, all_files, controllers, lost, lost_about, mini, read, read_changed, resource, texts,
 };
 use crate::{
+    command::init::read_folder,
     crd::tests::is_formatted,
-    engine::worktree::snapshot,
-    port::{Port, REPORT, WITHOUT, is_wanted, kustomized},
+    port::{Port, REPORT, kustomized},
     project::{Feature, License},
     visible::is_hidden,
 };
@@ -645,7 +645,7 @@ fn the_folder_that_make_deploy_builds_is_found_in_each_form_of_a_makefile() {
 fn kustomizations_with_a_namespace_are_named_if_none_is_the_deployed_one() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
     for makefile in ["", "deploy:\n\t./hack/deploy.sh\n"] {
-        let mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+        let mini = read_folder(&folder).unwrap();
         let port = read_changed(
             mini,
             &[
@@ -1524,7 +1524,7 @@ fn a_chart_in_place_of_config_has_crds_and_the_rest_is_named() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
     let crd = mini_with("config/crd/bases/g.x.io_foos.yaml", "", "");
     let [without, with] = [None, Some(crd.as_str())].map(|crd| {
-        let mut files = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+        let mut files = read_folder(&folder).unwrap();
         files.texts.retain(|path, _| !path.starts_with("config/"));
         read_changed(files, &[("charts/mini/crds/foos.yaml", crd)]).unwrap()
     });
@@ -1739,7 +1739,7 @@ fn a_sample_that_is_not_one_object_in_yaml_is_named() {
         assert_eq!(lines, [expected]);
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
-    let mut mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    let mut mini = read_folder(&folder).unwrap();
     mini.others
         .insert("config/samples/foo.json".to_owned(), 100);
     let port = read_changed(mini, &[]).unwrap();

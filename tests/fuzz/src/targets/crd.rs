@@ -73,10 +73,12 @@ fn texts(made: &KindFromCrd) -> Option<Texts> {
     let mut templates = Templates::new(&project).expect("a valid project can be rendered");
     let rendered = templates.render().expect("a valid project can be rendered");
     let files = made
-        .files(&project, &templates, &rendered)
+        .files(&project)
         .expect("a kind that was added has texts");
-    let (texts, losses) = (files.texts, files.losses);
-    assert!(losses.iter().all(|loss| !loss.to_string().is_empty()));
+    let texts = rendered
+        .files(&templates, &files.additions)
+        .expect("the templates take the values");
+    assert!(files.losses.iter().all(|loss| !loss.to_string().is_empty()));
     let notes = [made.lossy(&project), made.unserved(&project)];
     assert!(notes.iter().flatten().all(|note| !note.is_empty()));
     Some(texts)

@@ -3,8 +3,7 @@
 use rscaffold::{
     command::init::ported,
     engine::Texts,
-    engine::worktree::Snapshot,
-    port::{Port, WITHOUT, is_wanted},
+    port::{GoFolder, Port, WITHOUT, is_wanted},
     render::Templates,
 };
 
@@ -39,8 +38,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// Returns the files of an archive.
-fn snapshot(text: &str) -> Snapshot {
-    let mut files = Snapshot::default();
+fn folder(text: &str) -> GoFolder {
+    let mut files = GoFolder::default();
     let (mut path, mut lines) = (None, String::new());
     for line in text.split_inclusive('\n').chain([MARK]) {
         let Some(next) = line.strip_prefix(MARK) else {
@@ -61,7 +60,7 @@ fn snapshot(text: &str) -> Snapshot {
 }
 
 pub fn run(data: &[u8]) {
-    let files = snapshot(&String::from_utf8_lossy(data));
+    let files = folder(&String::from_utf8_lossy(data));
     let Ok(port) = Port::read(files, "../go") else {
         return;
     };
