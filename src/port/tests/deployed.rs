@@ -1762,3 +1762,53 @@ fn a_sample_may_have_more_objects() {
     let port = read(&[]).unwrap();
     assert_eq!(lost_about(&port, "several objects"), [""; 0]);
 }
+
+#[test]
+fn the_operator_is_found_among_several_deployments() {
+    const LIST: &str = "config/manager/kustomization.yaml";
+    const LINE: &str = "several Deployments may be the operator: `mini-agent` (`config/manager/a.yaml:2`) was taken; if it is \
+                        another one, repeat `init --from` with the others left out of the kustomization";
+    let agent = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: agent, namespace: system}
+spec:
+  replicas: 7
+  template:
+    spec:
+      serviceAccountName: agent
+      containers: [{name: agent, image: agent:v1, env: [{name: AGENT}]}]
+";
+    for (name, container, command, is_certain) in [
+        ("operator", "manager", "/manager", true),
+        ("server", "main", "/manager", true),
+        ("server", "manager", "/main", true),
+        ("my-manager", "main", "/main", true),
+        ("server", "main", "/main", false),
+    ] {
+        let manager = mini_with(
+            MANAGER,
+            "name: controller-manager\n",
+            &format!("name: {name}\n"),
+        );
+        let manager = manager.replace(
+            "- name: manager\n",
+            &format!("- name: {container}\n        command: [{command}]\n"),
+        );
+        let port = mini(&[
+            ("config/manager/a.yaml", agent),
+            (LIST, "resources: [a.yaml, manager.yaml]\n"),
+            (MANAGER, &manager),
+        ]);
+        let texts = texts(&port);
+        let manager = &texts[MANAGER];
+        assert_eq!(manager.contains("value: eu"), is_certain, "{manager}");
+        assert_eq!(manager.contains("AGENT"), !is_certain, "{manager}");
+        let delete = format!("delete deployment mini-{name}`");
+        assert_eq!(texts[REPORT].contains(&delete), is_certain, "{name}");
+        let delete = texts[REPORT].contains(" delete deployment ");
+        assert_eq!(delete, is_certain, "{name}");
+        let lines = lost_about(&port, "may be the operator");
+        assert_eq!(lines, if is_certain { vec![] } else { vec![LINE] });
+    }
+}
