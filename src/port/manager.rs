@@ -81,18 +81,20 @@ const OF_POD: [&str; 7] = [
     "terminationGracePeriodSeconds",
     "volumes",
 ];
-const OF_CONTAINER: [&str; 12] = [
+const OF_CONTAINER: [&str; 14] = [
     "args",
     "command",
     "env",
     "image",
     "imagePullPolicy",
+    "lifecycle",
     "livenessProbe",
     "name",
     "ports",
     "readinessProbe",
     "resources",
     "securityContext",
+    "startupProbe",
     "volumeMounts",
 ];
 
@@ -355,6 +357,17 @@ impl Reader<'_> {
                     self.line(&[&in_container[..], &[field, argument]].concat(), &what);
                 }
                 before = argument;
+            }
+        }
+        for field in ["lifecycle", "startupProbe"] {
+            let value = &container[field];
+            if !value.is_null() {
+                let what = format!(
+                    "`{field}: {value}` of the Deployment: it is about the program and the ports of the Go operator; here, \
+                     the port is `probes`, and the image has no shell; add what is needed to \
+                     `config/manager/manager.yaml`"
+                );
+                self.line(&[&in_container[..], &[field]].concat(), &what);
             }
         }
         if !self.elects_leader()

@@ -1812,3 +1812,36 @@ spec:
         assert_eq!(lines, if is_certain { vec![] } else { vec![LINE] });
     }
 }
+
+#[test]
+fn what_is_about_the_program_in_go_is_not_copied_to_the_container() {
+    let more = "        startupProbe: {httpGet: {path: /healthz, port: health}}\n        \
+                lifecycle: {preStop: {exec: {command: [sleep, '5']}}}\n        image:";
+    let manager = mini_with(MANAGER, "        image:", more);
+    let port = mini(&[(MANAGER, &manager)]);
+    let line = |number: u32, field: &str| {
+        format!(
+            "`config/manager/manager.yaml:{number}`: `{field}` of the Deployment: it is about the program and the ports of \
+             the Go operator; here, the port is `probes`, and the image has no shell; add what is needed to \
+             `config/manager/manager.yaml`"
+        )
+    };
+    assert_eq!(
+        lost_about(&port, "the port is `probes`"),
+        [
+            line(
+                18,
+                "lifecycle: {\"preStop\":{\"exec\":{\"command\":[\"sleep\",\"5\"]}}}"
+            ),
+            line(
+                17,
+                "startupProbe: {\"httpGet\":{\"path\":\"/healthz\",\"port\":\"health\"}}"
+            ),
+        ]
+    );
+    let manager = &texts(&port)[MANAGER];
+    assert!(
+        !manager.contains("port: health") && !manager.contains("sleep"),
+        "{manager}"
+    );
+}
