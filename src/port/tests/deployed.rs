@@ -1845,3 +1845,74 @@ fn what_is_about_the_program_in_go_is_not_copied_to_the_container() {
         "{manager}"
     );
 }
+
+#[test]
+fn permissions_of_aggregated_roles_are_taken_over() {
+    let role = |name: &str, labels: &str, resource: &str| {
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {name}, labels: {labels}}}\n\
+             rules: [{{apiGroups: [batch], resources: [{resource}], verbs: [create]}}]\n---\n"
+        )
+    };
+    let roles =
+        role("manager-role", "{a: b, c: d}", "jobs") + &role("other-role", "{e: f}", "cronjobs");
+    let selectors = "[{matchLabels: {a: b, c: d}}, {matchLabels: {}}, {matchLabels: {e: g}}, {matchLabels: {e: f}, \
+                     matchExpressions: [{key: x, operator: Exists}]}]";
+    let all = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: all-role}}\n\
+         aggregationRule: {{clusterRoleSelectors: {selectors}}}\n"
+    );
+    let binding = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: all}\n\
+                   roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all-role}\n\
+                   subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]\n";
+    let bound = |binding: &str| {
+        mini(&[
+            ("config/rbac/role.yaml", &(roles.clone() + &all)),
+            ("config/rbac/role_binding.yaml", binding),
+            ("config/components/rbac/role.yaml", "{}"),
+        ])
+    };
+    let port = bound(binding);
+    let controller = &texts(&port)["src/controller/g/foo.rs"];
+    assert!(
+        controller.contains("batch::v1::Job>(&[Verb::Create])"),
+        "{controller}"
+    );
+    assert!(!controller.contains("CronJob"), "{controller}");
+    assert_eq!(lost_about(&port, "rules."), [""; 0]);
+    let lines = lost_about(&port, "aggregationRule");
+    let advice = "of the ClusterRole `mini-all-role`: write the permissions that it adds from roles of other projects as \
+                  `RULES` of a controller";
+    assert!(lines.len() == 1 && lines[0].ends_with(advice), "{lines:?}");
+
+    // `make manifests` writes the role of the manager, so nobody sets its rules there.
+    let port = bound(&binding.replace("all-role", "other-role"));
+    let controller = &texts(&port)["src/controller/g/foo.rs"];
+    assert!(controller.contains("CronJob"), "{controller}");
+    assert_eq!(
+        lost_about(&port, "rules.0"),
+        [
+            "`config/rbac/role.yaml:4`: `rules.0: {\"apiGroups\":[\"batch\"],\"resources\":[\"jobs\"],\"verbs\":[\"create\"]}` \
+             of the ClusterRole `mini-manager-role`: write it as `RULES` of a controller"
+        ]
+    );
+}
+
+#[test]
+fn a_budget_gets_one_of_two_fields() {
+    let budget = "\
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: controller-manager, namespace: system}
+spec: {minAvailable: 1, selector: {matchLabels: {control-plane: controller-manager}}}
+";
+    let default = mini_with(DEFAULT, "- policy.yaml", "- budget.yaml");
+    let port = mini(&[(DEFAULT, &default), ("config/default/budget.yaml", budget)]);
+    assert_eq!(
+        lost_about(&port, "budget.yaml"),
+        [
+            "`config/default/budget.yaml:4`: `spec.minAvailable: 1` of the PodDisruptionBudget `mini-controller-manager`: set \
+             it in `config/manager/manager.yaml`, instead of `maxUnavailable`"
+        ]
+    );
+}
