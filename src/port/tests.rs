@@ -1373,6 +1373,18 @@ fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
             "func keep(o client.Object) {\nhelper.AddFinalizers(o, all()...)\n}",
             "what `AddFinalizers` does with finalizers (`pkg/other.go:2`)",
         ),
+        // What the unknown function adds is not only removed.
+        (
+            "func keep(f *v1.Foo) {\nhelper.EnsureFinalizer(ctx, c, f, other.GuardFinalizer)\n\
+             controllerutil.RemoveFinalizer(f, other.GuardFinalizer)\n}",
+            "what `EnsureFinalizer` does with the finalizer `other.GuardFinalizer` (`pkg/other.go:2`)",
+        ),
+        (
+            "import corev1 \"k8s.io/api/core/v1\"\nfunc keep(s *corev1.Secret) {\n\
+             controllerutil.AddFinalizer(s, os.Getenv(\"KEEP\"))\n}",
+            "a finalizer that the Go code computes by `os.Getenv(\"KEEP\")` and adds to a Secret (`pkg/other.go:3`): add it \
+             and remove it in the controller that works with the Secret; until then, objects with it cannot be deleted",
+        ),
     ] {
         let port = mini(&[(PATH, code)]);
         assert_eq!(finalizer_of_foo(&port).unwrap(), "x.io/volume-guard");
