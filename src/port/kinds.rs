@@ -428,17 +428,32 @@ impl Taken<'_> {
             known.insert((group, resource.plural.to_string()));
         }
         for webhook in &self.found.webhooks {
-            for (group, resource) in webhook.resources() {
-                if !known.contains(&(group.to_owned(), plural_of(resource).to_owned())) {
-                    self.lost.add(format!(
-                        "{}: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
-                         Kubernetes, add the webhook with `rscaffold create webhook`",
-                        webhook.place(self.found.source),
-                        visible(resource),
-                        visible(group),
-                    ));
-                }
+            // A rule has the product of its groups and resources, and most of these pairs do not exist.
+            let [groups, mut resources] = webhook.targets();
+            resources.retain(|resource| {
+                let plural = plural_of(resource);
+                let mut of_groups = groups.iter();
+                !of_groups.any(|group| known.contains(&((*group).to_owned(), plural.to_owned())))
+            });
+            if groups.is_empty() || resources.is_empty() {
+                continue;
             }
+            let (resources, is_one) = (backticked(&resources), resources.len() == 1);
+            let groups = match groups.as_slice() {
+                [""] => "the core group".to_owned(),
+                [group] => backticked(&[*group]),
+                groups => format!("the groups {}", backticked(groups)),
+            };
+            let are = if is_one {
+                "is not a kind"
+            } else {
+                "are no kinds"
+            };
+            self.lost.add(format!(
+                "{}: the webhook for {resources} of {groups}, which {are} of the project: for a kind of Kubernetes, add the \
+                 webhook with `rscaffold create webhook`",
+                webhook.place(self.found.source),
+            ));
         }
     }
 
@@ -558,6 +573,15 @@ fn unnamed(resource: &Resource, code: &Code) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Names in backticks. The core group is `""`.
+fn backticked(names: &[&str]) -> String {
+    let names = names.iter().map(|name| match *name {
+        "" => "`\"\"`".to_owned(),
+        name => format!("`{}`", visible(name)),
+    });
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The text of the only value, if it is known.

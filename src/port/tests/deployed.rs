@@ -1899,6 +1899,32 @@ fn permissions_of_aggregated_roles_are_taken_over() {
 }
 
 #[test]
+fn a_rule_of_a_webhook_for_other_kinds_is_named_once() {
+    for (groups, resources, what) in [
+        (
+            "''",
+            "pods",
+            "`pods` of the core group, which is not a kind",
+        ),
+        (
+            "apps, g.x.io, ''",
+            "pods, foos, foos/status, deployments",
+            "`deployments`, `pods` of the groups `\"\"`, `apps`, `g.x.io`, which are no kinds",
+        ),
+        ("apps", "'*'", "`*` of `apps`, which is not a kind"),
+    ] {
+        let hooks = mini_with(HOOKS, "g.x.io], apiV", &format!("{groups}], apiV"));
+        let hooks = hooks.replace("resources: [foos]", &format!("resources: [{resources}]"));
+        let port = mini(&[(HOOKS, &hooks)]);
+        let line = format!(
+            "`config/webhook/manifests.yaml:11`: the webhook for {what} of the project: for a kind of Kubernetes, add the \
+             webhook with `rscaffold create webhook`"
+        );
+        assert_eq!(lost_about(&port, "of the project: for"), [line]);
+    }
+}
+
+#[test]
 fn a_budget_gets_one_of_two_fields() {
     let budget = "\
 apiVersion: policy/v1
@@ -1915,4 +1941,22 @@ spec: {minAvailable: 1, selector: {matchLabels: {control-plane: controller-manag
              it in `config/manager/manager.yaml`, instead of `maxUnavailable`"
         ]
     );
+}
+
+#[test]
+fn the_path_of_a_webhook_is_from_the_go_operator() {
+    let path = mini_with(HOOKS, "/validate-g-x-io-v1-foo", "/m1");
+    // Only the path is unusual.
+    let only = path
+        .replace("  failurePolicy: Ignore\n", "")
+        .replace("  timeoutSeconds: 5\n", "")
+        .replace("  matchPolicy: Exact\n", "")
+        .replace("[DELETE]", "[CREATE, UPDATE]");
+    for hooks in [path, only] {
+        let text = &texts(&mini(&[(HOOKS, &hooks)]))["src/webhook/g/foo.rs"];
+        let expected = "        // From the Go operator.\n        .path(\"/m1\")\n";
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("From a flag"), "{text}");
+        is_formatted(text.content());
+    }
 }
