@@ -159,7 +159,9 @@ impl Kind {
         let mut controllers = Vec::new();
         for controller in &resource.controllers {
             controllers.push(controller.name.to_string());
-            watches.extend(strings(&controller.watches));
+            let more = strings(&controller.watches).into_iter();
+            let more: Vec<_> = more.filter(|kind| !watches.contains(kind)).collect();
+            watches.extend(more);
         }
         Self {
             id: resource.to_string(),

@@ -453,6 +453,12 @@ fn watched_kinds_with_a_name_in_the_project_are_taken_over() {
             "",
             "`source.Channel(r.events, h)`",
         ),
+        // The name of a variable says nothing.
+        (
+            "WatchesRawSource(s).",
+            "",
+            "a source of its own (`s`, `internal/controller/book_controller.go:52`)",
+        ),
     ] {
         assert_eq!(
             watched(calls),
@@ -948,6 +954,21 @@ fn two_controllers_of_a_kind_have_their_own_names_and_kinds() {
     let line = "the finalizer `x.io/backup` of Foo (`internal/controller/foo_backup_controller.go:10`): PROJECT does not";
     let lines = lost_about(&port, "inalizer");
     assert!(lines[0].starts_with(line), "{lines:?}");
+}
+
+#[test]
+fn a_kind_that_two_controllers_watch_is_named_once() {
+    const FILE: &str = "internal/controller/foo_backup_controller.go";
+    let code = controller("")
+        .replace("import (", "import (\n\tcorev1 \"k8s.io/api/core/v1\"")
+        .replace(
+            "For(&v1.Foo{})",
+            "For(&v1.Foo{}).Watches(&corev1.Secret{}, h)",
+        );
+    let port = mini(&[(CONTROLLER, &code), (FILE, BACKUP)]);
+    let report = texts(&port).remove(REPORT).unwrap();
+    let line = "controller `foo`, `foo-backup`, watches `v1/Secret`, validating webhook\n";
+    assert!(report.contains(line), "{report}");
 }
 
 /// The small Go project with the kind `FooBar` in place of `Foo`, and with more files. `by` is in place of the line of
