@@ -20,6 +20,7 @@ mod finalizers;
 mod go;
 mod go_file;
 mod go_files;
+mod go_literals;
 mod go_tokens;
 mod go_types;
 mod group_kind;

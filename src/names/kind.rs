@@ -100,6 +100,11 @@ impl Kind {
         ControllerName::of(self.lower())
     }
 
+    /// Whether a name is that of the kind's own controller, in this or another form: `httproute` or `http-route`.
+    pub fn is_of_controller(&self, name: &ControllerName) -> bool {
+        *name == self.controller() || name.module() == self.module()
+    }
+
     /// The usual plural: `guestbooks`.
     pub fn plural(&self) -> Plural {
         Plural::of(&self.lower())

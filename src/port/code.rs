@@ -21,6 +21,8 @@ enum What {
     /// A kind, with the name of its package.
     Owns((String, String)),
     Watches((String, String)),
+    /// What the code watches by a variable, whose name says nothing.
+    Source(String),
 }
 
 /// What the code says, and where.
@@ -136,6 +138,10 @@ impl Said {
                 format!("the watched kind `{}`", shown(kind)),
                 "`rscaffold create api --watches` adds it",
             ),
+            What::Source(source) => (
+                format!("the watch of {source}"),
+                "add it to this controller",
+            ),
         };
         let place = &self.place;
         Some(format!(
@@ -167,6 +173,16 @@ fn related(file: &File, setups: &Setups) -> Vec<(usize, What)> {
         };
         let kind = match file.object_at(argument.start) {
             Some((package, kind)) => (package.to_owned(), kind.to_owned()),
+            None if setups.is_in_setup(&file.path, at)
+                && !is_owned
+                && let Some(variable) =
+                    file.name(argument.start).filter(|_| argument.len() == 1) =>
+            {
+                let place = file.place(at);
+                let source = format!("a source of its own (`{}`, {place})", visible(variable));
+                related.push((at, What::Source(source)));
+                continue;
+            }
             None if setups.is_in_setup(&file.path, at) => {
                 (String::new(), written(&file.tokens[argument.clone()]))
             }
@@ -191,6 +207,7 @@ impl Code {
             What::EventReporter(value) => _ = self.event_reporters.insert(value),
             What::Owns(kind) => _ = self.owns.insert(kind),
             What::Watches(kind) => _ = self.watches.insert(kind),
+            What::Source(source) => _ = self.sources.insert(source),
         }
     }
 }

@@ -89,6 +89,18 @@ pub(super) fn report(
                 _ => is_operator,
             };
             if !is_of_all && !is_elsewhere && !is_usual(&path, value, deployed) {
+                let role = found.is_some_and(|found| found.file() == "config/rbac/role.yaml");
+                let advice = match path.as_slice() {
+                    // `make manifests` writes the rules of this role.
+                    ["rules", ..] if role => "write it as `RULES` of a controller",
+                    ["aggregationRule", ..] => {
+                        "write the permissions that it adds from roles of other projects as `RULES` of a controller"
+                    }
+                    ["spec", "minAvailable"] if found.is_some() => {
+                        &format!("{advice}, instead of `maxUnavailable`")
+                    }
+                    _ => &advice,
+                };
                 lost.add(format!(
                     "{}: `{}: {value}` of the {kind} `{name}`: {advice}",
                     source.place(object, &path),

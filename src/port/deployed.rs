@@ -66,15 +66,16 @@ impl Deployed {
             built.left.extend(crds.left);
         }
         lost.add_all(&built.left);
-        let object = operator(&built.objects, &built.prefix);
+        let deployment = operator(&built, source, lost);
+        let object = deployment.as_ref().map(|own| &own.object);
         let namespace = match object.map_or("", Object::namespace) {
             own if built.namespace.is_empty() && own != "system" => own,
             _ => &built.namespace,
         };
         Self {
             features: features(source, go, &built),
-            deployment: object.cloned().map(Deployment),
             namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
+            deployment,
             prefix: built.prefix,
             objects: built.objects,
             is_built,
@@ -97,7 +98,7 @@ impl Deployed {
     /// Deployment has in its file.
     pub fn usual_name<'a>(&self, object: &'a Object) -> &'a str {
         let own = self.deployment.as_ref();
-        let own = own.map_or("", |own| &own.0.name_in_file);
+        let own = own.map_or("", |own| &own.object.name_in_file);
         let prefix = own.strip_suffix("controller-manager").unwrap_or("");
         let name = object.name_in_file.as_str();
         name.strip_prefix(prefix).unwrap_or(name)
@@ -106,14 +107,14 @@ impl Deployed {
     /// Whether an object is the Deployment of the operator.
     pub fn is_operator(&self, object: &Object) -> bool {
         let own = self.deployment.as_ref();
-        own.is_some_and(|own| object.is_a(own.0.kind()) && own.name() == object.name())
+        own.is_some_and(|own| object.is_a(own.object.kind()) && own.name() == object.name())
     }
 
     /// The labels of the operator's Pods.
     pub fn pod_labels(&self) -> &Value {
         let own = self.deployment.as_ref();
         own.map_or(&Value::Null, |own| {
-            &own.0.value["spec"]["template"]["metadata"]["labels"]
+            &own.object.value["spec"]["template"]["metadata"]["labels"]
         })
     }
 
@@ -170,17 +171,24 @@ fn undecided(files: &BTreeMap<&str, &str>) -> Option<String> {
 }
 
 /// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one. A `StatefulSet`
-/// or a `DaemonSet` in its place counts before a Deployment about which nothing says that it is the operator.
-fn operator<'a>(objects: &'a [Object], prefix: &str) -> Option<&'a Object> {
-    let usual = format!("{prefix}controller-manager");
-    let mut found: Option<(u8, &Object)> = None;
-    for object in objects {
+/// or a `DaemonSet` in its place counts before a Deployment about which nothing says that it is the operator. Of several in
+/// the folder for it, one with the name or the program of an operator counts first. Reports a guess.
+fn operator(built: &Built, source: &Source, lost: &mut Lost) -> Option<Deployment> {
+    let mut found = Vec::new();
+    for object in &built.objects {
+        let name = object.name();
+        let name = name.strip_prefix(&built.prefix).unwrap_or(name);
+        let is_called = name.contains("manager") || name.contains("operator");
         let mut containers = list(&object.value["spec"]["template"]["spec"]["containers"]);
-        let rank = match object.name() {
-            name if name == usual => 0,
+        let runs_manager = containers.any(|container| {
+            let program = container["command"][0].as_str().map_or("", file_name);
+            container["name"] == "manager" || program == "manager"
+        });
+        let rank = match name {
+            "controller-manager" => 0,
             _ if object.file().contains("/manager/") => 2,
-            name if name.contains("manager") || name.contains("operator") => 3,
-            _ if containers.any(|container| container["name"] == "manager") => 4,
+            _ if is_called => 3,
+            _ if runs_manager => 4,
             _ => 9,
         };
         let rank = match (object.kind(), rank) {
@@ -189,11 +197,25 @@ fn operator<'a>(objects: &'a [Object], prefix: &str) -> Option<&'a Object> {
             ("StatefulSet" | "DaemonSet", 2..=4) => rank + 3,
             _ => continue,
         };
-        if found.is_none_or(|(best, _)| rank < best) {
-            found = Some((rank, object));
-        }
+        found.push(((rank, !is_called && !runs_manager), object));
     }
-    found.map(|(_, object)| object)
+    let best = found.iter().map(|(rank, _)| *rank).min()?;
+    found.retain(|(rank, _)| *rank == best);
+    let (_, object) = found.first()?;
+    let is_certain = found.len() == 1;
+    if !is_certain {
+        lost.add(format!(
+            "several {}s may be the operator: `{}` ({}) was taken; if it is another one, repeat `init --from` with the others \
+             left out of the kustomization",
+            object.kind(),
+            object.name(),
+            source.place(object, &["kind"]),
+        ));
+    }
+    Some(Deployment {
+        object: (*object).clone(),
+        is_certain,
+    })
 }
 
 /// The features that the deployed objects show, and those that plugins and other folders show.

@@ -21,28 +21,32 @@ const PROXIES: [&str; 4] = [METRICS_PROXY, "oauth-proxy", "oauth2-proxy", "istio
 
 /// The Deployment of the Go operator, or the `StatefulSet` or `DaemonSet` in its place.
 #[derive(Debug)]
-pub(super) struct Deployment(pub Object);
+pub(super) struct Deployment {
+    pub object: Object,
+    /// Whether no other object may be the operator.
+    pub is_certain: bool,
+}
 
 impl Deployment {
     /// The name in the cluster, with the prefix.
     pub fn name(&self) -> &str {
-        self.0.name()
+        self.object.name()
     }
 
     /// Whether it is a Deployment, which the new one replaces if both have one name.
     pub fn is_deployment(&self) -> bool {
-        self.0.is_a("Deployment")
+        self.object.is_a("Deployment")
     }
 
     pub fn service_account(&self) -> &str {
-        let account = self.0.text("/spec/template/spec/serviceAccountName");
+        let account = self.object.text("/spec/template/spec/serviceAccountName");
         account.unwrap_or("default")
     }
 
     /// The container that runs the operator: the one with kubebuilder's name, the one that kubectl shows by default, or
     /// the only one that is not a proxy. `None` if none of these is clear.
     pub fn container(&self) -> Option<&Value> {
-        let template = &self.0.value["spec"]["template"];
+        let template = &self.object.value["spec"]["template"];
         let shown = &template["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"];
         let containers: Vec<_> = list(&template["spec"]["containers"]).collect();
         for name in [&Value::from("manager"), shown] {
@@ -74,7 +78,7 @@ impl Deployment {
         let mut labels = Labels::new();
         let fields = path
             .iter()
-            .fold(&self.0.value, |value, field| &value[field]);
+            .fold(&self.object.value, |value, field| &value[field]);
         for (key, value) in fields.as_object().into_iter().flatten() {
             if let (Ok(key), Some(Ok(value))) = (key.parse(), value.as_str().map(str::parse)) {
                 labels.insert(key, value);
@@ -92,15 +96,18 @@ impl Deployment {
     ) -> project::Deployment {
         let mut taken = project.clone();
         let settings = &mut taken.deployment;
-        let kind = self.0.kind();
+        let (kind, name) = (self.object.kind(), self.name());
         if !self.is_deployment() {
             lost.add(format!(
                 "{}: the {kind} `{name}`, which runs the Go operator: here, a Deployment does; do not copy the {kind}, and \
-                 delete it before `make deploy` by `kubectl --namespace {} delete {} {name}`",
-                source.place(&self.0, &["kind"]),
-                project.namespace_name(),
-                kind.to_lowercase(),
-                name = self.name(),
+                 delete it before `make deploy`{}",
+                source.place(&self.object, &["kind"]),
+                if self.is_certain {
+                    let (namespace, kind) = (project.namespace_name(), kind.to_lowercase());
+                    format!(" by `kubectl --namespace {namespace} delete {kind} {name}`")
+                } else {
+                    String::new()
+                },
             ));
         }
         let of_pods = ["spec", "template", "metadata", "labels"];
@@ -118,7 +125,7 @@ impl Deployment {
                     Some(usual) => lost.add(format!(
                         "{}: the label `{key}: {value}` of the Deployment: here, it is `{usual}`, because Services and \
                          policies select by it",
-                        source.place(&self.0, &[path, &[key.as_str()]].concat()),
+                        source.place(&self.object, &[path, &[key.as_str()]].concat()),
                     )),
                 }
             }
@@ -130,7 +137,7 @@ impl Deployment {
             lost.add(format!(
                 "{}: the selector of the Deployment `{}`, which cannot be changed: delete the Deployment before `make \
                  deploy`",
-                source.place(&self.0, &["spec", "selector"]),
+                source.place(&self.object, &["spec", "selector"]),
                 self.name()
             ));
         } else if !is_usual(&selector) {

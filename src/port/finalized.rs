@@ -69,6 +69,10 @@ impl Finalized {
                 });
             }
             match &setting.object {
+                Object::Other(kind) if !setting.is_known() => lost.add(format!(
+                    "a finalizer that the Go code computes by `{text}` and adds to a {kind} ({place}): add it and remove it \
+                     in the controller that works with the {kind}; until then, objects with it cannot be deleted"
+                )),
                 Object::Other(kind) => lost.add(format!(
                     "the finalizer `{text}` that the Go code adds to a {kind} ({place}): add it and remove it in the \
                      controller that works with the {kind}; until then, objects with it cannot be deleted"
@@ -86,6 +90,8 @@ impl Finalized {
         for setting in &self.found.settings {
             let mut added = self.added.iter();
             if setting.action == Action::Remove
+                // An unknown function may add it.
+                && !self.found.given.contains(&setting.value)
                 && !added.any(|(other, _)| other.value == setting.value)
             {
                 removed.entry(&setting.value).or_insert(&setting.place);

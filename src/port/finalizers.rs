@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{
-    go::{Go, Value},
+    go::{Go, Value, written},
     go_file::{File, Place},
     go_tokens::Token,
     go_types::{GoTypes, last_bracket, path_start},
@@ -98,6 +98,8 @@ impl Setting {
 #[derive(Debug, Default)]
 pub(super) struct Finalizers {
     pub settings: BTreeSet<Setting>,
+    /// The arguments of unknown functions that add finalizers.
+    pub given: BTreeSet<Value>,
     /// What looks like a finalizer, and is in none of the settings.
     pub rest: Vec<String>,
 }
@@ -420,7 +422,15 @@ impl<'a> Finder<'a> {
                     && arguments.len() > 1 =>
                 {
                     let place = file.place(at);
-                    self.rest(format!("what `{function}` does with finalizers ({place})"));
+                    let named = (arguments.iter()).find(|own| is_named_finalizer(file, own));
+                    let shown = named.map(|own| written(&file.tokens[own.clone()]));
+                    let what = match shown {
+                        Some(name) => format!("the finalizer `{name}`"),
+                        None => "finalizers".to_owned(),
+                    };
+                    self.rest(format!("what `{function}` does with {what} ({place})"));
+                    let values = arguments.iter().map(|own| self.go.value(file, own));
+                    self.found.given.extend(values);
                 }
                 _ => {}
             }

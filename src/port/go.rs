@@ -4,13 +4,14 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ops::Range,
     sync::Arc,
 };
 
 use super::{
     go_file::{File, Function, Place},
+    go_literals::fields_without_keys,
     go_tokens::Token,
     path::{file_name, folder, is_file_of},
     programs::OtherPrograms,
@@ -107,6 +108,8 @@ pub(super) struct Go {
     files: BTreeMap<String, File>,
     /// The values of each name.
     values: BTreeMap<String, Vec<Definition>>,
+    /// The names of fields that a literal sets without keys, so that their values are unknown.
+    without_keys: BTreeSet<String>,
     /// The programs beside the operator, whose files are left out.
     pub others: OtherPrograms,
     /// How many expressions may still be resolved.
@@ -192,6 +195,7 @@ impl Go {
             module: module.map(str::to_owned),
             files: BTreeMap::new(),
             values: BTreeMap::new(),
+            without_keys: BTreeSet::new(),
             left: Cell::new(MAX_EXPRESSIONS),
             resolved: RefCell::default(),
         };
@@ -204,6 +208,7 @@ impl Go {
             }
             go.files.insert(file.path.to_string(), file);
         }
+        go.without_keys = fields_without_keys(go.files());
         go
     }
 
@@ -255,12 +260,12 @@ impl Go {
         self.files.get(path)
     }
 
-    pub(super) fn files_and_tests(&self) -> impl Iterator<Item = &File> {
+    pub(super) fn files_and_tests(&self) -> impl Iterator<Item = &File> + Clone {
         self.files.values()
     }
 
     /// The files except tests.
-    pub(super) fn files(&self) -> impl Iterator<Item = &File> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &File> + Clone {
         self.files_and_tests().filter(|file| !file.is_test)
     }
 
@@ -462,6 +467,9 @@ impl Go {
 
     /// Resolves a name to its text in a scope. Returns `None` if there are several texts, or if one of them is unknown.
     fn named(&self, name: &str, scope: Scope, steps: usize) -> Option<String> {
+        if scope == Scope::Field && self.without_keys.contains(name) {
+            return None;
+        }
         let reference = Reference {
             name: name.to_owned(),
             scope,
@@ -520,8 +528,6 @@ pub(super) fn written(tokens: &[Token]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     fn go(files: &[(&str, &str)]) -> Go {
@@ -704,6 +710,36 @@ mod tests {
         expected.extend(known("lock"));
         expected.extend(unknown("*all.Guard"));
         assert_eq!(first(&go, "c/c.go", "f"), expected);
+    }
+
+    #[test]
+    fn a_field_is_unknown_if_a_literal_sets_it_without_its_name() {
+        const KEYED: &str =
+            "type guard struct{ name, other string }\nvar first = guard{name: \"a\"}\nf(g.name)\n";
+        for literal in [
+            "var all = []guard{{name: \"a\"}, guard{\"b\", \"\"}}",
+            "var all = []guard{\n\t{\"b\", \"\"},\n}",
+            "var all = []*guard{&guard{\"b\", \"\"}}",
+            "var all = map[string]guard{\"x\": {\"b\", \"\"}}",
+            "var all = map[string][]guard{\"x\": {{\"b\", \"\"}}}",
+            "var all = [...]guards.guard{{b(), \"\"}}",
+            "func x() guard { return guard{\"b\", \"\"} }",
+        ] {
+            let go = go(&[("a.go", &format!("{KEYED}{literal}\n"))]);
+            assert_eq!(first(&go, "a.go", "f"), unknown("g.name"), "{literal}");
+        }
+        for other in [
+            "var all = []guard{{name: \"a\"}, {other: \"b\"}, {}}",
+            "var all = map[string][]guard{\"x\": {{name: \"a\"}}}",
+            "func x() guard { return first }",
+            "func x() []*guard { return all }",
+            "func x() map[string]a.guard { return all }",
+            "func x() chan guard { return all }",
+            "type other struct{ text string }\nvar all = []other{{\"b\"}}",
+        ] {
+            let go = go(&[("a.go", &format!("{KEYED}{other}\n"))]);
+            assert_eq!(first(&go, "a.go", "f"), known("a"), "{other}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Error, Result, ensure};
 
 use super::{
     code::Codes,
@@ -181,9 +181,10 @@ impl Taken<'_> {
             .collect();
         let mut after = self.project.clone();
         after.resources.extend(resources);
-        if self.check == Check::Each {
-            after.validate()?;
-        }
+        let left = match self.check {
+            Check::None => Vec::new(),
+            Check::Each => without_clashes(&mut after, &id)?,
+        };
         self.project = after;
         self.lost.add_all(unnamed);
         self.kinds.push(GoKind {
@@ -193,7 +194,33 @@ impl Taken<'_> {
             controllers,
             webhooks,
         });
+        for clash in left {
+            self.leave_out(&clash);
+        }
         Ok(id)
+    }
+
+    /// Reports a controller that was taken out of the project, with its finalizers.
+    fn leave_out(&mut self, clash: &Clash) {
+        let kind = clash.id.kind();
+        let error = &clash.error;
+        self.lost
+            .add(format!("a controller of `{kind}`: {error:#}"));
+        let mut kinds = self.kinds.iter_mut();
+        let of_kind = kinds.find(|kind| kind.id == clash.id);
+        if let Some(of_kind) = of_kind {
+            of_kind.controllers.retain(|code| {
+                let stays = code.name != clash.name;
+                for (value, place) in code.finalizers.iter().filter(|_| !stays) {
+                    self.lost.add(format!(
+                        "the finalizer `{}` of {kind} ({place}): the controller that adds it is left out; set \
+                         `FINALIZER_NAME` in this controller; until then, objects with this finalizer cannot be deleted",
+                        value.text(),
+                    ));
+                }
+                stays
+            });
+        }
     }
 
     /// The resource of a kind that has no CRD in the Go project.
@@ -264,8 +291,17 @@ impl Taken<'_> {
         } = self.found;
         let mut names = BTreeSet::new();
         let what = format!("a controller of `{}`", resource.kind);
+        let own = resource.kind.controller();
         for controller in entries.iter().flat_map(|entry| &entry.controllers) {
-            names.extend(self.lost.name::<ControllerName>(&what, &controller.name));
+            let name = self.lost.name::<ControllerName>(&what, &controller.name);
+            // The own controller of a kind may have another form of the kind's name.
+            names.extend(name.map(|name| {
+                if resource.kind.is_of_controller(&name) {
+                    own.clone()
+                } else {
+                    name
+                }
+            }));
         }
         // If PROJECT does not say so, the code does. Without code, a PROJECT of version 2 implies a controller.
         let built: Vec<_> = setups.of_kind(kind).collect();
@@ -279,7 +315,7 @@ impl Taken<'_> {
             }
         }
         if names.is_empty() && has_controller {
-            names.insert(resource.kind.controller());
+            names.insert(own);
         }
         let names: Vec<_> = names.into_iter().collect();
         let taken = codes.of_kind(kind, &names, setups, finalized, &mut self.lost);
@@ -392,17 +428,32 @@ impl Taken<'_> {
             known.insert((group, resource.plural.to_string()));
         }
         for webhook in &self.found.webhooks {
-            for (group, resource) in webhook.resources() {
-                if !known.contains(&(group.to_owned(), plural_of(resource).to_owned())) {
-                    self.lost.add(format!(
-                        "{}: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
-                         Kubernetes, add the webhook with `rscaffold create webhook`",
-                        webhook.place(self.found.source),
-                        visible(resource),
-                        visible(group),
-                    ));
-                }
+            // A rule has the product of its groups and resources, and most of these pairs do not exist.
+            let [groups, mut resources] = webhook.targets();
+            resources.retain(|resource| {
+                let plural = plural_of(resource);
+                let mut of_groups = groups.iter();
+                !of_groups.any(|group| known.contains(&((*group).to_owned(), plural.to_owned())))
+            });
+            if groups.is_empty() || resources.is_empty() {
+                continue;
             }
+            let (resources, is_one) = (backticked(&resources), resources.len() == 1);
+            let groups = match groups.as_slice() {
+                [""] => "the core group".to_owned(),
+                [group] => backticked(&[*group]),
+                groups => format!("the groups {}", backticked(groups)),
+            };
+            let are = if is_one {
+                "is not a kind"
+            } else {
+                "are no kinds"
+            };
+            self.lost.add(format!(
+                "{}: the webhook for {resources} of {groups}, which {are} of the project: for a kind of Kubernetes, add the \
+                 webhook with `rscaffold create webhook`",
+                webhook.place(self.found.source),
+            ));
         }
     }
 
@@ -450,6 +501,50 @@ impl Taken<'_> {
     }
 }
 
+/// A controller that is not in the project, because it contradicts other kinds or controllers.
+struct Clash {
+    id: GroupVersionKind,
+    name: ControllerName,
+    error: Error,
+}
+
+/// Checks a project to which the kind `id` was added. If the names of controllers contradict each other, takes out as few
+/// as possible, but never the own controller of a kind.
+fn without_clashes(project: &mut Project, id: &GroupVersionKind) -> Result<Vec<Clash>> {
+    if project.validate().is_ok() {
+        return Ok(Vec::new());
+    }
+    let mut taken_out = Vec::new();
+    for resource in project.resources.iter_mut() {
+        let (of, own) = (resource.id(), resource.kind.controller());
+        resource.controllers.retain(|controller| {
+            let name = &controller.name;
+            let may_clash =
+                of == *id || of.group() == id.group() && id.kind().is_of_controller(name);
+            let stays = *name == own || !may_clash;
+            if !stays {
+                taken_out.push((of.clone(), controller.clone()));
+            }
+            stays
+        });
+    }
+    project.validate()?;
+    let mut clashes = Vec::new();
+    for (id, controller) in taken_out {
+        let mut after = project.clone();
+        let name = controller.name.clone();
+        let mut resources = after.resources.iter_mut();
+        if let Some(resource) = resources.find(|resource| resource.id() == id) {
+            resource.set_controller(controller);
+        }
+        match after.validate() {
+            Ok(()) => *project = after,
+            Err(error) => clashes.push(Clash { id, name, error }),
+        }
+    }
+    Ok(clashes)
+}
+
 /// The finalizers and field managers that a controller does not get, because they are not one constant
 /// in the Go code.
 fn unnamed(resource: &Resource, code: &Code) -> Vec<String> {
@@ -478,6 +573,15 @@ fn unnamed(resource: &Resource, code: &Code) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Names in backticks. The core group is `""`.
+fn backticked(names: &[&str]) -> String {
+    let names = names.iter().map(|name| match *name {
+        "" => "`\"\"`".to_owned(),
+        name => format!("`{}`", visible(name)),
+    });
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The text of the only value, if it is known.

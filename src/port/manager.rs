@@ -81,18 +81,20 @@ const OF_POD: [&str; 7] = [
     "terminationGracePeriodSeconds",
     "volumes",
 ];
-const OF_CONTAINER: [&str; 12] = [
+const OF_CONTAINER: [&str; 14] = [
     "args",
     "command",
     "env",
     "image",
     "imagePullPolicy",
+    "lifecycle",
     "livenessProbe",
     "name",
     "ports",
     "readinessProbe",
     "resources",
     "securityContext",
+    "startupProbe",
     "volumeMounts",
 ];
 
@@ -123,7 +125,7 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     /// What is taken over. `None` if this is nothing.
     pub fn read(&mut self) -> Result<Option<Taken>> {
-        let spec = &self.deployment.0.value["spec"];
+        let spec = &self.deployment.object.value["spec"];
         let pod = &spec["template"]["spec"];
         let found = self.deployment.container();
         let container = found.unwrap_or(&Value::Null);
@@ -151,8 +153,10 @@ impl Reader<'_> {
         if !self.deployment.is_deployment() {
             for (field, value) in without(&of_deployment.clone().into(), &MORE_OF_DEPLOYMENT) {
                 of_deployment.remove(&field);
-                let kind = self.deployment.0.kind();
-                let place = self.source.place(&self.deployment.0, &["spec", &field]);
+                let kind = self.deployment.object.kind();
+                let place = self
+                    .source
+                    .place(&self.deployment.object, &["spec", &field]);
                 self.lost.add(format!(
                     "{place}: `{field}: {value}` of the {kind}: a Deployment does not have this field"
                 ));
@@ -335,7 +339,7 @@ impl Reader<'_> {
     /// Reports what happens to a field of the Pods.
     fn line(&mut self, path: &[&str], what: &str) {
         let full = [&POD, path].concat();
-        let place = self.source.place(&self.deployment.0, &full);
+        let place = self.source.place(&self.deployment.object, &full);
         self.lost.add(format!("{place}: {what}"));
     }
 
@@ -355,10 +359,23 @@ impl Reader<'_> {
                 before = argument;
             }
         }
+        for field in ["lifecycle", "startupProbe"] {
+            let value = &container[field];
+            if !value.is_null() {
+                let what = format!(
+                    "`{field}: {value}` of the Deployment: it is about the program and the ports of the Go operator; here, \
+                     the port is `probes`, and the image has no shell; add what is needed to \
+                     `config/manager/manager.yaml`"
+                );
+                self.line(&[&in_container[..], &[field]].concat(), &what);
+            }
+        }
         if !self.elects_leader()
             && let Some(replicas @ 2..) = spec["replicas"].as_u64()
         {
-            let place = self.source.place(&self.deployment.0, &["spec", "replicas"]);
+            let place = self
+                .source
+                .place(&self.deployment.object, &["spec", "replicas"]);
             self.lost.add(format!(
                 "{place}: `replicas: {replicas}`: here, it is 1, because without leader election, all replicas would work \
                  at the same time"
@@ -366,7 +383,9 @@ impl Reader<'_> {
         }
         let strategy = &spec["strategy"];
         if !self.elects_leader() && !strategy.is_null() && strategy["type"] != "Recreate" {
-            let place = self.source.place(&self.deployment.0, &["spec", "strategy"]);
+            let place = self
+                .source
+                .place(&self.deployment.object, &["spec", "strategy"]);
             self.lost.add(format!(
                 "{place}: `strategy: {strategy}`: here, it is `Recreate`, because without leader election, two Pods \
                  would work at the same time"

@@ -39,7 +39,7 @@ pub(super) fn report(operator: &Operator, project: &Project, lost: &mut Lost) {
             lost.add(format!(
                 "{}: the variable `{VARIABLE}`, which the new operator does not read: here, it watches {watched}; to \
                  watch others, {ADVICE}",
-                operator.source.place(&deployment.0, &path),
+                operator.source.place(&deployment.object, &path),
             ));
         }
     }

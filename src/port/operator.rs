@@ -92,6 +92,8 @@ pub(super) struct Code {
     pub owns: BTreeSet<(String, String)>,
     /// The same for watched kinds. `related::take` removes the kinds that the project watches.
     pub watches: BTreeSet<(String, String)>,
+    /// What else the controller watches, as the report says it.
+    pub sources: BTreeSet<String>,
     /// The owned kinds by their names in the project, except for the controller's own kind. Empty if one of them has no name there.
     pub owned: Vec<GroupVersionKind>,
 }
@@ -106,6 +108,7 @@ impl Code {
             event_reporters: BTreeSet::new(),
             owns: BTreeSet::new(),
             watches: BTreeSet::new(),
+            sources: BTreeSet::new(),
             owned: Vec::new(),
         }
     }

@@ -60,7 +60,7 @@ struct Reconciler {
     /// The owned kinds in Go, and by their names in the project, if these are known.
     owns: Vec<String>,
     owned: Vec<String>,
-    /// The watched kinds in Go that the controller here does not watch.
+    /// The watched kinds in Go that the controller here does not watch, in backticks, and other sources.
     watches: Vec<String>,
 }
 
@@ -186,7 +186,10 @@ impl Remaining<'_> {
                 controller_name: (!is_usual).then(|| controller.name.to_string()),
                 owns: code.owns.iter().map(shown).collect(),
                 owned: code.owned.iter().map(ToString::to_string).collect(),
-                watches: code.watches.iter().map(shown).collect(),
+                watches: (code.watches.iter())
+                    .map(|kind| format!("`{}`", shown(kind)))
+                    .chain(code.sources.iter().cloned())
+                    .collect(),
             });
         }
         reconcilers

@@ -40,7 +40,7 @@ pub struct Report {
     files: Vec<File>,
     /// The folders with other files.
     folders: Vec<Folder>,
-    /// Whether the Deployment in Go stays beside the new one, because it has another name.
+    /// Whether the Deployment in Go stays beside the new one, because it has another name. False if it was guessed.
     stays: bool,
     /// Whether both operators take turns, because they share the Lease.
     takes_turns: bool,
@@ -120,7 +120,7 @@ pub(super) fn report(
         rules: operator.rules.len(),
         lease: Name::new(lease, project.lease_name()),
         namespace: Name::new(namespace, project.namespace_name()),
-        stays: replaced.is_some_and(|found| found.name() != here),
+        stays: replaced.is_some_and(|found| found.is_certain && found.name() != here),
         // They share it only if the name and the namespace are the same.
         takes_turns: lease.is_some() && namespace.is_some(),
         deployment: Name::new(replaced.map(Deployment::name), here.clone()),
@@ -159,7 +159,9 @@ impl Kind {
         let mut controllers = Vec::new();
         for controller in &resource.controllers {
             controllers.push(controller.name.to_string());
-            watches.extend(strings(&controller.watches));
+            let more = strings(&controller.watches).into_iter();
+            let more: Vec<_> = more.filter(|kind| !watches.contains(kind)).collect();
+            watches.extend(more);
         }
         Self {
             id: resource.to_string(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     deployed::Deployed,
@@ -37,7 +37,7 @@ const OF_RUNTIME: [&str; 3] = ["leader-election-role", "metrics-auth-role", "pro
 pub(super) struct Granted {
     /// The bindings of its `ServiceAccount`.
     bindings: Vec<Object>,
-    /// The roles that these bind, or else those called `manager-role`.
+    /// The roles that these bind, with those that a bound role aggregates, or else those called `manager-role`.
     roles: Vec<Role>,
     /// Those of the bindings whose role is not among the deployed ones.
     without_role: Vec<Object>,
@@ -66,10 +66,13 @@ impl Granted {
         let mut roles = Vec::new();
         for object in &all {
             for namespace in namespaces(object, &bindings) {
-                roles.push(Role {
-                    object: object.clone(),
-                    namespace,
-                });
+                let parts = all.iter().filter(|part| is_aggregated(part, object));
+                for object in std::iter::once(object).chain(parts) {
+                    roles.push(Role {
+                        object: object.clone(),
+                        namespace: namespace.clone(),
+                    });
+                }
             }
         }
         if roles.is_empty() {
@@ -206,6 +209,21 @@ fn namespaces(role: &Object, bindings: &[Object]) -> BTreeSet<Option<String>> {
         namespaces.retain(Option::is_none);
     }
     namespaces
+}
+
+/// Whether a cluster adds the rules of a role to those of the `ClusterRole` `whole`, which selects it by labels.
+fn is_aggregated(part: &Object, whole: &Object) -> bool {
+    let labels = &part.value["metadata"]["labels"];
+    let mut selectors = list(&whole.value["aggregationRule"]["clusterRoleSelectors"]);
+    part.is_a("ClusterRole")
+        && whole.is_a("ClusterRole")
+        && selectors.any(|selector| {
+            let wanted = selector["matchLabels"].as_object();
+            let has_all = |wanted: &Map<String, Value>| {
+                !wanted.is_empty() && wanted.iter().all(|(key, value)| labels[key] == *value)
+            };
+            selector["matchExpressions"].is_null() && wanted.is_some_and(has_all)
+        })
 }
 
 /// What is not taken over of a rule: the field, and what it is.

@@ -14,6 +14,7 @@ use super::{
     group_kind::GroupKind,
     path::{file_name, folder},
 };
+use crate::names::Kind;
 
 /// The largest number of controllers that are found in a file.
 const MAX_SETUPS: usize = 200;
@@ -135,6 +136,13 @@ impl<'a> Setups<'a> {
             names.push(stem.to_kebab_case());
         }
         names.push(file_stem.replace('_', "-"));
+        if let Ok(own) = kind.kind.parse::<Kind>() {
+            for name in &mut names {
+                if name.parse().is_ok_and(|name| own.is_of_controller(&name)) {
+                    *name = own.controller().to_string();
+                }
+            }
+        }
         for of_type in types {
             self.by_type
                 .entry(of_type)

@@ -452,6 +452,12 @@ fn watched_kinds_with_a_name_in_the_project_are_taken_over() {
             "",
             "`source.Channel(r.events, h)`",
         ),
+        // The name of a variable says nothing.
+        (
+            "WatchesRawSource(s).",
+            "",
+            "a source of its own (`s`, `internal/controller/book_controller.go:52`)",
+        ),
     ] {
         assert_eq!(
             watched(calls),
@@ -950,6 +956,107 @@ fn two_controllers_of_a_kind_have_their_own_names_and_kinds() {
 }
 
 #[test]
+fn a_kind_that_two_controllers_watch_is_named_once() {
+    const FILE: &str = "internal/controller/foo_backup_controller.go";
+    let code = controller("")
+        .replace("import (", "import (\n\tcorev1 \"k8s.io/api/core/v1\"")
+        .replace(
+            "For(&v1.Foo{})",
+            "For(&v1.Foo{}).Watches(&corev1.Secret{}, h)",
+        );
+    let port = mini(&[(CONTROLLER, &code), (FILE, BACKUP)]);
+    let report = texts(&port).remove(REPORT).unwrap();
+    let line = "controller `foo`, `foo-backup`, watches `v1/Secret`, validating webhook\n";
+    assert!(report.contains(line), "{report}");
+}
+
+/// The small Go project with the kind `FooBar` in place of `Foo`, and with more files. `by` is in place of the line of
+/// PROJECT about the controller, and `named` is behind `For`.
+fn foo_bar(by: &str, named: &str, files: &[(&str, &str)]) -> Port {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let mut mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    mini.texts
+        .insert("PROJECT".to_owned(), mini_project(by, ""));
+    for (path, text) in files {
+        mini.texts.insert((*path).to_owned(), (*text).to_owned());
+    }
+    let texts = mini.texts.into_iter().map(|(path, text)| {
+        let text = text
+            .replace(
+                "For(&v1.Foo{}).Complete",
+                &format!("For(&v1.Foo{{}}){named}.Complete"),
+            )
+            .replace("Foo", "FooBar")
+            .replace("foos", "foobars")
+            .replace("singular: foo,", "singular: foobar,");
+        (path.replace("foos", "foobars"), text)
+    });
+    mini.texts = texts.collect();
+    read_changed(mini, &[]).unwrap()
+}
+
+#[test]
+fn the_controller_of_a_kind_may_have_another_form_of_its_name() {
+    const FILE: &str = "internal/controller/foo_backup_controller.go";
+    const ONE: &str = "  controllers: [{name: foo-bar}]\n";
+    const BOTH: &str = "  controllers: [{name: foo-bar}, {name: foo-backup}]\n";
+    const NAMED: &str = ".Named(\"foo-bar\")";
+    let of_kind = "foobar x.io/volume-guard - ";
+    let backup = "foo-backup x.io/backup backup-manager v1/Secret";
+    for (by, named, files, expected) in [
+        (ONE, "", &[][..], vec![of_kind]),
+        (ONE, NAMED, &[], vec![of_kind]),
+        (BOTH, NAMED, &[(FILE, BACKUP)], vec![of_kind, backup]),
+        (BOTH, "", &[(FILE, BACKUP)], vec![of_kind, backup]),
+        (
+            "  controller: true\n",
+            NAMED,
+            &[(FILE, BACKUP)],
+            vec![of_kind, backup],
+        ),
+    ] {
+        let port = foo_bar(by, named, files);
+        assert_eq!(controllers(&port, "FooBar"), expected, "{by}{named}");
+        assert_eq!(lost_about(&port, "controller of"), [""; 0]);
+    }
+}
+
+#[test]
+fn a_controller_with_the_name_of_another_kind_is_left_out_without_its_kind() {
+    const CRDS: &str = "config/crd/kustomization.yaml";
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let file = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+    let crd = file("config/crd/bases/g.x.io_foos.yaml");
+    let listed = file(CRDS);
+    // The other kind comes before the kind or after it.
+    for other in ["Bar", "Zoo"] {
+        let name = other.to_lowercase();
+        let code = BACKUP.replace("\"foo-backup\"", &format!("\"{name}\""));
+        let of_other = crd.replace("Foo", other).replace("foo", &name);
+        let path = format!("config/crd/bases/g.x.io_{name}s.yaml");
+        let list = format!("resources: [bases/g.x.io_foos.yaml, bases/g.x.io_{name}s.yaml]");
+        let listed = listed.replace("resources: [bases/g.x.io_foos.yaml]", &list);
+        let port = mini(&[
+            ("internal/controller/foo_backup_controller.go", &code),
+            (&path, &of_other),
+            (CRDS, &listed),
+        ]);
+        assert_eq!(controllers(&port, "Foo"), ["foo x.io/volume-guard - "]);
+        assert!(resource(&port, "Foo").webhooks.validation.is_some());
+        assert!(resource(&port, other).has_api());
+        let line = format!(
+            "a controller of `Foo`: `g/v1/Foo` cannot have a controller `{name}`: the controller of `{other}` has this name, \
+             so add a word, as in `foo-{name}`"
+        );
+        assert_eq!(lost_about(&port, "a controller of"), [line]);
+        let line = "the finalizer `x.io/backup` of Foo (`internal/controller/foo_backup_controller.go:10`): the controller \
+                    that adds it is left out; set `FINALIZER_NAME` in this controller; until then, objects with this \
+                    finalizer cannot be deleted";
+        assert_eq!(lost_about(&port, "x.io/backup"), [line]);
+    }
+}
+
+#[test]
 fn two_controllers_in_a_file_have_their_own_names_and_kinds() {
     let code = "package controller
 import (
@@ -1285,6 +1392,18 @@ fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
         (
             "func keep(o client.Object) {\nhelper.AddFinalizers(o, all()...)\n}",
             "what `AddFinalizers` does with finalizers (`pkg/other.go:2`)",
+        ),
+        // What the unknown function adds is not only removed.
+        (
+            "func keep(f *v1.Foo) {\nhelper.EnsureFinalizer(ctx, c, f, other.GuardFinalizer)\n\
+             controllerutil.RemoveFinalizer(f, other.GuardFinalizer)\n}",
+            "what `EnsureFinalizer` does with the finalizer `other.GuardFinalizer` (`pkg/other.go:2`)",
+        ),
+        (
+            "import corev1 \"k8s.io/api/core/v1\"\nfunc keep(s *corev1.Secret) {\n\
+             controllerutil.AddFinalizer(s, os.Getenv(\"KEEP\"))\n}",
+            "a finalizer that the Go code computes by `os.Getenv(\"KEEP\")` and adds to a Secret (`pkg/other.go:3`): add it \
+             and remove it in the controller that works with the Secret; until then, objects with it cannot be deleted",
         ),
     ] {
         let port = mini(&[(PATH, code)]);

@@ -127,15 +127,12 @@ impl GoWebhook {
         )
     }
 
-    /// The resources of the rule, each with its group.
-    pub fn resources(&self) -> BTreeSet<(&str, &str)> {
-        let mut resources = BTreeSet::new();
-        for group in texts(&self.rule()["apiGroups"]) {
-            for resource in texts(&self.rule()["resources"]) {
-                resources.insert((group, resource));
-            }
-        }
-        resources
+    /// The groups and the resources of the rule.
+    pub fn targets(&self) -> [Vec<&str>; 2] {
+        ["apiGroups", "resources"].map(|field| {
+            let names: BTreeSet<_> = texts(&self.rule()[field]).collect();
+            names.into_iter().collect()
+        })
     }
 
     fn value(&self) -> &Value {
@@ -159,6 +156,9 @@ pub(super) fn plural_of(resource: &str) -> &str {
 pub(super) struct Hooks {
     defaulting: Option<Settings>,
     validation: Option<Settings>,
+    /// Whether a webhook has a path of its own.
+    #[serde(skip)]
+    has_path: bool,
 }
 
 impl Hooks {
@@ -169,7 +169,12 @@ impl Hooks {
         webhooks: &[GoWebhook],
         lost: &mut Lost,
     ) -> Self {
-        let mut hooks = Self::default();
+        let both = [&resource.webhooks.defaulting, &resource.webhooks.validation];
+        let mut both = both.into_iter().flatten();
+        let mut hooks = Self {
+            has_path: both.any(|webhook| webhook.path.is_some()),
+            ..Self::default()
+        };
         for webhook in webhooks {
             let settings = settings(source, resource, webhook, lost);
             match webhook.admission() {
@@ -182,7 +187,7 @@ impl Hooks {
 
     pub fn are_default(&self) -> bool {
         let mut both = [&self.defaulting, &self.validation].into_iter().flatten();
-        both.all(|hook| hook.operations.is_empty() && hook.calls.is_empty())
+        !self.has_path && both.all(|hook| hook.operations.is_empty() && hook.calls.is_empty())
     }
 }
 

@@ -1762,3 +1762,201 @@ fn a_sample_may_have_more_objects() {
     let port = read(&[]).unwrap();
     assert_eq!(lost_about(&port, "several objects"), [""; 0]);
 }
+
+#[test]
+fn the_operator_is_found_among_several_deployments() {
+    const LIST: &str = "config/manager/kustomization.yaml";
+    const LINE: &str = "several Deployments may be the operator: `mini-agent` (`config/manager/a.yaml:2`) was taken; if it is \
+                        another one, repeat `init --from` with the others left out of the kustomization";
+    let agent = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: agent, namespace: system}
+spec:
+  replicas: 7
+  template:
+    spec:
+      serviceAccountName: agent
+      containers: [{name: agent, image: agent:v1, env: [{name: AGENT}]}]
+";
+    for (name, container, command, is_certain) in [
+        ("operator", "manager", "/manager", true),
+        ("server", "main", "/manager", true),
+        ("server", "manager", "/main", true),
+        ("my-manager", "main", "/main", true),
+        ("server", "main", "/main", false),
+    ] {
+        let manager = mini_with(
+            MANAGER,
+            "name: controller-manager\n",
+            &format!("name: {name}\n"),
+        );
+        let manager = manager.replace(
+            "- name: manager\n",
+            &format!("- name: {container}\n        command: [{command}]\n"),
+        );
+        let port = mini(&[
+            ("config/manager/a.yaml", agent),
+            (LIST, "resources: [a.yaml, manager.yaml]\n"),
+            (MANAGER, &manager),
+        ]);
+        let texts = texts(&port);
+        let manager = &texts[MANAGER];
+        assert_eq!(manager.contains("value: eu"), is_certain, "{manager}");
+        assert_eq!(manager.contains("AGENT"), !is_certain, "{manager}");
+        let delete = format!("delete deployment mini-{name}`");
+        assert_eq!(texts[REPORT].contains(&delete), is_certain, "{name}");
+        let delete = texts[REPORT].contains(" delete deployment ");
+        assert_eq!(delete, is_certain, "{name}");
+        let lines = lost_about(&port, "may be the operator");
+        assert_eq!(lines, if is_certain { vec![] } else { vec![LINE] });
+    }
+}
+
+#[test]
+fn what_is_about_the_program_in_go_is_not_copied_to_the_container() {
+    let more = "        startupProbe: {httpGet: {path: /healthz, port: health}}\n        \
+                lifecycle: {preStop: {exec: {command: [sleep, '5']}}}\n        image:";
+    let manager = mini_with(MANAGER, "        image:", more);
+    let port = mini(&[(MANAGER, &manager)]);
+    let line = |number: u32, field: &str| {
+        format!(
+            "`config/manager/manager.yaml:{number}`: `{field}` of the Deployment: it is about the program and the ports of \
+             the Go operator; here, the port is `probes`, and the image has no shell; add what is needed to \
+             `config/manager/manager.yaml`"
+        )
+    };
+    assert_eq!(
+        lost_about(&port, "the port is `probes`"),
+        [
+            line(
+                18,
+                "lifecycle: {\"preStop\":{\"exec\":{\"command\":[\"sleep\",\"5\"]}}}"
+            ),
+            line(
+                17,
+                "startupProbe: {\"httpGet\":{\"path\":\"/healthz\",\"port\":\"health\"}}"
+            ),
+        ]
+    );
+    let manager = &texts(&port)[MANAGER];
+    assert!(
+        !manager.contains("port: health") && !manager.contains("sleep"),
+        "{manager}"
+    );
+}
+
+#[test]
+fn permissions_of_aggregated_roles_are_taken_over() {
+    let role = |name: &str, labels: &str, resource: &str| {
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {name}, labels: {labels}}}\n\
+             rules: [{{apiGroups: [batch], resources: [{resource}], verbs: [create]}}]\n---\n"
+        )
+    };
+    let roles =
+        role("manager-role", "{a: b, c: d}", "jobs") + &role("other-role", "{e: f}", "cronjobs");
+    let selectors = "[{matchLabels: {a: b, c: d}}, {matchLabels: {}}, {matchLabels: {e: g}}, {matchLabels: {e: f}, \
+                     matchExpressions: [{key: x, operator: Exists}]}]";
+    let all = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: all-role}}\n\
+         aggregationRule: {{clusterRoleSelectors: {selectors}}}\n"
+    );
+    let binding = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: all}\n\
+                   roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all-role}\n\
+                   subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]\n";
+    let bound = |binding: &str| {
+        mini(&[
+            ("config/rbac/role.yaml", &(roles.clone() + &all)),
+            ("config/rbac/role_binding.yaml", binding),
+            ("config/components/rbac/role.yaml", "{}"),
+        ])
+    };
+    let port = bound(binding);
+    let controller = &texts(&port)["src/controller/g/foo.rs"];
+    assert!(
+        controller.contains("batch::v1::Job>(&[Verb::Create])"),
+        "{controller}"
+    );
+    assert!(!controller.contains("CronJob"), "{controller}");
+    assert_eq!(lost_about(&port, "rules."), [""; 0]);
+    let lines = lost_about(&port, "aggregationRule");
+    let advice = "of the ClusterRole `mini-all-role`: write the permissions that it adds from roles of other projects as \
+                  `RULES` of a controller";
+    assert!(lines.len() == 1 && lines[0].ends_with(advice), "{lines:?}");
+
+    // `make manifests` writes the role of the manager, so nobody sets its rules there.
+    let port = bound(&binding.replace("all-role", "other-role"));
+    let controller = &texts(&port)["src/controller/g/foo.rs"];
+    assert!(controller.contains("CronJob"), "{controller}");
+    assert_eq!(
+        lost_about(&port, "rules.0"),
+        [
+            "`config/rbac/role.yaml:4`: `rules.0: {\"apiGroups\":[\"batch\"],\"resources\":[\"jobs\"],\"verbs\":[\"create\"]}` \
+             of the ClusterRole `mini-manager-role`: write it as `RULES` of a controller"
+        ]
+    );
+}
+
+#[test]
+fn a_rule_of_a_webhook_for_other_kinds_is_named_once() {
+    for (groups, resources, what) in [
+        (
+            "''",
+            "pods",
+            "`pods` of the core group, which is not a kind",
+        ),
+        (
+            "apps, g.x.io, ''",
+            "pods, foos, foos/status, deployments",
+            "`deployments`, `pods` of the groups `\"\"`, `apps`, `g.x.io`, which are no kinds",
+        ),
+        ("apps", "'*'", "`*` of `apps`, which is not a kind"),
+    ] {
+        let hooks = mini_with(HOOKS, "g.x.io], apiV", &format!("{groups}], apiV"));
+        let hooks = hooks.replace("resources: [foos]", &format!("resources: [{resources}]"));
+        let port = mini(&[(HOOKS, &hooks)]);
+        let line = format!(
+            "`config/webhook/manifests.yaml:11`: the webhook for {what} of the project: for a kind of Kubernetes, add the \
+             webhook with `rscaffold create webhook`"
+        );
+        assert_eq!(lost_about(&port, "of the project: for"), [line]);
+    }
+}
+
+#[test]
+fn a_budget_gets_one_of_two_fields() {
+    let budget = "\
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: controller-manager, namespace: system}
+spec: {minAvailable: 1, selector: {matchLabels: {control-plane: controller-manager}}}
+";
+    let default = mini_with(DEFAULT, "- policy.yaml", "- budget.yaml");
+    let port = mini(&[(DEFAULT, &default), ("config/default/budget.yaml", budget)]);
+    assert_eq!(
+        lost_about(&port, "budget.yaml"),
+        [
+            "`config/default/budget.yaml:4`: `spec.minAvailable: 1` of the PodDisruptionBudget `mini-controller-manager`: set \
+             it in `config/manager/manager.yaml`, instead of `maxUnavailable`"
+        ]
+    );
+}
+
+#[test]
+fn the_path_of_a_webhook_is_from_the_go_operator() {
+    let path = mini_with(HOOKS, "/validate-g-x-io-v1-foo", "/m1");
+    // Only the path is unusual.
+    let only = path
+        .replace("  failurePolicy: Ignore\n", "")
+        .replace("  timeoutSeconds: 5\n", "")
+        .replace("  matchPolicy: Exact\n", "")
+        .replace("[DELETE]", "[CREATE, UPDATE]");
+    for hooks in [path, only] {
+        let text = &texts(&mini(&[(HOOKS, &hooks)]))["src/webhook/g/foo.rs"];
+        let expected = "        // From the Go operator.\n        .path(\"/m1\")\n";
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("From a flag"), "{text}");
+        is_formatted(text.content());
+    }
+}
