@@ -79,8 +79,9 @@ impl Log {
     pub fn init(&self) {
         let mut directives = self.log_level.clone();
         if is_level(&directives) {
-            // The spans of kube repeat what the spans of the manager say about an object.
-            directives.push_str(",kube_runtime::controller=warn");
+            // The manager says why a watch fails. The lines of kube repeat it at each try, and contain
+            // whole answers of the API server, which may have secrets.
+            directives.push_str(",kube_runtime::watcher=error,kube_client::client=error");
         }
         let log = tracing_subscriber::fmt()
             .with_env_filter(EnvFilter::new(directives))
