@@ -36,7 +36,7 @@ pub enum Feature {
     NetworkPolicy,
     /// A service monitor makes the Prometheus operator scrape the metrics
     Prometheus,
-    /// Workflows publish the image of a tag, and check and update the dependencies
+    /// Workflows publish the image of a tag and, with `github`, check the dependencies; Dependabot updates them
     Release,
     /// Users get roles for each kind: admin, editor and viewer
     UserRoles,

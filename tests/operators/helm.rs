@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     compile::go_build,
     manifests::{documents, find, items, kustomize, text},
-    operator::{cluster, kubectl},
+    operator::{cluster, kubectl, kubectl_succeeds},
     project::Project,
     scaffold::{plain_make, refused, run},
 };
@@ -717,6 +717,74 @@ fn crds_stay_with_their_objects_unless_asked_otherwise() {
     assert_eq!(policies("crd.keep=false"), [Value::Null, Value::Null]);
 }
 
+#[test]
+fn an_override_of_a_variable_replaces_it() {
+    for settings in ["", "--enable certmanager"] {
+        let project = with_webhooks(settings);
+        let env = |values: &str| {
+            let manifests = installs(&project, values);
+            let deployment = find(&manifests, "Deployment").expect("a Deployment");
+            let env = deployment.pointer(&format!("{CONTAINER}/env"));
+            let mut env = items(env.expect("variables")).to_vec();
+            env.sort_by_key(|variable| text(&variable["name"]));
+            env
+        };
+        let names: Vec<_> = env("").iter().map(|it| text(&it["name"])).collect();
+        assert!(names.len() > 1, "{names:?}");
+        let values: Vec<_> = names
+            .iter()
+            .map(|name| format!("envOverrides.{name}=mine"))
+            .collect();
+        let expected: Vec<_> = names
+            .iter()
+            .map(|name| json!({"name": name, "value": "mine"}))
+            .collect();
+        assert_eq!(env(&values.join(",")), expected);
+    }
+}
+
+/// Checks that all names in `value` are texts. YAML reads a name such as `2024` as a number if it has no quotes.
+fn has_texts_as_names(value: &Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if ["name", "namespace", "serviceAccountName"].contains(&name.as_str()) {
+                    assert!(!field.is_number() && !field.is_boolean(), "{value}");
+                }
+                has_texts_as_names(field);
+            }
+        }
+        Value::Array(list) => list.iter().for_each(has_texts_as_names),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_namespace_and_a_service_account_may_look_like_a_number() {
+    for (settings, more) in [
+        ("--enable network-policy,prometheus", ""),
+        (EVERYTHING, ",rbac.namespaced=true"),
+        ("--namespaced", ""),
+    ] {
+        let project = with_webhooks(settings);
+        let granted = json!([{"namespace": "shop", "rules": []}]);
+        project.write(
+            &format!("{CHART}/files/namespaced_roles.yaml"),
+            &granted.to_string(),
+        );
+        let values = format!(
+            "--namespace 2024 --set replicas=2{more} \
+             --set-string serviceAccount.name=7,rbac.roleNamespaces.shop=8"
+        );
+        let manifests = documents(&run(&mut template(&project, &values)));
+        for manifest in &manifests {
+            has_texts_as_names(manifest);
+        }
+        let deployment = find(&manifests, "Deployment").expect("a Deployment");
+        assert_eq!(deployment["metadata"]["namespace"], "2024");
+    }
+}
+
 /// Checks that large numbers stay what they are. Helm itself would round them.
 #[test]
 fn the_numbers_of_a_crd_stay_what_they_are() {
@@ -979,6 +1047,80 @@ fn make_installs_the_chart_and_removes_it() {
     let left = format!("get {kinds} {namespace} --selector {label} --output name");
     assert_eq!(run(&mut kubectl(&left)), "");
     run(&mut kubectl(&format!("get {crd}")));
+}
+
+#[test]
+fn an_operator_can_run_elsewhere_with_the_rights_of_the_chart() {
+    let project = Project::new(&[
+        "init --domain example.com --project-name noted --enable helm",
+        "create api --group noted --version v1 --kind Note",
+        "create api --group noted --version v2 --kind Note",
+        "create webhook --group noted --version v1 --kind Note --conversion",
+    ]);
+    let upgrade = |arguments: &str| {
+        let mut upgrade = helm(&project.folder());
+        let arguments = format!(
+            "upgrade --install noted charts/noted --namespace noted-system --create-namespace {arguments}"
+        );
+        upgrade
+            .args(arguments.split_whitespace())
+            .env("KUBECONFIG", cluster().kubeconfig());
+        run(&mut upgrade)
+    };
+    let notes = upgrade("");
+    assert!(
+        notes.contains("deployment/noted-controller-manager"),
+        "{notes}"
+    );
+    // After `helm uninstall`, nobody removes finalizers, so the deletion would not end.
+    let before = "run this command BEFORE\n`helm uninstall`";
+    assert!(notes.contains(before), "{notes}");
+
+    let notes = upgrade("--set manager.enabled=false");
+    assert!(notes.contains("operator that runs elsewhere"), "{notes}");
+    assert!(!notes.contains("deployment"), "{notes}");
+    let namespace = "--namespace noted-system --output name";
+    let left = format!("get deployments,services,secrets {namespace}");
+    let left = run(&mut kubectl(&left));
+    assert!(!left.contains("noted-"), "{left}");
+
+    // What the flag --webhook-url needs: its own configurations, and the conversion of the CRD.
+    let account = "--as=system:serviceaccount:noted-system:noted-controller-manager";
+    for (kind, name) in [
+        (
+            "MutatingWebhookConfiguration",
+            "noted-run-mutating-webhook-configuration",
+        ),
+        (
+            "ValidatingWebhookConfiguration",
+            "noted-run-validating-webhook-configuration",
+        ),
+        (
+            "ValidatingWebhookConfiguration",
+            "noted-run-reachable-webhook-configuration",
+        ),
+    ] {
+        let configuration = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": name},
+        });
+        project.write("../configuration.json", &configuration.to_string());
+        let file = project
+            .folder()
+            .join("../configuration.json")
+            .display()
+            .to_string();
+        kubectl_succeeds(&format!("apply --server-side {account} -f {file}"));
+        kubectl_succeeds(&format!("get {kind} {name} {account}"));
+        kubectl_succeeds(&format!("delete --wait=false {kind} {name} {account}"));
+    }
+    let client = r#"{"url":"https://192.0.2.1:9443/convert","service":null}"#;
+    let patch = format!(r#"{{"spec":{{"conversion":{{"webhook":{{"clientConfig":{client}}}}}}}}}"#);
+    let crd = "crd notes.noted.example.com";
+    kubectl_succeeds(&format!(
+        "patch {crd} {account} --type=merge --patch={patch}"
+    ));
 }
 
 /// Returns values that the API server accepts, each different from its default.

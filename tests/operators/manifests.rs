@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, path::Path};
 
 use cluster::wait_until;
 use rscaffold::project::Feature;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
-    operator::{PATIENCE, kubectl, kubectl_succeeds, kubectl_waits},
+    operator::{PATIENCE, cluster, kubectl, kubectl_succeeds, kubectl_waits},
     project::Project,
     scaffold::{plain_make, run},
 };
@@ -581,6 +581,51 @@ fn make_install_gives_kubectl_nothing_but_the_crds() {
     manifests.retain(|it| it["kind"] == "CustomResourceDefinition");
     assert_eq!(manifests.len(), 2);
     assert_eq!(documents(&project.read("applied.yaml")), manifests);
+}
+
+/// Server-side apply removes a field only if the manifest had it before, and the API server sets the strategy of a
+/// Deployment that has none.
+#[test]
+fn make_deploy_follows_the_feature_leader_election() {
+    let project =
+        Project::new(&["init --domain com --project-name alone --disable leader-election"]);
+    let deploy = || {
+        // `CARGO=true` generates no manifests, so make uses the manifests that rscaffold wrote.
+        run(plain_make()
+            .args(["deploy", "CARGO=true"])
+            .arg(format!("KUBECTL={}", kubectl("").get_program().display()))
+            .env("KUBECONFIG", cluster().kubeconfig())
+            .current_dir(project.folder()))
+    };
+    let deployment = "deployment alone-controller-manager --namespace alone-system";
+    let strategy = || -> Value {
+        let get = format!("get {deployment} --output jsonpath={{.spec.strategy}}");
+        serde_json::from_str(&run(&mut kubectl(&get))).expect("JSON")
+    };
+    let recreate = json!({"type": "Recreate"});
+    let usual = json!({
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
+    });
+    deploy();
+    assert_eq!(strategy(), recreate);
+
+    // The Deployment of an operator in Go, or of a project that an older rscaffold has made.
+    let patch = r#"[{"op":"replace","path":"/spec/strategy","value":{}}]"#;
+    run(kubectl(&format!("patch {deployment} --type=json --patch")).arg(patch));
+    assert_eq!(strategy(), usual);
+    deploy();
+    assert_eq!(strategy(), recreate);
+
+    project.rscaffold("edit --enable leader-election");
+    deploy();
+    assert_eq!(strategy(), usual);
+
+    // Another tool than make applies the manifests.
+    project.rscaffold("edit --disable leader-election");
+    let apply = "apply --server-side --force-conflicts --field-manager=alone-make -k";
+    run(kubectl(apply).arg(project.folder().join("config/default")));
+    assert_eq!(strategy(), recreate);
 }
 
 #[test]

@@ -30,9 +30,9 @@
 {{- printf "%s-" $name -}}
 {{- end -}}
 
-{{/* The source of the webhooks' certificates: operator, certmanager, or files. */}}
+{{/* The source of the webhooks' certificates: operator, certmanager, files, or url if the operator runs elsewhere. */}}
 {{- define "fleet.webhookCertificates" -}}
-{{- if .Values.webhook.secret }}files{{ else if .Values.certmanager.enable }}certmanager{{ else }}operator{{ end -}}
+{{- if not (include "fleet.runs" .) }}url{{ else if .Values.webhook.secret }}files{{ else if .Values.certmanager.enable }}certmanager{{ else }}operator{{ end -}}
 {{- end -}}
 
 {{/* Whether the operator runs in this cluster: a text, which is empty if it does not. */}}
