@@ -974,7 +974,7 @@ fn a_kind_that_two_controllers_watch_is_named_once() {
 /// PROJECT about the controller, and `named` is behind `For`.
 fn foo_bar(by: &str, named: &str, files: &[(&str, &str)]) -> Port {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
-    let mut mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    let mut mini = read_folder(&folder).unwrap();
     mini.texts
         .insert("PROJECT".to_owned(), mini_project(by, ""));
     for (path, text) in files {

@@ -117,8 +117,8 @@ mod tests {
             outdated(lookup());
             read(lookup(), &[]);
             assert!(matches!(
-                seen(&lookup(), &(None, "a".to_owned())),
-                Seen::Absent
+                observed(&lookup(), &(None, "a".to_owned())),
+                ObservedChild::Absent
             ));
         };
         let ((), is_outdated) = during(reconcile).await;
