@@ -32,15 +32,18 @@ pub(super) fn fields_without_keys<'a>(
     for file in files {
         for open in 1..file.tokens.len() {
             if file.is_sign(open, '{')
-                && let Some(of_struct) = file.name(open - 1).and_then(|name| fields.get(name))
+                && let Some(name) = file.name(open - 1).filter(|name| fields.contains_key(name))
+                && !found.contains(name)
                 && let Some(lists) = lists(file, open - 1)
                 && has_no_keys(file, open, lists)
             {
-                found.extend(of_struct.iter().map(|field| (*field).to_owned()));
+                found.insert(name);
             }
         }
     }
-    found
+    let of_found = found.iter().filter_map(|name| fields.get(name));
+    let names = of_found.flatten().map(|field| (*field).to_owned());
+    names.collect()
 }
 
 /// The fields of the struct whose bracket is at `open`.
