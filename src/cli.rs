@@ -16,6 +16,7 @@ use crate::{
         delete::{self, DeleteApi, DeleteController},
         edit::{self, Edit},
         init::{self, Init},
+        load::new_registry,
         other_tools::with_other_names,
         version::{self, ShowVersion},
         way_out::or_repair,
@@ -154,23 +155,30 @@ impl Cli {
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut Self::parser()))
     }
 
-    /// Refuses a setting that only a release offers, if `version` is not a release.
+    /// Refuses a setting that only a release offers, if `version` is not a release: in the arguments, or as an edit of
+    /// `PROJECT` in the project that contains `folder`.
     ///
     /// # Errors
-    /// When `--runtime registry` is set.
-    pub fn ensure_available(&self, version: &str) -> Result<()> {
-        let (Command::Init(Init { settings, .. }) | Command::Edit(Edit { settings, .. })) =
-            &self.command
-        else {
-            return Ok(());
+    /// When the runtime is to come from the registry.
+    pub fn ensure_available(&self, version: &str, folder: &Path) -> Result<()> {
+        let (runtime, vendored) = match &self.command {
+            Command::Init(Init { settings, .. }) | Command::Edit(Edit { settings, .. })
+                if settings.runtime.is_some() =>
+            {
+                (settings.runtime.clone(), "pass `--runtime vendored`")
+            }
+            Command::Init(_) | Command::Diff(_) | Command::Version(_) | Command::Completion(_) => {
+                return Ok(());
+            }
+            _ => (
+                new_registry(top(folder, &CONVENTIONS).unwrap_or(folder)),
+                "set `runtime: vendored` in `PROJECT`",
+            ),
         };
-        let Some(runtime) = &settings.runtime else {
-            return Ok(());
-        };
-        (runtime.ensure_available(version)).or_hint(
-            "pass `--runtime vendored`, or install a release, for example with `cargo install \
-             rscaffold`",
-        )
+        let available = runtime.map_or(Ok(()), |runtime| runtime.ensure_available(version));
+        available.or_hint(format!(
+            "{vendored}, or install a release, for example with `cargo install rscaffold`"
+        ))
     }
 
     /// Runs the command on the project that contains `folder`, which is an absolute path.
@@ -216,6 +224,8 @@ fn not_text(arguments: &[OsString]) -> clap::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -236,6 +246,50 @@ mod tests {
     #[test]
     fn the_examples_in_the_help_fit_a_terminal() {
         assert_narrow(&Cli::command());
+    }
+
+    #[test]
+    fn the_registry_is_refused_until_there_is_a_release_in_a_flag_and_in_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |words: &str| {
+            let words = words.split(' ').map(OsString::from);
+            Cli::read(["rscaffold".into()].into_iter().chain(words)).unwrap()
+        };
+        let run = |words: &str| assert_eq!(read(words).run(folder.path()).code, 0, "{words}");
+        let refused = |words: &str| {
+            let ensure = |version| read(words).ensure_available(version, folder.path());
+            assert!(ensure("0.4.0").is_ok(), "{words}");
+            ensure("0.4.0-dev").is_err()
+        };
+        run("init --domain com --repo guestbook --runtime vendored");
+        for (words, expected) in [
+            ("init --runtime registry", true),
+            ("edit --runtime registry", true),
+            ("edit --runtime vendored", false),
+            ("apply", false),
+        ] {
+            assert_eq!(refused(words), expected, "{words}");
+        }
+        let file = folder.path().join("PROJECT");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(
+            &file,
+            text.replace("runtime: vendored", "runtime: registry"),
+        )
+        .unwrap();
+        for (words, expected) in [
+            ("apply", true),
+            ("create api --group a --version v1 --kind A", true),
+            ("edit --license mit", true),
+            ("edit --runtime vendored", false),
+            ("diff", false),
+            ("version", false),
+        ] {
+            assert_eq!(refused(words), expected, "{words}");
+        }
+        // A project of a release stays as it is.
+        run("apply");
+        assert!(!refused("apply"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<Outcome> {
     let cli = Cli::from_env()?;
-    cli.ensure_available(env!("CARGO_PKG_VERSION"))?;
-    let root = env::current_dir().context("failed to find the current folder")?;
-    Ok(cli.run(&root))
+    let folder = env::current_dir().context("failed to find the current folder")?;
+    cli.ensure_available(env!("CARGO_PKG_VERSION"), &folder)?;
+    Ok(cli.run(&folder))
 }

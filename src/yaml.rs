@@ -221,6 +221,17 @@ pub fn write_manifest(value: impl Serialize) -> Result<String> {
     write_as(value, false)
 }
 
+/// What YAML reads in place of a word without quotes, such as a number; `None` if it reads the word.
+pub fn misread(word: &str) -> Option<&'static str> {
+    let is_quoted = write_manifest(word).is_ok_and(|text| text.starts_with(['\'', '"']));
+    is_quoted.then(|| match word {
+        "null" => "null",
+        word if word.matches('-').count() == 2 => "a date",
+        word if word.starts_with(|c: char| c.is_ascii_digit()) => "a number",
+        _ => "a boolean",
+    })
+}
+
 /// `value` as in the manifests that the rendered operator writes with the same library. A text is quoted if YAML would
 /// read it as something else, such as `on` or `1.5`.
 pub fn as_in_manifest<T: Serialize + ?Sized>(value: &T) -> Result<String> {

@@ -190,23 +190,37 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
 
     let mut create = at_a_terminal(&folder, &["create", "webhook", "--kind", "Guestbook"]);
     create.exp_string("Group [webapp]: ").unwrap();
-    create.send_line("").unwrap();
-    create.exp_string("Version [v1]: ").unwrap();
-    create.send_line("v9").unwrap();
+    create.send_line("zoo").unwrap();
     create
         .exp_string("no kind fits this answer; there is `webapp/v1beta1/Guestbook`")
         .unwrap();
-    create.exp_string("Version [v1]: ").unwrap();
-    create.send_line("v1beta1").unwrap();
-    create
+    create.exp_string("Group [webapp]: ").unwrap();
+    create.send_line("").unwrap();
+    // The version of an existing kind is known.
+    let between = create
         .exp_string(
             "Webhooks: defaulting, validation and conversion, such as `defaulting,validation`: ",
         )
         .unwrap();
+    assert!(!between.contains("Version"), "{between}");
     create.send_line("mutating").unwrap();
     create.exp_string("`mutating` is not one of").unwrap();
     create.send_line("defaulting, validation").unwrap();
     create.exp_string("created").unwrap();
+    create.exp_eof().unwrap();
+
+    let mut create = at_a_terminal(&folder, &["create", "webhook", "--defaulting"]);
+    create.exp_string("Group [webapp]: ").unwrap();
+    create.send_line("apps").unwrap();
+    create.exp_string("Kind, such as `Guestbook`: ").unwrap();
+    create.send_line("Deployment").unwrap();
+    create.exp_string("Version [v1]: ").unwrap();
+    create.send_line("v9").unwrap();
+    create
+        .exp_string("no kind fits this answer; there is `apps/v1/Deployment`")
+        .unwrap();
+    create.exp_string("Version [v1]: ").unwrap();
+    create.send_line("").unwrap();
     create.exp_eof().unwrap();
 
     let mut create = at_a_terminal(&folder, &["create", "api", "--kind", "Guest"]);

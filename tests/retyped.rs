@@ -131,6 +131,9 @@ fn versions_that_differ_are_converted_as_far_as_they_are_equal() {
         "            binding: spoke::Binding::Glued,",
         "            weight: k8s_openapi::apimachinery::pkg::api::resource::Quantity::default(),",
         "            percent: hub::Percent(0),",
+        "            published: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(",
+        "            time_of_the_first_publication_abroad:",
+        "                printed: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(",
         "            spoke::Source::Painted => Self::Written(hub::Note::default()),",
         "            hub::Source::Written(_) => Self::Painted,",
     ] {

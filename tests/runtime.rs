@@ -52,7 +52,12 @@ fn the_record_has_no_second_copy_of_it() {
 fn it_goes_to_the_registry_and_comes_back_without_a_trace() {
     let project = Project::new(&COMMANDS);
     let before = project.copy();
+    let edited = project.copy();
     project.rscaffold("edit --runtime registry");
+    edited.replace("PROJECT", "runtime: vendored", "runtime: registry");
+    let shown = edited.outcome("apply").stderr;
+    assert!(shown.contains("  delete  crates/kube-manager  "), "{shown}");
+    assert_same(&edited, &project, "by a flag and in `PROJECT`");
     assert!(!project.folder().join("crates").exists());
     let version = env!("CARGO_PKG_VERSION");
     let dependency = format!("kube-manager = {{ version = \"{version}\", default-features = false");

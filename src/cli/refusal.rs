@@ -25,7 +25,22 @@ pub(super) fn refusal(
     typed: &[String],
     cli: &Command,
 ) -> Option<anyhow::Error> {
-    let (message, hint) = match error.kind() {
+    let one_hyphen = with_one_hyphen(typed, cli).filter(|_| error.use_stderr());
+    let (message, hint) = one_hyphen.or_else(|| refused(error, typed, cli))?;
+    let error = anyhow::Error::new(UsageError(message));
+    match hint {
+        Some(hint) => Err::<(), _>(error).or_hint(hint).err(),
+        None => Some(error),
+    }
+}
+
+/// The message and the hint for arguments that clap refuses with `error`.
+fn refused(
+    error: &clap::Error,
+    typed: &[String],
+    cli: &Command,
+) -> Option<(String, Option<String>)> {
+    Some(match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = text_of(error, ContextKind::InvalidSubcommand)?;
             unknown_word(word, error, typed, cli)
@@ -44,12 +59,18 @@ pub(super) fn refusal(
         ErrorKind::MissingRequiredArgument => missing(error, typed, cli)?,
         ErrorKind::ArgumentConflict => conflict(error)?,
         _ => bad_value(error)?,
-    };
-    let error = anyhow::Error::new(UsageError(message));
-    match hint {
-        Some(hint) => Err::<(), _>(error).or_hint(hint).err(),
-        None => Some(error),
-    }
+    })
+}
+
+/// The message and the hint for a flag as programs in Go take it: `-group app`. clap reads it as `-g roup`.
+fn with_one_hyphen(typed: &[String], cli: &Command) -> Option<(String, Option<String>)> {
+    let (path, found) = typed_command(cli, typed);
+    let flag = typed.iter().map(|word| name(word)).find(|word| {
+        let long = word.strip_prefix('-');
+        long.is_some() && found.get_arguments().any(|flag| flag.get_long() == long)
+    })?;
+    let message = format!("`{flag}` is not a flag of `{}`", shown(&typed[..path]));
+    Some((message, Some(format!("flags have two hyphens: `-{flag}`"))))
 }
 
 /// What is wrong with the value of a flag, and a similar value; `None` if the error is not about a value.
@@ -380,6 +401,10 @@ mod tests {
             ("edit --from x", "`--from` is a flag of `init`"),
             ("create api --cluster", "use `--namespaced=false`"),
             (
+                "create api --apiVersion a/v1",
+                "use `--group` and `--version`",
+            ),
+            (
                 "create api --validation",
                 "`--programmatic-validation` is a flag of `create webhook`, `delete webhook`",
             ),
@@ -404,6 +429,36 @@ mod tests {
         }
         let (error, _) = refused("init --domian=com");
         assert_eq!(error, "`--domian` is not a flag of `rscaffold init`");
+    }
+
+    #[test]
+    fn a_flag_with_one_hyphen_gets_two() {
+        for (arguments, flag, command) in [
+            (
+                "create api -group app -version v1 -kind Foo",
+                "-group",
+                "create api",
+            ),
+            ("create api -group=app --version=v1", "-group", "create api"),
+            ("create api --group app -kind=Foo", "-kind", "create api"),
+            ("init -domain x.io", "-domain", "init"),
+            ("init -plugins=go/v4", "-plugins", "init"),
+            (
+                "create webhook --kind A -defaulting",
+                "-defaulting",
+                "create webhook",
+            ),
+        ] {
+            let (error, hint) = refused(arguments);
+            let expected = format!("`{flag}` is not a flag of `rscaffold {command}`");
+            assert_eq!(error, expected, "{arguments}");
+            assert_eq!(hint, format!("flags have two hyphens: `-{flag}`"));
+        }
+        let (error, _) = refused("create api -gA");
+        assert!(error.starts_with("invalid value for `--group`"), "{error}");
+        let words = ["rscaffold", "create", "api", "-help"];
+        let help = Cli::parser().try_get_matches_from(words).unwrap_err();
+        assert!(refusal(&help, &words.map(str::to_owned)[1..], &Cli::parser()).is_none());
     }
 
     #[test]
@@ -454,6 +509,24 @@ mod tests {
                 "`rscaffold create webhook` does not take `Database`",
                 "run `rscaffold create webhook --group <GROUP> --version <VERSION> --kind Database \
                  --defaulting`: `--defaulting` and `--conversion` add other webhooks",
+            ),
+            (
+                "create mutating-webhook",
+                "`rscaffold create mutating-webhook` is not a command",
+                "run `rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
+                 --defaulting`: `--programmatic-validation` and `--conversion` add other webhooks",
+            ),
+            (
+                "create validating --kind A",
+                "`rscaffold create validating` is not a command",
+                "run `rscaffold create webhook --group <GROUP> --version <VERSION> \
+                 --programmatic-validation --kind A`: `--defaulting` and `--conversion` add other webhooks",
+            ),
+            (
+                "create apis --group web --version v1 --kind Page",
+                "`rscaffold create apis` is not a command",
+                "run `rscaffold create api --group web --version v1 --kind Page`: it adds a kind with its types, CRD \
+                 and controller",
             ),
             (
                 "edit PROJECT",

@@ -10,7 +10,7 @@ pub use self::{
     resource::existing,
 };
 use super::{
-    id::{Id, existing as existing_kind},
+    id::{Id, Usual, existing as existing_kind},
     load::open,
     turn::{Turn, carry_out},
     way_out::or_way_out,
@@ -48,8 +48,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     let last = before.apis().last();
     let settings = args.settings;
     let is_there = settings.resource == Some(false) && settings.external.is_none();
-    let known =
-        (args.id).or_version(|group, kind| before.stored_version(group, kind).filter(|_| is_there));
+    let usual: Usual = &|group, kind| before.stored_version(group, kind);
     let check = |known: &Id, answered: &Id| match &answered.kind {
         _ if is_there => existing_kind(&before)(known, answered),
         // A kind of another project, or of this one, may have an unusual name.
@@ -61,7 +60,8 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
         _ => Ok(()),
     };
     let group = last.map(|resource| &resource.group);
-    let id = known.complete(group, Some(&"v1".parse()?), check)?;
+    let usual = is_there.then_some(usual);
+    let id = (args.id).complete(group, Some(&"v1".parse()?), usual, check)?;
 
     let mut wanted = settings.resource(&id, &before)?;
     note_types(&mut wanted, &before, &tree)?;

@@ -28,35 +28,44 @@ pub struct Id {
     pub kind: Option<Kind>,
 }
 
-impl Id {
-    /// Without a version, takes the version that `usual` returns for the group and the kind.
-    pub fn or_version(mut self, usual: impl FnOnce(&Group, &Kind) -> Option<Version>) -> Self {
-        if let (Some(group), None, Some(kind)) = (&self.group, &self.version, &self.kind) {
-            self.version = usual(group, kind);
-        }
-        self
-    }
+/// Returns the version of a kind that a command takes if the user gives none.
+pub type Usual<'a> = &'a dyn Fn(&Group, &Kind) -> Option<Version>;
 
-    /// Asks for the missing parts; `group` and `version` are the answers to suggest. `check` gets the known parts without
-    /// an answer, and with it.
+impl Id {
+    /// Asks for the missing parts; `group` and `version` are the answers to suggest. `usual` returns the version of a group
+    /// and a kind that need no version. `check` gets the known parts without an answer, and with it.
     pub fn complete(
         mut self,
         group: Option<&Group>,
         version: Option<&Version>,
+        usual: Option<Usual>,
         check: impl Fn(&Self, &Self) -> Result<()>,
     ) -> Result<GroupVersionKind> {
+        self.take_usual(usual);
+        let is_open = usual.is_some() && (self.group.is_none() || self.kind.is_none());
         possible(&[
             ("--group", self.group.is_some()),
-            ("--version", self.version.is_some()),
+            ("--version", self.version.is_some() || is_open),
             ("--kind", self.kind.is_some()),
         ])?;
         let group = offer(group.map(Group::as_str), "webapp");
         let group = self.part("Group", group, |id| &mut id.group, &check)?;
+        let kind = Offer::Example("Guestbook");
+        if usual.is_some() {
+            self.part("Kind", kind, |id| &mut id.kind, &check)?;
+            self.take_usual(usual);
+        }
         let version = offer(version.map(Version::as_str), "v1");
         let version = self.part("Version", version, |id| &mut id.version, &check)?;
-        let kind = Offer::Example("Guestbook");
         let kind = self.part("Kind", kind, |id| &mut id.kind, &check)?;
         Ok(GroupVersionKind::new(group, version, kind))
+    }
+
+    /// Without a version, takes the version that `usual` returns for the group and the kind.
+    fn take_usual(&mut self, usual: Option<Usual>) {
+        if let (Some(group), None, Some(kind)) = (&self.group, &self.version, &self.kind) {
+            self.version = usual.and_then(|usual| usual(group, kind));
+        }
     }
 
     /// Returns a part of the name. Asks for it if it is missing.

@@ -8,7 +8,7 @@ use super::turn::ensure_not_lost;
 use crate::{
     engine::{Texts, reconcile::markers::Marked, worktree::WorkTree},
     hint::{OrHint, or_hint_for},
-    project::{Error, Project},
+    project::{Error, Project, Runtime},
     render::CONVENTIONS,
 };
 
@@ -77,6 +77,16 @@ pub fn ensure_current(project: &Project) -> Result<()> {
         env!("CARGO_PKG_VERSION")
     ))
     .or_hint("update it with `rscaffold update`; `rscaffold diff` shows the changes")
+}
+
+/// The runtime from the registry, if the user has set it in `PROJECT` since the last command.
+pub fn new_registry(root: &Path) -> Option<Runtime> {
+    let tree = WorkTree::open(root, &CONVENTIONS).ok()?;
+    let has_registry =
+        |text: &str| Project::parse(text).is_ok_and(|it| it.runtime == Runtime::Registry);
+    let is_new = has_registry(&tree.description().ok()??)
+        && !(tree.record().ok()?.projects.iter()).any(|text| has_registry(text));
+    is_new.then_some(Runtime::Registry)
 }
 
 /// The text of `PROJECT`.

@@ -15,7 +15,7 @@ mod flags_of_other_tools;
 mod id;
 pub mod init;
 mod left_behind;
-mod load;
+pub(crate) mod load;
 mod on_conflict;
 pub mod other_tools;
 pub mod report;

@@ -61,22 +61,23 @@ const UPDATE: Equivalent = Run(
     "it merges the new templates with your edits",
 );
 const NAMESPACE: Equivalent = Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`");
+const OF_GROUP: Equivalent = Hint("use `--group` and `--version`");
 const YES: Equivalent = Hint("leave it out; `--on-conflict` decides conflicts in advance");
 
 /// Commands and flags of other tools, each with its equivalent. In a command, `|` separates words that mean the same.
 /// `--plugins` stands with each name of a plugin, without its domain and its version.
-pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
+pub const OTHER_TOOLS: [(&str, Equivalent); 85] = [
     // Commands of cargo, helm, kopium, kubebuilder, kubectl and operator-sdk
     ("init|new", INIT),
     ("init|new .", Run("rscaffold init", IN_FOLDER)),
     ("create|add|new app|operator|project", INIT),
     (
-        "create|add|new|scaffold api|cr|crd|kind|resource|type|types|version",
+        "create|add|new|scaffold api|apis|cr|crd|kind|resource|type|types|version",
         CREATE_API,
     ),
     ("create|add|scaffold", CREATE_API),
     (
-        "create|add|new|scaffold controller|reconciler",
+        "create|add|new|scaffold controller|controllers|reconciler",
         Run(
             "rscaffold create controller --group <GROUP> --version <VERSION> --kind <KIND>",
             "it adds a controller for an existing kind",
@@ -91,7 +92,7 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
         ),
     ),
     (
-        "create|add|new|scaffold validation|validator",
+        "create|add|new|scaffold validating|validating-webhook|validation|validator",
         Run(
             "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
              --programmatic-validation",
@@ -99,7 +100,7 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
         ),
     ),
     (
-        "create|add|new|scaffold defaulter|defaulting|mutation",
+        "create|add|new|scaffold defaulter|defaulting|mutating|mutating-webhook|mutation",
         Run(
             "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
              --defaulting",
@@ -204,7 +205,8 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 84] = [
     // Flags that need another form
     ("-n", NAMESPACE),
     ("--namespace", NAMESPACE),
-    ("--api-version", Hint("use `--group` and `--version`")),
+    ("--api-version", OF_GROUP),
+    ("--apiVersion", OF_GROUP),
     ("--cluster", Hint("use `--namespaced=false`")),
     ("--cluster-scoped", Hint("use `--namespaced=false`")),
     ("--no-controller", Hint("use `--controller=false`")),

@@ -134,7 +134,7 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
     let mut notes = Vec::new();
     for feature in enabled {
         let reason = match feature {
-            Feature::Autoupdate | Feature::Devcontainer | Feature::Github | Feature::Release
+            Feature::Autoupdate | Feature::Github | Feature::Release
                 if project.workspace.is_some() =>
             {
                 "its files belong at the top of a repository, but the project is a member of a \
@@ -183,7 +183,8 @@ pub fn unread_workflows(root: &Path, project: &Project) -> Option<String> {
     let mut above = root.ancestors().skip(1);
     let is_below_top = above.any(|folder| folder.join(".git").exists());
     let is_unread = is_below_top && !root.join(".git").exists();
-    (is_unread && project.has(Feature::Github)).then(|| {
+    let has_workflows = project.workspace.is_none() && project.has(Feature::Github);
+    (is_unread && has_workflows).then(|| {
         "GitHub runs workflows only at the top of a repository: move `.github` there, and set this folder as \
          `defaults.run.working-directory` in each workflow; or remove it by `rscaffold edit --disable github`"
             .to_owned()
@@ -417,8 +418,27 @@ version: '3'
             workspace: Some("..".parse().unwrap()),
             ..project()
         };
-        let noted = notes(&member, &[Feature::Github, Feature::Helm]);
+        let enabled = [Feature::Devcontainer, Feature::Github, Feature::Helm];
+        let noted = notes(&member, &enabled);
         assert_eq!(noted.len(), 1);
         assert!(noted[0].starts_with("`github` has no effect: "));
+    }
+
+    #[test]
+    fn workflows_below_the_top_of_a_repository_are_unread_if_there_are_any() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir(top.path().join(".git")).unwrap();
+        let below = top.path().join("operator");
+        let with_github = edited(&["--enable=github"]).unwrap();
+        let member = Project {
+            workspace: Some("..".parse().unwrap()),
+            ..with_github.clone()
+        };
+        let without = edited(&["--disable=github"]).unwrap();
+        assert!(unread_workflows(&below, &with_github).is_some());
+        assert!(unread_workflows(top.path(), &with_github).is_none());
+        // Neither has workflows.
+        assert!(unread_workflows(&below, &member).is_none());
+        assert!(unread_workflows(&below, &without).is_none());
     }
 }

@@ -11,7 +11,7 @@ use super::{
     create_api::existing,
     external::{ExternalType, external_note},
     flags_of_other_tools::FlagsOfOtherTools,
-    id::{Id, existing as existing_kind},
+    id::{Id, Usual, existing as existing_kind},
     load::open,
     other_tools::namespaced,
     turn::{Turn, carry_out},
@@ -199,14 +199,14 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     );
     let (tree, before) = open(root)?;
     let last = before.apis().last();
-    let known =
-        (args.id).or_version(|group, kind| usual(&before, group, kind, purposes.conversion));
+    let usual: Usual = &|group, kind| usual(&before, group, kind, purposes.conversion);
     let group = last.map(|resource| &resource.group);
     let check = |known: &Id, answered: &Id| match &args.external {
         Some(_) => Ok(()),
         None => existing_kind(&before)(known, answered),
     };
-    let id = known.complete(group, Some(&"v1".parse()?), check)?;
+    let usual = args.external.is_none().then_some(usual);
+    let id = (args.id).complete(group, Some(&"v1".parse()?), usual, check)?;
     if !purposes.has_any() {
         let question = "Webhooks: defaulting, validation and conversion";
         purposes = ask::ask(question, Offer::Example("defaulting,validation"))?;
@@ -356,13 +356,13 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let mut after = before.clone();
     let all = !args.defaulting && !args.programmatic_validation && !args.conversion;
-    let known = (args.id).or_version(|group, kind| {
+    let usual: Usual = &|group, kind| {
         let version = usual(&before, group, kind, args.conversion)?;
         // Without these flags, all webhooks go. They may belong to two versions.
         let is_clear = !all || usual(&before, group, kind, true).as_ref() == Some(&version);
         is_clear.then_some(version)
-    });
-    let id = known.complete(None, None, existing_kind(&before))?;
+    };
+    let id = (args.id).complete(None, None, Some(usual), existing_kind(&before))?;
     let there = before.find(&id)?;
     if args.conversion || all && there.is_some_and(|resource| resource.spokes().is_some()) {
         or_way_out(after.remove_conversion(&id))?;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::schema::{FLAGS, KEYWORDS, OF_EVERY_KIND, Schema, normal, numbers, object, texts};
+use super::schema::{OF_EVERY_KIND, Schema, fault, normal, numbers, object, texts};
 use crate::visible::visible;
 
 /// A difference between a CRD and the generated code.
@@ -169,50 +169,6 @@ pub(super) fn join(place: &str, name: &str) -> String {
         "" => name.to_owned(),
         place => format!("{place}.{name}"),
     }
-}
-
-/// The keywords of JSON Schema that the API server knows and refuses.
-const REFUSED: [&str; 7] = [
-    "$ref",
-    "$schema",
-    "additionalItems",
-    "definitions",
-    "dependencies",
-    "id",
-    "patternProperties",
-];
-
-/// What is wrong with the value of a keyword that the API server does not take.
-fn fault(keyword: &str, value: &Value) -> Option<&'static str> {
-    let (is_right, needed) = match keyword {
-        "additionalProperties" => (
-            *value != Value::Bool(false),
-            "the API server refuses `false`",
-        ),
-        "maxItems" | "maxLength" | "maxProperties" | "maximum" | "minItems" | "minLength"
-        | "minProperties" | "minimum" | "multipleOf" => (value.is_number(), "it must be a number"),
-        "allOf"
-        | "anyOf"
-        | "enum"
-        | "oneOf"
-        | "required"
-        | "x-kubernetes-list-map-keys"
-        | "x-kubernetes-validations" => (value.is_array(), "it must be a list"),
-        "description"
-        | "format"
-        | "pattern"
-        | "title"
-        | "type"
-        | "x-kubernetes-list-type"
-        | "x-kubernetes-map-type" => (value.is_string(), "it must be a text"),
-        keyword if FLAGS.contains(&keyword) => (value.is_boolean(), "it must be `true` or `false`"),
-        keyword if REFUSED.contains(&keyword) => (false, "the API server refuses it"),
-        keyword => (
-            KEYWORDS.contains(&keyword),
-            "the API server does not know it",
-        ),
-    };
-    (!is_right).then_some(needed)
 }
 
 /// Describes a difference in `keyword`, with its reason.

@@ -42,6 +42,9 @@ pub(super) const KEYWORDS: [&str; 36] = [
     "x-kubernetes-validations",
 ];
 
+/// The types of values.
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+
 /// The keywords for which `false` is the default.
 pub(super) const FLAGS: [&str; 7] = [
     "exclusiveMaximum",
@@ -63,6 +66,53 @@ const LIFTED: [&str; 7] = [
     "title",
     "type",
 ];
+
+/// The keywords of JSON Schema that the API server knows and refuses.
+const REFUSED: [&str; 7] = [
+    "$ref",
+    "$schema",
+    "additionalItems",
+    "definitions",
+    "dependencies",
+    "id",
+    "patternProperties",
+];
+
+/// What is wrong with the value of a keyword that the API server does not take.
+pub(super) fn fault(keyword: &str, value: &Value) -> Option<&'static str> {
+    let (is_right, needed) = match keyword {
+        "additionalProperties" => (
+            *value != Value::Bool(false),
+            "the API server refuses `false`",
+        ),
+        "maxItems" | "maxLength" | "maxProperties" | "maximum" | "minItems" | "minLength"
+        | "minProperties" | "minimum" | "multipleOf" => (value.is_number(), "it must be a number"),
+        "allOf"
+        | "anyOf"
+        | "enum"
+        | "oneOf"
+        | "required"
+        | "x-kubernetes-list-map-keys"
+        | "x-kubernetes-validations" => (value.is_array(), "it must be a list"),
+        "type" => (
+            value.as_str().is_some_and(|name| TYPES.contains(&name)),
+            "it must be one type, such as `string`",
+        ),
+        "description"
+        | "format"
+        | "pattern"
+        | "title"
+        | "x-kubernetes-list-type"
+        | "x-kubernetes-map-type" => (value.is_string(), "it must be a text"),
+        keyword if FLAGS.contains(&keyword) => (value.is_boolean(), "it must be `true` or `false`"),
+        keyword if REFUSED.contains(&keyword) => (false, "the API server refuses it"),
+        keyword => (
+            KEYWORDS.contains(&keyword),
+            "the API server does not know it",
+        ),
+    };
+    (!is_right).then_some(needed)
+}
 
 /// The keyword that keeps fields of which the schema says nothing.
 pub(super) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
@@ -153,6 +203,7 @@ pub(super) fn numbers(value: Value) -> Value {
 pub(super) fn supported(mut schema: Schema) -> Schema {
     schema.retain(|keyword, value| {
         KEYWORDS.contains(&keyword.as_str())
+            && (keyword == "additionalProperties" || fault(keyword, value).is_none())
             && match keyword.as_str() {
                 "anyOf" | "oneOf" => are_branches_supported(keyword, value),
                 "allOf" => are_left_alone(value),
@@ -218,6 +269,6 @@ fn is_left_alone(schema: &Value) -> bool {
                 (value.as_object().into_iter().flat_map(Map::values)).all(is_left_alone)
             }
             "additionalProperties" => !value.is_boolean() && is_left_alone(value),
-            keyword => KEYWORDS.contains(&keyword),
+            keyword => KEYWORDS.contains(&keyword) && fault(keyword, value).is_none(),
         })
 }

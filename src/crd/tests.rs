@@ -400,6 +400,62 @@ fn keywords_that_kube_would_change_are_left_out_and_reported() {
 }
 
 #[test]
+fn a_keyword_whose_value_has_the_wrong_type_is_left_out_and_reported() {
+    let one = "it must be one type, such as `string`";
+    let bool = "it must be `true` or `false`";
+    for (schema, place, keyword, reason) in [
+        (json!({"type": ["string", "null"]}), "", "type", one),
+        (json!({"type": "strin"}), "", "type", one),
+        (
+            json!({"type": "array", "items": {"type": ["string"]}}),
+            "[]",
+            "type",
+            one,
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": ["x"]}}),
+            ".*",
+            "type",
+            one,
+        ),
+        (
+            json!({"type": "string", "nullable": 7}),
+            "",
+            "nullable",
+            bool,
+        ),
+        (
+            json!({"type": "string", "enum": "a"}),
+            "",
+            "enum",
+            "it must be a list",
+        ),
+        (
+            json!({"type": "string", "maxLength": "3"}),
+            "",
+            "maxLength",
+            "it must be a number",
+        ),
+        (
+            json!({"type": "string", "pattern": ["a"]}),
+            "",
+            "pattern",
+            "it must be a text",
+        ),
+    ] {
+        let made = of_field(&schema);
+        let losses: Vec<_> = made.losses.iter().map(ToString::to_string).collect();
+        let expected = format!("spec.it{place}: `{keyword}` is left out: {reason}");
+        assert_eq!(losses, [expected], "{schema}");
+        assert!(
+            !made.types.contains(&format!("\"{keyword}\"")),
+            "{}",
+            made.types
+        );
+    }
+}
+
+#[test]
 fn descriptions_cannot_become_code() {
     let texts = [
         "plain",
@@ -975,7 +1031,7 @@ fn a_name_or_a_text_that_kubectl_reads_as_another_value_is_refused() {
         let in_list = format!("kind: List\nitems:\n- {}", text.replace('\n', "\n  "));
         for (text, number) in [(text, number), (in_list, number + 2)] {
             let expected = format!(
-                "`crd.yaml` line {number} cannot be read: YAML reads this name as `{value}`: put it in quotes"
+                "`crd.yaml` line {number} cannot be read: YAML reads this as `{value}`, not as a text: put it in quotes"
             );
             assert_eq!(parse("crd.yaml", &text).unwrap_err().to_string(), expected);
         }

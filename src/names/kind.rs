@@ -184,7 +184,7 @@ fn check(text: &str) -> Result<()> {
     )?;
     ensure!(
         text.starts_with(|c: char| c.is_ascii_alphabetic()),
-        "it must begin with an upper-case letter"
+        "it must begin with a letter"
     );
     ensure!(!text.ends_with('-'), "it must not end with `-`");
     limit(text, MAX)
@@ -385,7 +385,7 @@ mod tests {
             ),
             (
                 "2fa",
-                "`2fa` is not a kind: it must begin with an upper-case letter, as in `Guestbook`",
+                "`2fa` is not a kind: it must begin with a letter, as in `Guestbook`",
             ),
             (
                 "Gästebuch",

@@ -10,6 +10,7 @@ use super::{
     plural::plural,
     rust::module,
 };
+use crate::yaml;
 
 /// The largest number of characters of a label of DNS, and of a whole name.
 const LABEL: usize = 63;
@@ -39,11 +40,25 @@ names! {
     LeaseName: "the name of a Lease", "guestbook.example.com", near_name, check_name;
 
     /// The namespace that the operator is deployed to: `guestbook-system`.
-    NamespaceName: "the name of a namespace", "guestbook-system", near_label,
-        |text| Form::LabelOrNumber.check(text, LABEL);
+    NamespaceName: "the name of a namespace", "guestbook-system", near_namespace, check_namespace;
 
     /// The name of the project, and the prefix of the names of its objects: `guestbook`.
     ProjectName: "a project name", "guestbook", near_label, check_project;
+}
+
+fn near_namespace(text: &str) -> String {
+    match yaml::misread(text) {
+        Some(_) => format!("ns-{text}"),
+        None => near_label(text),
+    }
+}
+
+fn check_namespace(text: &str) -> Result<()> {
+    Form::LabelOrNumber.check(text, LABEL)?;
+    if let Some(other) = yaml::misread(text) {
+        bail!("kustomize writes it without quotes, and YAML reads it as {other}; add a letter");
+    }
+    Ok(())
 }
 
 fn near_name(text: &str) -> String {
@@ -225,6 +240,27 @@ mod tests {
         assert!("3scale".parse::<NamespaceName>().is_ok());
         for bad in ["", "a.b", "-a", "a-", "A", &"a".repeat(64)] {
             assert!(bad.parse::<NamespaceName>().is_err(), "{bad}");
+        }
+        for (bad, other) in [
+            ("2024", "a number"),
+            ("1e3", "a number"),
+            ("0x1f", "a number"),
+            ("2024-01-01", "a date"),
+            ("true", "a boolean"),
+            ("off", "a boolean"),
+            ("n", "a boolean"),
+            ("null", "null"),
+        ] {
+            assert_eq!(
+                bad.parse::<NamespaceName>().unwrap_err().to_string(),
+                format!(
+                    "`{bad}` is not the name of a namespace: kustomize writes it without quotes, and YAML reads it \
+                     as {other}; add a letter, as in `ns-{bad}`"
+                )
+            );
+        }
+        for good in ["2024a", "2024-01", "1-2", "on-call", "nullable", "e3"] {
+            assert!(good.parse::<NamespaceName>().is_ok(), "{good}");
         }
         let error = "example.com/".parse::<Domain>().unwrap_err();
         let expected = "`example.com/` is not a domain: `/` is not allowed, only lower-case \

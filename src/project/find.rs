@@ -3,7 +3,10 @@
 use anyhow::{Result, anyhow, bail};
 
 use super::{builtin, definition::Definition, model::Project, resource::Resource};
-use crate::names::{Domain, Group, GroupVersionKind, Kind, Version, in_backticks};
+use crate::{
+    hint::OrHint,
+    names::{Domain, Group, GroupVersionKind, Kind, Version, in_backticks},
+};
 
 impl Project {
     /// The resource that `id` names. Its group may be short, as in `PROJECT`, or in full.
@@ -15,7 +18,7 @@ impl Project {
         let mut named =
             of_kind.filter(|there| there.version == *id.version() && self.is_in(there, id.group()));
         match (named.next(), named.next()) {
-            (Some(one), Some(other)) => Err(self.names_two(id, one, other)),
+            (Some(one), Some(other)) => self.names_two(id, one, other),
             (found, _) => Ok(found),
         }
     }
@@ -39,9 +42,7 @@ impl Project {
     pub fn find_kind(&self, id: &GroupVersionKind) -> Result<Option<Resource>> {
         let builtin = builtin::named(id).and_then(Resource::builtin);
         match (self.find(id)?, builtin) {
-            (Some(own), Some(builtin)) if !own.is_builtin() => {
-                Err(self.names_two(id, own, &builtin))
-            }
+            (Some(own), Some(builtin)) if !own.is_builtin() => self.names_two(id, own, &builtin),
             (Some(own), _) => Ok(Some(own.clone())),
             (None, builtin) => Ok(builtin),
         }
@@ -188,12 +189,26 @@ impl Project {
         }
     }
 
-    fn names_two(&self, id: &GroupVersionKind, one: &Resource, other: &Resource) -> anyhow::Error {
-        let [one, other] = [one, other].map(|resource| match &resource.definition {
+    fn names_two<T>(&self, id: &GroupVersionKind, one: &Resource, other: &Resource) -> Result<T> {
+        let both = [one, other];
+        let [first, second] = both.map(|resource| match &resource.definition {
             Definition::Builtin(builtin) => format!("Kubernetes' `{}`", builtin.id()),
             _ => format!("{resource} of the group `{}`", self.full_group(resource)),
         });
-        anyhow!("`{id}` names two kinds: {one}, and {other}")
+        let error = anyhow!("`{id}` names two kinds: {first}, and {second}");
+        let own = both.into_iter().find(|resource| !resource.is_builtin());
+        let Some(own) = own.filter(|_| both.iter().any(|resource| resource.is_builtin())) else {
+            return Err(error);
+        };
+        let other = if own.group.is_empty() {
+            "`--group core` names the kind of Kubernetes"
+        } else {
+            "the project cannot use the group of Kubernetes beside its own"
+        };
+        Err(error).or_hint(format!(
+            "name the project's kind by its full group, with `--group {}`; {other}",
+            self.full_group(own)
+        ))
     }
 }
 

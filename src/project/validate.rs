@@ -207,6 +207,13 @@ impl Project {
             let module = self.group_module(resource);
             let group = self.full_group(resource);
             let other = groups.entry(module.clone()).or_insert(group.clone());
+            if let ("", own) | (own, "") = (other.as_str(), group.as_str())
+                && !own.is_empty()
+            {
+                bail!(
+                    "the core group of Kubernetes and the group `{own}` would both be the Rust module `{module}`"
+                );
+            }
             ensure!(
                 *other == group,
                 "groups `{other}` and `{group}` would both be the Rust module `{module}`"

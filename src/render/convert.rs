@@ -18,7 +18,7 @@ use self::read::{Field, FieldType, Shape, TypeItem, Types, Value, Variant, read}
 use crate::{
     engine::Text,
     names::in_rust,
-    rust::{CHAIN, LINE, RustType, braces, on_one_line, one_or_several},
+    rust::{self, CHAIN, LINE, RustType, braces, on_one_line, one_or_several, width},
 };
 
 /// The indentation of the fields in the generated code.
@@ -592,7 +592,7 @@ impl<'a> Converter<'a> {
                     Some(_) => &mut differing,
                     None => &mut lacking,
                 };
-                unconverted.push(format!("{lint}{ident}: {value}"));
+                unconverted.push(format!("{lint}{}", field_of(ident, &value, FIELDS)));
             }
         }
         let mut pattern = Vec::new();
@@ -769,7 +769,9 @@ impl<'a> Converter<'a> {
             RustType::Time | RustType::IntOrString | RustType::Path(_) | RustType::Unclear => {
                 let code = match rust.path() {
                     Some(path) if *rust == RustType::Time => {
-                        format!("{path}(k8s_openapi::jiff::Timestamp::UNIX_EPOCH)")
+                        let time = "k8s_openapi::jiff::Timestamp::UNIX_EPOCH".to_owned();
+                        rust::Code::call(path, vec![rust::Code::Text(time)])
+                            .laid_out(indent, indent)
                     }
                     Some(path) if !path.contains('<') && path.contains("::") => {
                         format!("{path}::default()")
@@ -819,7 +821,7 @@ impl<'a> Converter<'a> {
                 let mut values = Vec::new();
                 for field in fields {
                     let value = self.missing(field, way, indent + 4).code;
-                    values.push(format!("{}: {value}", field.ident));
+                    values.push(field_of(&field.ident, &value, indent + 4));
                 }
                 Expression::new(Sort::Computed, braces(&path, &values, indent))
             }
@@ -843,6 +845,21 @@ impl<'a> Converter<'a> {
         let used = FUNCTIONS.iter().filter(|(how, _)| self.uses.contains(how));
         used.map(|(_, function)| *function).collect()
     }
+}
+
+/// The field `name` with a value that was laid out at the indentation `indent`. The value is below a long one.
+fn field_of(name: &str, value: &str, indent: usize) -> String {
+    let line = format!("{name}: {value}");
+    let below = format!("    {}", value.replace('\n', "\n    "));
+    let [is_line_within, is_below_within] = [&line, &below].map(|text| {
+        let comma = usize::from(!text.contains('\n'));
+        let first = text.lines().next().unwrap_or_default();
+        indent + width(first) + comma <= LINE
+    });
+    if is_line_within || !is_below_within {
+        return line;
+    }
+    format!("{name}:\n{:indent$}{below}", "")
 }
 
 /// The functions that convert a value, by how they do.

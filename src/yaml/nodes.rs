@@ -222,7 +222,9 @@ fn check_text(node: &Spanned<Node>) -> Result<()> {
 }
 
 fn not_text(line: u64, value: &str) -> Error {
-    anyhow!("line {line} cannot be read: YAML reads this name as `{value}`: put it in quotes")
+    anyhow!(
+        "line {line} cannot be read: YAML reads this as `{value}`, not as a text: put it in quotes"
+    )
 }
 
 impl<'de> Deserialize<'de> for Node {

@@ -218,7 +218,7 @@ pub const CHANGED: Variant = Variant {
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -236,6 +236,9 @@ pub struct BookSpec {
     pub percent: i32,
     pub labels: BTreeMap<String, String>,
     pub first: Part,
+    pub published: Time,
+    pub time_of_the_first_publication_abroad: Time,
+    pub edition: Edition,
     pub source: Source,
     pub list: Vec<Cover>,
     pub map: BTreeMap<String, Cover>,
@@ -266,6 +269,11 @@ pub struct Cover {
 pub struct Part {
     pub heading: String,
     pub binding: Binding,
+}
+
+#[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Edition {
+    pub printed: Time,
 }
 
 #[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]

@@ -45,6 +45,7 @@ fn field() -> impl Strategy<Value = String> {
 fn schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string"})),
+        Just(json!({"type": "string", "format": "date-time"})),
         Just(json!({"type": "integer", "format": "int64"})),
         Just(json!({"x-kubernetes-int-or-string": true})),
         Just(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})),

@@ -23,6 +23,10 @@ use crate::{
     render::{CONVENTIONS, render},
 };
 
+/// The way out if git moved the lines of one branch into the files of a kind that the other branch renamed.
+const RENAMED: &str = "if one branch renamed a kind, undo the merge, rename it on the other branch too, run `rscaffold \
+                       apply` there, commit, and merge again";
+
 impl<'a> Turn<'a> {
     /// The turn that brings the files in `tree` in line with `PROJECT`, whose text is `text`. If `PROJECT` has conflict
     /// markers of git, both sides are merged.
@@ -73,7 +77,7 @@ impl<'a> Turn<'a> {
                 OnConflict::Ours => None,
                 _ => merged(text, &before, &unmerged, &record).or_hint(format!(
                     "edit `{file}` until it says what you want, and run `rscaffold apply \
-                     --on-conflict=ours:{file}`"
+                     --on-conflict=ours:{file}`; {RENAMED}"
                 ))?,
             };
             (Some(before.clone()), merged.unwrap_or(before))
@@ -294,10 +298,10 @@ fn ensure_none(unknown: &[String]) -> Result<()> {
         "after a merge of branches, rscaffold cannot tell your lines from its own in\n  {}",
         unknown.join("\n  ")
     ))
-    .or_hint(
+    .or_hint(format!(
         "undo the merge or the rebase, use `git merge`, and run `rscaffold apply` before you commit; \
-         or recreate the record with `rscaffold apply --rebuild-base`, which says what is lost",
-    )
+         or recreate the record with `rscaffold apply --rebuild-base`, which says what is lost; {RENAMED}"
+    ))
 }
 
 /// Refuses files that git moved: their edits are at paths at which the merged project has other files or none.
