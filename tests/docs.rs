@@ -84,7 +84,7 @@ fn every_page_is_listed() {
 }
 
 /// The most words of all pages in `docs`. With more words, readers search longer.
-const MOST_WORDS: usize = 61_530;
+const MOST_WORDS: usize = 61_580;
 
 #[test]
 fn the_pages_stay_short() {

@@ -201,12 +201,12 @@ impl Project {
             return Err(error);
         };
         let other = if own.group.is_empty() {
-            "`--group core` names the kind of Kubernetes"
+            "the group `core` is that of Kubernetes"
         } else {
             "the project cannot use the group of Kubernetes beside its own"
         };
         Err(error).or_hint(format!(
-            "name the project's kind by its full group, with `--group {}`; {other}",
+            "name the project's kind by its full group, `{}`; {other}",
             self.full_group(own)
         ))
     }
