@@ -24,6 +24,7 @@ use crate::{
     },
     engine::worktree::top,
     hint::OrHint,
+    project::is_release,
     render::CONVENTIONS,
     visible::visible,
 };
@@ -161,6 +162,9 @@ impl Cli {
     /// # Errors
     /// When the runtime is to come from the registry.
     pub fn ensure_available(&self, version: &str, folder: &Path) -> Result<()> {
+        if is_release(version) {
+            return Ok(());
+        }
         let (runtime, vendored) = match &self.command {
             Command::Init(Init { settings, .. }) | Command::Edit(Edit { settings, .. })
                 if settings.runtime.is_some() =>

@@ -223,6 +223,10 @@ pub fn write_manifest(value: impl Serialize) -> Result<String> {
 
 /// What YAML reads in place of a word without quotes, such as a number; `None` if it reads the word.
 pub fn misread(word: &str) -> Option<&'static str> {
+    // The library also quotes these two, but YAML writes the numbers as `.inf` and `.nan`.
+    if matches!(word, "inf" | "nan") {
+        return None;
+    }
     let is_quoted = write_manifest(word).is_ok_and(|text| text.starts_with(['\'', '"']));
     is_quoted.then(|| match word {
         "null" => "null",

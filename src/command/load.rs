@@ -84,8 +84,11 @@ pub fn new_registry(root: &Path) -> Option<Runtime> {
     let tree = WorkTree::open(root, &CONVENTIONS).ok()?;
     let has_registry =
         |text: &str| Project::parse(text).is_ok_and(|it| it.runtime == Runtime::Registry);
-    let is_new = has_registry(&tree.description().ok()??)
-        && !(tree.record().ok()?.projects.iter()).any(|text| has_registry(text));
+    let projects = tree.record().ok()?.projects;
+    // Without a record, nobody knows what is new.
+    let is_new = !projects.is_empty()
+        && has_registry(&tree.description().ok()??)
+        && !projects.iter().any(|text| has_registry(text));
     is_new.then_some(Runtime::Registry)
 }
 

@@ -1,4 +1,4 @@
-//! What users can do instead of a change that the project refuses.
+//! What users can do after a refusal: of a change by the project, or of files by the engine.
 
 use anyhow::Result;
 

@@ -259,7 +259,9 @@ mod tests {
                 )
             );
         }
-        for good in ["2024a", "2024-01", "1-2", "on-call", "nullable", "e3"] {
+        for good in [
+            "2024a", "2024-01", "1-2", "on-call", "nullable", "e3", "inf",
+        ] {
             assert!(good.parse::<NamespaceName>().is_ok(), "{good}");
         }
         let error = "example.com/".parse::<Domain>().unwrap_err();

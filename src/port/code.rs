@@ -21,7 +21,7 @@ enum What {
     /// A kind, with the name of its package.
     Owns((String, String)),
     Watches((String, String)),
-    /// What the code watches by a variable, whose name says nothing.
+    /// What the code watches by a variable, which may be an object or a source.
     Source(String),
 }
 
@@ -138,10 +138,11 @@ impl Said {
                 format!("the watched kind `{}`", shown(kind)),
                 "`rscaffold create api --watches` adds it",
             ),
-            What::Source(source) => (
-                format!("the watch of {source}"),
-                "add it to this controller",
-            ),
+            What::Source(source) => {
+                return Some(format!(
+                    "the watch of {source}: the code does not say which controller has it; add it to that controller"
+                ));
+            }
         };
         let place = &self.place;
         Some(format!(
@@ -179,7 +180,7 @@ fn related(file: &File, setups: &Setups) -> Vec<(usize, What)> {
                     file.name(argument.start).filter(|_| argument.len() == 1) =>
             {
                 let place = file.place(at);
-                let source = format!("a source of its own (`{}`, {place})", visible(variable));
+                let source = format!("the variable `{}` ({place})", visible(variable));
                 related.push((at, What::Source(source)));
                 continue;
             }

@@ -457,7 +457,7 @@ fn watched_kinds_with_a_name_in_the_project_are_taken_over() {
         (
             "WatchesRawSource(s).",
             "",
-            "a source of its own (`s`, `internal/controller/book_controller.go:52`)",
+            "the variable `s` (`internal/controller/book_controller.go:52`)",
         ),
     ] {
         assert_eq!(

@@ -201,9 +201,12 @@ impl Project {
             return Err(error);
         };
         let other = if own.group.is_empty() {
-            "the group `core` is that of Kubernetes"
+            "name Kubernetes' kind by the group `core`".to_owned()
         } else {
-            "the project cannot use the group of Kubernetes beside its own"
+            let group = &own.group;
+            format!(
+                "the project cannot use Kubernetes' kind, because it has its own group `{group}`"
+            )
         };
         Err(error).or_hint(format!(
             "name the project's kind by its full group, `{}`; {other}",

@@ -4,7 +4,10 @@
 use anyhow::{Result, anyhow, bail, ensure};
 
 use super::{builtin, controller::Controller, error::Error, model::Project, resource::Resource};
-use crate::names::{GroupVersionKind, Identifiers};
+use crate::{
+    hint::{OrHint, hint},
+    names::{GroupVersionKind, Identifiers},
+};
 
 /// Names of functions and variables that a controller's file already uses. A function for an owned kind cannot have
 /// them.
@@ -105,9 +108,13 @@ impl Project {
         let ids: Vec<_> = owns.chain(watches).collect();
         for &(relation, id) in &ids {
             let verb = relation.verb();
-            let kind = self
-                .related_kind(relation, id)
-                .map_err(|reason| anyhow!("{owner} cannot {verb} `{id}`: {reason}"))?;
+            let kind = self.related_kind(relation, id).or_else(|reason| {
+                let refused = Err(anyhow!("{owner} cannot {verb} `{id}`: {reason}"));
+                match hint(&reason) {
+                    Some(way_out) => refused.or_hint(way_out),
+                    None => refused,
+                }
+            })?;
             ensure!(
                 !self.is_same_kind(&kind.resource, owner),
                 "{owner} cannot {verb} `{id}`, which is the same kind"

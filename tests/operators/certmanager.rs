@@ -70,12 +70,7 @@ fn project() -> Project {
         project.edit(&format!("{old}/book_conversion.rs"), from, to);
     }
     let webhook = "src/webhook/shop/book.rs";
-    project.edit(
-        webhook,
-        "fn set_defaults(_: &mut Book) {\n",
-        "fn set_defaults(object: &mut Book) {\n    \
-         object.spec.title = object.spec.title.trim().to_owned();\n",
-    );
+    project.trim_title(webhook, "Book");
     project.refuse_title(webhook, "Book");
     project.compile();
     project

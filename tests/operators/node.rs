@@ -44,12 +44,7 @@ fn make_deploy_makes_a_pod_that_works() {
         ],
     );
     let webhook = "src/webhook/webapp/guestbook.rs";
-    project.edit(
-        webhook,
-        "fn set_defaults(_: &mut Guestbook) {\n",
-        "fn set_defaults(object: &mut Guestbook) {\n    \
-         object.spec.title = object.spec.title.trim().to_owned();\n",
-    );
+    project.trim_title(webhook, "Guestbook");
     project.refuse_title(webhook, "Guestbook");
     project.compile();
     let images = Images::new();

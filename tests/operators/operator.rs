@@ -321,6 +321,18 @@ impl Project {
         fs::write(self.path.join(file), text.replacen(old, new, 1)).expect("a writable file");
     }
 
+    /// Makes the defaulting webhook of `kind` in `file` remove the spaces around a title.
+    pub fn trim_title(&self, file: &str, kind: &str) {
+        self.edit(
+            file,
+            &format!("fn set_defaults(_: &mut {kind}) {{\n"),
+            &format!(
+                "fn set_defaults(object: &mut {kind}) {{\n    \
+                 object.spec.title = object.spec.title.trim().to_owned();\n"
+            ),
+        );
+    }
+
     /// Makes the validating webhook of `kind` in `file` refuse the title `forbidden`.
     pub fn refuse_title(&self, file: &str, kind: &str) {
         self.edit(

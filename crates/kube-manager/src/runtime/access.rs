@@ -132,7 +132,7 @@ impl Access {
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
         let kind = Kind::of::<K>();
-        let (content, before, status) = {
+        let (content, read, status) = {
             // The result of an earlier write, which the watch has not delivered yet.
             let newer = self.written.newer(object);
             let newest = newer.as_deref().unwrap_or(object);
@@ -142,13 +142,12 @@ impl Access {
             }
             let content = json!(newest);
             match self.next_status(&kind, object, &content, json!(status)) {
-                // Others may have changed their parts since `object` was read.
-                Some(status) => (content, json!(object.status()), status),
+                Some(status) => (content, json!(object), status),
                 None => return Ok(None),
             }
         };
         let schema = self.shared::<K>();
-        let change = (before, status);
+        let change = (read, status);
         let written = self.change_status(&kind, content, change, schema).await?;
         Ok(written.and_then(typed))
     }
@@ -200,13 +199,13 @@ impl Access {
         self.client.request(request).await
     }
 
-    /// Writes the status of an object of `kind`, whose newest known state is `content`. `before` is the status from which
-    /// `status` was computed. Returns `None` if the object is deleted.
+    /// Writes the status of an object of `kind`, whose newest known state is `content`. `read` is the object from which
+    /// `status` was computed: others may have changed their parts since then. Returns `None` if the object is deleted.
     async fn change_status(
         &self,
         kind: &Kind,
         mut content: Value,
-        (before, status): (Value, Value),
+        (read, status): (Value, Value),
         schema: Option<&JSONSchemaProps>,
     ) -> kube::Result<Option<AnyObject>> {
         let metadata = &mut content["metadata"];
@@ -225,9 +224,13 @@ impl Access {
         let manager = self.field_manager();
         let schema = schema.filter(|_| !self.in_object.has(&kind.resource));
         let part = schema.and_then(|schema| {
-            let fields = fields.and_then(|fields| serde_json::from_value(fields).ok());
-            let fields: Vec<ManagedFieldsEntry> = fields.unwrap_or_default();
-            status::part(&fields, &manager, schema, (&before, &status))
+            // An earlier write may have removed fields that the controller owned in `read`.
+            let of_read = read["metadata"].get("managedFields").cloned();
+            let mut entries: Vec<ManagedFieldsEntry> = Vec::new();
+            for fields in [fields, of_read].into_iter().flatten() {
+                entries.extend(serde_json::from_value::<Vec<_>>(fields).unwrap_or_default());
+            }
+            status::part(&entries, &manager, schema, (&read["status"], &status))
         });
         let unanswered = self.written.begin(kind.type_id, key, version);
         let answer = match part {
@@ -326,27 +329,58 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"conditions": list}});
         let schema: JSONSchemaProps = serde_json::from_value(schema).expect("a schema");
         let condition = |of: &str, status: &str| json!({"type": of, "status": status});
-        let sent = service_fn(async |request: Request<Body>| {
-            let bytes = request.into_body().collect_bytes().await?;
-            let patch: Value = serde_json::from_slice(&bytes)?;
-            let own = json!([{"type": "Mine", "status": "True"}]);
-            assert_eq!(patch["status"]["conditions"], own);
-            Ok::<_, BoxError>(Response::new(Body::from(bytes)))
-        });
-        let written = Written::new(TypeId::of::<ConfigMap>(), Stores::default());
-        let access = Access::for_test(Client::new(sent, "default"), Watcher::for_test(), written);
-        // The answer to the first write has the condition that another controller has written.
-        let content = json!({
-            "metadata": {"name": "a", "uid": "a", "resourceVersion": "12"},
-            "status": {"conditions": [condition("Mine", "False"), condition("Other", "True")]},
-        });
-        let change = (
-            json!({"conditions": [condition("Other", "False")]}),
-            json!({"conditions": [condition("Mine", "True"), condition("Other", "False")]}),
+        let object = |version: &str, owned: &[&str], conditions: Value| {
+            let fields = owned
+                .iter()
+                .map(|of| (format!(r#"k:{{"type":"{of}"}}"#), json!({"f:status": {}})));
+            let fields: serde_json::Map<String, Value> = fields.collect();
+            json!({
+                "metadata": {"name": "a", "uid": "a", "resourceVersion": version, "managedFields": [{
+                    "manager": "test", "operation": "Apply", "subresource": "status",
+                    "fieldsV1": {"f:status": {"f:conditions": fields}},
+                }]},
+                "status": {"conditions": conditions},
+            })
+        };
+        let (read_other, new_other) = (condition("Other", "False"), condition("Other", "True"));
+        let read = object(
+            "10",
+            &["Mine"],
+            json!([condition("Mine", "False"), read_other]),
         );
-        let kind = Kind::of::<ConfigMap>();
-        let answer = access.change_status(&kind, content, change, Some(&schema));
-        assert!(answer.await.expect("an answer").is_some());
+        // The answer to the first write, which has removed the own condition.
+        let content = object("12", &[], json!([new_other]));
+        for (mine, sent) in [
+            (
+                vec![condition("Mine", "True")],
+                json!({"conditions": [condition("Mine", "True")]}),
+            ),
+            (
+                vec![condition("Mine", "False")],
+                json!({"conditions": [condition("Mine", "False")]}),
+            ),
+            (vec![], json!({})),
+        ] {
+            let service = service_fn(move |request: Request<Body>| {
+                let sent = sent.clone();
+                async move {
+                    assert_eq!(request.method(), "PATCH");
+                    let bytes = request.into_body().collect_bytes().await?;
+                    let patch: Value = serde_json::from_slice(&bytes)?;
+                    assert_eq!(patch["status"], sent);
+                    Ok::<_, BoxError>(Response::new(Body::from(bytes)))
+                }
+            });
+            let written = Written::new(TypeId::of::<ConfigMap>(), Stores::default());
+            let client = Client::new(service, "default");
+            let access = Access::for_test(client, Watcher::for_test(), written);
+            let conditions = [mine, vec![read_other.clone()]].concat();
+            let status = json!({ "conditions": conditions });
+            let change = (read.clone(), status);
+            let kind = Kind::of::<ConfigMap>();
+            let answer = access.change_status(&kind, content.clone(), change, Some(&schema));
+            assert!(answer.await.expect("an answer").is_some());
+        }
     }
 
     /// For example, because a limit for the reconcile has ended the call.

@@ -113,8 +113,8 @@ where
     }
 
     /// Brings the children of `owner` to their `desired` state: creates missing children, corrects children that
-    /// differ, and deletes children that this controller has created and that are not in `desired`. Sets owner
-    /// reference, namespace and labels. Returns the children as the API server has them.
+    /// differ, and deletes children that this controller has created, corrected or taken over and that are not in
+    /// `desired`. Sets owner reference, namespace and labels. Returns the children as the API server has them.
     ///
     /// A desired child is an object or a [`Child`], which says more. Pass all children of the kind in one call. If the
     /// next step depends on the observed children, use [`apply_one`](Self::apply_one), [`patch_spec`](Self::patch_spec)
@@ -129,7 +129,7 @@ where
     ///
     /// # Errors
     ///
-    /// When another object has the name of a child, when a child has no name or a namespace that its owner cannot have
+    /// When two desired children have the same name, when another object has the name of a child, when a child has no name or a namespace that its owner cannot have
     /// children in, when the live child is newer than what the reconciler knew, when a field is immutable, when a child
     /// is being deleted and lacks its owner reference or its label, or when a request fails. The children after that child
     /// are not changed.

@@ -234,8 +234,8 @@ fn wake(shards: Vec<Arc<Shard>>, is_namespaced: bool) -> Wake {
     Arc::new(move |(namespace, name)| {
         let key = (namespace.filter(|_| is_namespaced), name);
         for shard in &shards {
-            // An object that is no longer selected may wait for its cleanup to continue.
-            if shard.store.has(&key) || shard.queue.is_delayed(&key) {
+            // The cleanup of an object that is no longer selected may run, or wait to continue.
+            if shard.store.has(&key) || shard.queue.is_unfinished(&key) {
                 shard.queue.push(key.clone(), Priority::Normal);
             }
         }
@@ -366,7 +366,13 @@ async fn report_deleted(shard: &Arc<Shard>) {
     let mut calls = JoinSet::new();
     let begin = async {
         loop {
-            let (item, deleted) = shard.queue.next_gone().await;
+            let (item, deleted) = tokio::select! {
+                gone = shard.queue.next_gone() => gone,
+                Some(ended) = calls.join_next() => {
+                    propagate_panic(ended);
+                    continue;
+                }
+            };
             let slot = slot(&worker.deleted_slots).await;
             let called = worker.clone();
             calls.spawn(async move {
@@ -376,9 +382,6 @@ async fn report_deleted(shard: &Arc<Shard>) {
                 }
                 drop(item);
             });
-            while let Some(ended) = calls.try_join_next() {
-                propagate_panic(ended);
-            }
         }
     };
     worker.services.host.stop.run_until_cancelled(begin).await;

@@ -352,7 +352,8 @@ impl Candidate {
         if self.leadership.term() != Term::Always {
             self.leadership.term.send_replace(Term::Standby);
             self.metrics.leads.with_label_values(&[&self.lease]).set(0);
-            self.health.ready("lease", "released");
+            self.health
+                .ready("lease", "not needed any more: the operator stops");
         }
         if !self.may_hold {
             return Ok(());

@@ -109,13 +109,11 @@ impl Queue {
         self.waits.wake();
     }
 
-    /// Whether the object is reconciled again after a delay.
-    pub fn is_delayed(&self, key: &Key) -> bool {
+    /// Whether the object is being reconciled, or is reconciled again after a delay.
+    pub fn is_unfinished(&self, key: &Key) -> bool {
         let state = self.state.lock();
-        state
-            .entries
-            .get(key)
-            .is_some_and(|entry| entry.delayed.is_some())
+        let entry = state.entries.get(key);
+        entry.is_some_and(|entry| entry.is_running || entry.delayed.is_some())
     }
 
     /// Records that an object is deleted: the deletion is handed out once, and before a reconcile of a later object with this
@@ -283,8 +281,8 @@ impl State {
         None
     }
 
-    /// Whether the object waits in the queue of this priority. If an item of the object has not ended, the end of
-    /// this item adds the object again.
+    /// Whether the object waits in the queue of this priority, and nothing works on it. The end of this work adds the object
+    /// again.
     fn can_begin(&self, key: &Arc<Key>, priority: Priority) -> bool {
         let Some(entry) = self.entries.get(key) else {
             return false;
@@ -333,7 +331,7 @@ impl State {
         };
         entry.is_running = false;
         if !entry.gone.is_empty() {
-            // The end of that item adds an object that waits.
+            // The end of the report about the deletion adds an object that waits.
             self.gone.push_back(key.clone());
         } else if let Some(waiting) = entry.waiting {
             self.of(waiting.priority).push_back(key.clone());
@@ -449,8 +447,10 @@ mod tests {
         let queue = queue();
         push(&queue, "a", Priority::Low);
         for item in begin_all(&queue) {
+            assert!(queue.is_unfinished(&(None, "a".to_owned())));
             item.repeat(Duration::from_millis(20));
         }
+        assert!(queue.is_unfinished(&(None, "a".to_owned())));
         assert_eq!(queue.waits().now_or_never(), None);
         queue.waits().await;
         push(&queue, "b", Priority::Normal);

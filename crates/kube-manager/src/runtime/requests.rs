@@ -407,7 +407,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_watch_has_begun_when_its_request_succeeds() {
         let answers = service_fn(|request: Request<Body>| async move {
             let code = if request.uri().path() == "/forbidden" {
@@ -422,10 +422,19 @@ mod tests {
         let client = watching(Client::new(answers, "default"), move || {
             counts.fetch_add(1, Ordering::Relaxed);
         });
-        for (uri, expected) in [("/", 0), ("/forbidden?watch=true", 0), ("/?watch=true", 1)] {
+        let watch = "/?watch=true";
+        let start = tokio::time::Instant::now();
+        for (uri, expected) in [
+            ("/", 0),
+            ("/forbidden?watch=true", 0),
+            (watch, 1),
+            (watch, 2),
+        ] {
             let request = Request::get(uri).body(Body::empty()).expect("a request");
             client.send(request).await.expect("an answer");
             assert_eq!(count.load(Ordering::Relaxed), expected, "{uri}");
+            // Only the second watch waits.
+            assert_eq!(start.elapsed() >= APART, expected == 2, "{uri}");
         }
     }
     const NAMED: &str = r#"{"metadata": {"name": "a"}}"#;

@@ -71,6 +71,7 @@ fn fields_of(fields: &[ManagedFieldsEntry], manager: &str, operation: &str) -> V
 
 fn unite(into: &mut Value, from: &Value) {
     match (into, from) {
+        (_, Value::Null) => {}
         (Value::Object(into), Value::Object(from)) => {
             for (key, from) in from {
                 unite(into.entry(key.clone()).or_insert(Value::Null), from);

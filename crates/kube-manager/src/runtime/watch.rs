@@ -361,9 +361,10 @@ pub fn watch(
 
 type Events = BoxStream<'static, watcher::Result<Event<Guarded>>>;
 
-/// The events of the watch that `start` starts. If a watch could not begin after its list, and has never begun or its kind
-/// was missing, the next try begins with a new list. kube would continue at the version of the old list. The API server
-/// answers such a watch with 200 and then says that the version is too old, and reconciles would begin with old objects.
+/// The events of the watch that `start` starts. kube lists the objects, and then starts a watch at the version of the list.
+/// If the start fails, kube tries again at this version, however old it is. The API server answers with 200, so reconciles
+/// begin with old objects, and only then says that the version is too old. So while a watch has never begun, or its kind is
+/// missing, a new list follows a failed start.
 fn listing_again(
     start: impl Fn() -> Events + Send + 'static,
     state: Arc<State>,

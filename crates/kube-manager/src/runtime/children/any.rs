@@ -202,7 +202,7 @@ impl AnyChildren {
         self.delete_if(child, preconditions).await
     }
 
-    /// Deletes the children that this controller has created. Nobody finds them after their owner is gone. So if the watch
+    /// Deletes the children with the mark of this controller. Nobody finds them after their owner is gone. So if the watch
     /// has shown none, the API server is asked.
     pub async fn delete_all(&self, owner: &ObjectMeta) -> Result<()> {
         let shown = self.by(owner).into_iter();

@@ -22,8 +22,8 @@ pub const LABEL: &str = "app.kubernetes.io/managed-by";
 #[derive(Clone)]
 pub struct Marks {
     pub operator: &'static str,
-    /// The label of the children that this controller has created. Its value has two hashes. The first one covers the
-    /// whole child. It shows that a field is no longer desired, which a comparison with the live object cannot show,
+    /// The label of the children that this controller has created, corrected or taken over. Its value is that of a child
+    /// whose fields this controller has never written, or has two hashes. The first one covers the whole child. It shows that a field is no longer desired, which a comparison with the live object cannot show,
     /// because other programs may set fields too. The second hash covers only which fields are set.
     pub label: String,
     /// The kind of the owners.
@@ -36,9 +36,9 @@ pub struct Marks {
 pub enum Claim {
     /// To the reconciled object.
     Ours,
-    /// To nobody, and this controller has created it.
+    /// To nobody, and it has the mark of this controller.
     Orphaned,
-    /// To an earlier object with the owner's name, and this controller has created it.
+    /// To an earlier object with the owner's name, and it has the mark of this controller.
     Earlier,
     Foreign,
 }
@@ -76,7 +76,7 @@ impl Marks {
         identity(owner).controller_owner_ref(&self.owners)
     }
 
-    /// The mark of an object, if this controller has created it.
+    /// The mark of an object, if this controller has created, corrected or taken it over.
     pub fn of<'a>(&self, object: &'a ObjectMeta) -> Option<&'a str> {
         label(object, &self.label)
     }

@@ -62,7 +62,8 @@ impl AnyChildren {
     fn check_names(&self, owner: &ObjectMeta, desired: &[AnyChild]) -> Result<()> {
         let mut names = HashSet::new();
         for AnyChild { metadata, .. } in desired {
-            let namespace = owner.namespace.as_ref().or(metadata.namespace.as_ref());
+            let namespace = metadata.namespace.as_ref().or(owner.namespace.as_ref());
+            let namespace = namespace.filter(|_| self.kind.namespaced);
             if metadata.name.is_some() && !names.insert((namespace, &metadata.name)) {
                 return Err(Error::Twice(self.kind.describe(metadata)));
             }
@@ -160,7 +161,13 @@ impl Wanted<'_> {
         let may_own = match claim {
             Claim::Ours => true,
             // With the reference of an owner that is deleted by now, the garbage collector would delete the object.
-            Claim::Orphaned | Claim::Earlier => self.all.is_current(self.owner, metadata).await?,
+            Claim::Orphaned | Claim::Earlier => {
+                if !self.all.is_current(self.owner, metadata).await? {
+                    // The watch has not shown the deletion of the owner yet.
+                    return Err(self.stale());
+                }
+                true
+            }
             Claim::Foreign => false,
         };
         if !may_own {
@@ -304,14 +311,7 @@ impl Wanted<'_> {
                 continue;
             }
             let refusal = immutable::refusal(&status, &self.all.json(&live), &desired.object);
-            let marks = &self.all.marks;
             return match refusal {
-                // This desired state was written before. So the API server has stored another value then, and would do so
-                // in a new child.
-                Some(_) if marks.of(live.metadata()) == marks.of(metadata) => {
-                    self.settle(&live, desired);
-                    Ok(live)
-                }
                 Some(refusal) => Box::pin(self.refused(live.metadata(), refusal)).await,
                 None => Err(self.all.failed("patch", metadata, kube::Error::Api(status))),
             };
@@ -416,8 +416,8 @@ impl Wanted<'_> {
         Ok(self.all.marks.set(desired, self.owner))
     }
 
-    /// Whether nothing else would give the object `live` its mark, without which the child would not be deleted. Other
-    /// children get it with the first correction.
+    /// Whether `live` needs the mark now. Without the mark, the child would never be deleted. Other children get the mark with
+    /// their first correction, but a child that is created only once is never corrected.
     fn lacks_mark(&self, live: &ObjectMeta) -> bool {
         self.child.is_create_only && self.all.marks.of(live).is_none()
     }

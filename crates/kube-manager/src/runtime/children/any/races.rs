@@ -756,7 +756,7 @@ fn a_child_that_a_deletion_has_orphaned_stays_so() {
         world.cluster.lock().act(Act::Orphan);
         world.show_all();
         let applied = world.reconcile(Way::Reuse, "one").await;
-        assert!(matches!(applied, Err(Error::NotOwned(_))), "{applied:?}");
+        assert!(matches!(applied, Err(Error::Stale(_))), "{applied:?}");
         let cluster = world.cluster.lock();
         let secret = cluster.secret.as_ref().expect("a Secret");
         assert!(secret["metadata"]["ownerReferences"].is_null());
@@ -811,29 +811,5 @@ fn a_child_that_this_controller_has_not_created_is_deleted_when_it_is_no_longer_
         let applied = world.children.apply(&owner(), none).await;
         applied.expect("nothing is desired");
         assert_eq!(world.cluster.lock().secret, None);
-    });
-}
-
-/// For example, a webhook that is called only at the creation. Its value is not known after a restart.
-#[test]
-fn a_value_that_the_api_server_stored_at_the_creation_is_no_error_after_a_restart() {
-    wait(async {
-        let mut world = World::new(true);
-        assert_eq!(settled(&mut world, "one").await, 1);
-        let mut secret = world.cluster.lock().secret.clone().expect("a Secret");
-        secret["data"]["title"] = json!(ByteString("of a webhook".into()));
-        world.cluster.lock().store(Some(secret));
-        world.restart();
-        let cause = json!({"field": "data", "message": "Forbidden: field is immutable"});
-        world.cluster.lock().refusal = Some(json!({
-            "code": 422,
-            "reason": "Invalid",
-            "message": "Secret \"a\" is invalid: data: Forbidden: field is immutable",
-            "details": {"kind": "Secret", "name": "a", "causes": [cause]},
-        }));
-        world.cluster.lock().requests.clear();
-        assert_eq!(settled(&mut world, "one").await, 1);
-        assert_eq!(settled(&mut world, "one").await, 1);
-        assert_eq!(world.cluster.lock().requests, [Method::PATCH]);
     });
 }

@@ -18,7 +18,7 @@ pub enum PathSegment {
     Item(Keys),
 }
 
-/// A place as clients know it, such as `spec.chapters[one].note`.
+/// A path as clients know it, such as `spec.chapters[one].note`.
 pub fn display(path: &[PathSegment]) -> String {
     let mut text = String::new();
     for segment in path {
