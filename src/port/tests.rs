@@ -1051,8 +1051,8 @@ fn a_controller_with_the_name_of_another_kind_is_left_out_without_its_kind() {
         );
         assert_eq!(lost_about(&port, "a controller of"), [line]);
         let line = "the finalizer `x.io/backup` of Foo (`internal/controller/foo_backup_controller.go:10`): the controller \
-                    that adds it is left out; set `FINALIZER_NAME` in this controller; until then, objects with this \
-                    finalizer cannot be deleted";
+                    that adds it is left out; set `FINALIZER_NAME` in the controller that you add instead; until then, \
+                    objects with this finalizer cannot be deleted";
         assert_eq!(lost_about(&port, "x.io/backup"), [line]);
     }
 }
