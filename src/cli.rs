@@ -16,7 +16,7 @@ use crate::{
         delete::{self, DeleteApi, DeleteController},
         edit::{self, Edit},
         init::{self, Init},
-        load::new_registry,
+        load::has_new_registry,
         other_tools::with_other_names,
         version::{self, ShowVersion},
         way_out::or_repair,
@@ -24,7 +24,7 @@ use crate::{
     },
     engine::worktree::top,
     hint::OrHint,
-    project::is_release,
+    project::Runtime,
     render::CONVENTIONS,
     visible::visible,
 };
@@ -162,25 +162,28 @@ impl Cli {
     /// # Errors
     /// When the runtime is to come from the registry.
     pub fn ensure_available(&self, version: &str, folder: &Path) -> Result<()> {
-        if is_release(version) {
+        let Err(refusal) = Runtime::Registry.ensure_available(version) else {
             return Ok(());
-        }
-        let (runtime, vendored) = match &self.command {
+        };
+        let (is_registry, vendored) = match &self.command {
             Command::Init(Init { settings, .. }) | Command::Edit(Edit { settings, .. })
                 if settings.runtime.is_some() =>
             {
-                (settings.runtime.clone(), "pass `--runtime vendored`")
+                let is_registry = settings.runtime == Some(Runtime::Registry);
+                (is_registry, "pass `--runtime vendored`")
             }
             Command::Init(_) | Command::Diff(_) | Command::Version(_) | Command::Completion(_) => {
                 return Ok(());
             }
             _ => (
-                new_registry(top(folder, &CONVENTIONS).unwrap_or(folder)),
+                has_new_registry(top(folder, &CONVENTIONS).unwrap_or(folder)),
                 "set `runtime: vendored` in `PROJECT`",
             ),
         };
-        let available = runtime.map_or(Ok(()), |runtime| runtime.ensure_available(version));
-        available.or_hint(format!(
+        if !is_registry {
+            return Ok(());
+        }
+        Err(refusal).or_hint(format!(
             "{vendored}, or install a release, for example with `cargo install rscaffold`"
         ))
     }

@@ -264,13 +264,13 @@ impl Port {
     pub fn report(
         &self,
         project: &Project,
-        ported: &Ported,
+        ported: Ported,
         rendered: &BTreeMap<&str, &str>,
     ) -> Result<(Report, Vec<String>)> {
-        let mut lost = ported.lost.clone();
+        let mut lost = ported.lost;
         compare::report(&self.operator, rendered, &mut lost)?;
         let notes = self.notes(project, &lost);
-        let report = report::report(&self.operator, project, &lost, ported.differences.clone());
+        let report = report::report(&self.operator, project, &lost, ported.differences);
         Ok((report, notes))
     }
 

@@ -53,7 +53,7 @@ pub use self::{
     resource::Resource,
     resources::Resources,
     rules::{NeededRules, Purpose, Rule, Target, Verb},
-    runtime::{Runtime, is_release},
+    runtime::Runtime,
     settings::WebhookCertificates,
     validate::is_line,
     webhook::{Admission, Webhook, Webhooks},

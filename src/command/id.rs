@@ -28,7 +28,7 @@ pub struct Id {
     pub kind: Option<Kind>,
 }
 
-/// Returns the version of a kind that a command takes if the user gives none.
+/// A function that returns the version of a kind that a command takes if the user gives none.
 pub type Usual<'a> = &'a dyn Fn(&Group, &Kind) -> Option<Version>;
 
 impl Id {
@@ -42,10 +42,10 @@ impl Id {
         check: impl Fn(&Self, &Self) -> Result<()>,
     ) -> Result<GroupVersionKind> {
         self.take_usual(usual);
-        let is_open = usual.is_some() && (self.group.is_none() || self.kind.is_none());
+        let may_be_usual = usual.is_some() && (self.group.is_none() || self.kind.is_none());
         possible(&[
             ("--group", self.group.is_some()),
-            ("--version", self.version.is_some() || is_open),
+            ("--version", self.version.is_some() || may_be_usual),
             ("--kind", self.kind.is_some()),
         ])?;
         let group = offer(group.map(Group::as_str), "webapp");

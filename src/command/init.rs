@@ -282,7 +282,7 @@ pub fn ported(
     }
     let files = rendered.texts.iter().chain(&texts);
     let files = files.map(|(path, text)| (path.as_str(), text.content()));
-    let (report, notes) = port.report(project, &ported, &files.collect())?;
+    let (report, notes) = port.report(project, ported, &files.collect())?;
     let rules = port.rules(project)?;
     if !rules.is_empty() {
         let replacing = Templates::replacing(project, &rules)?;

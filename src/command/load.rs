@@ -79,17 +79,23 @@ pub fn ensure_current(project: &Project) -> Result<()> {
     .or_hint("update it with `rscaffold update`; `rscaffold diff` shows the changes")
 }
 
-/// The runtime from the registry, if the user has set it in `PROJECT` since the last command.
-pub fn new_registry(root: &Path) -> Option<Runtime> {
-    let tree = WorkTree::open(root, &CONVENTIONS).ok()?;
-    let has_registry =
-        |text: &str| Project::parse(text).is_ok_and(|it| it.runtime == Runtime::Registry);
-    let projects = tree.record().ok()?.projects;
+/// Whether the user has set the runtime from the registry in `PROJECT` since the last command. False if a file cannot be
+/// read: the command reports that.
+pub fn has_new_registry(root: &Path) -> bool {
+    let Ok(tree) = WorkTree::open(root, &CONVENTIONS) else {
+        return false;
+    };
+    let (Ok(Some(text)), Ok(record)) = (tree.description(), tree.record()) else {
+        return false;
+    };
     // Without a record, nobody knows what is new.
-    let is_new = !projects.is_empty()
-        && has_registry(&tree.description().ok()??)
-        && !projects.iter().any(|text| has_registry(text));
-    is_new.then_some(Runtime::Registry)
+    !record.projects.is_empty()
+        && has_registry(&text)
+        && !record.projects.iter().any(|text| has_registry(text))
+}
+
+fn has_registry(text: &str) -> bool {
+    Project::parse(text).is_ok_and(|project| project.runtime == Runtime::Registry)
 }
 
 /// The text of `PROJECT`.

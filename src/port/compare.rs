@@ -89,10 +89,10 @@ pub(super) fn report(
                 _ => is_operator,
             };
             if !is_of_all && !is_elsewhere && !is_usual(&path, value, deployed) {
-                let role = found.is_some_and(|found| found.file() == "config/rbac/role.yaml");
+                let is_role = found.is_some_and(|found| found.file() == "config/rbac/role.yaml");
                 let advice = match path.as_slice() {
                     // `make manifests` writes the rules of this role.
-                    ["rules", ..] if role => "write it as `RULES` of a controller",
+                    ["rules", ..] if is_role => "write it as `RULES` of a controller",
                     ["aggregationRule", ..] => {
                         "write the permissions that it adds from roles of other projects as `RULES` of a controller"
                     }

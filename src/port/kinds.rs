@@ -214,7 +214,8 @@ impl Taken<'_> {
                 for (value, place) in code.finalizers.iter().filter(|_| !stays) {
                     self.lost.add(format!(
                         "the finalizer `{}` of {kind} ({place}): the controller that adds it is left out; set \
-                         `FINALIZER_NAME` in the controller that you add instead; until then, objects with this finalizer cannot be deleted",
+                         `FINALIZER_NAME` in the controller that you add instead; until then, objects with this finalizer \
+                         cannot be deleted",
                         value.text(),
                     ));
                 }

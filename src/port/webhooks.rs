@@ -156,7 +156,7 @@ pub(super) fn plural_of(resource: &str) -> &str {
 pub(super) struct Hooks {
     defaulting: Option<Settings>,
     validation: Option<Settings>,
-    /// Whether a webhook has a path of its own.
+    /// Whether a webhook sets its path.
     #[serde(skip)]
     has_path: bool,
 }

@@ -59,7 +59,7 @@ impl Runtime {
 }
 
 /// Whether `version` is a release, not a version under development such as `0.4.0-dev`.
-pub fn is_release(version: &str) -> bool {
+fn is_release(version: &str) -> bool {
     !version.contains('-')
 }
 

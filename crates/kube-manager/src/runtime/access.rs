@@ -132,7 +132,7 @@ impl Access {
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
         let kind = Kind::of::<K>();
-        let (content, read, status) = {
+        let (content, status) = {
             // The result of an earlier write, which the watch has not delivered yet.
             let newer = self.written.newer(object);
             let newest = newer.as_deref().unwrap_or(object);
@@ -142,13 +142,12 @@ impl Access {
             }
             let content = json!(newest);
             match self.next_status(&kind, object, &content, json!(status)) {
-                Some(status) => (content, json!(object), status),
+                Some(status) => (content, status),
                 None => return Ok(None),
             }
         };
-        let schema = self.shared::<K>();
-        let change = (read, status);
-        let written = self.change_status(&kind, content, change, schema).await?;
+        let shared = self.shared::<K>().map(|schema| (schema, json!(object)));
+        let written = self.change_status(&kind, content, status, shared).await?;
         Ok(written.and_then(typed))
     }
 
@@ -199,14 +198,15 @@ impl Access {
         self.client.request(request).await
     }
 
-    /// Writes the status of an object of `kind`, whose newest known state is `content`. `read` is the object from which
-    /// `status` was computed: others may have changed their parts since then. Returns `None` if the object is deleted.
+    /// Writes the status of an object of `kind`, whose newest known state is `content`. If the status is `shared`, writes only
+    /// the controller's part, by the schema of the status and by the object from which `status` was computed: others may have
+    /// changed their parts since then. Returns `None` if the object is deleted.
     async fn change_status(
         &self,
         kind: &Kind,
         mut content: Value,
-        (read, status): (Value, Value),
-        schema: Option<&JSONSchemaProps>,
+        status: Value,
+        shared: Option<(&JSONSchemaProps, Value)>,
     ) -> kube::Result<Option<AnyObject>> {
         let metadata = &mut content["metadata"];
         // The watch has removed some of these entries, so they must not be sent.
@@ -222,8 +222,8 @@ impl Access {
             (namespace.clone(), name.clone()),
         );
         let manager = self.field_manager();
-        let schema = schema.filter(|_| !self.in_object.has(&kind.resource));
-        let part = schema.and_then(|schema| {
+        let shared = shared.filter(|_| !self.in_object.has(&kind.resource));
+        let part = shared.and_then(|(schema, read)| {
             // An earlier write may have removed fields that the controller owned in `read`.
             let of_read = read["metadata"].get("managedFields").cloned();
             let mut entries: Vec<ManagedFieldsEntry> = Vec::new();
@@ -376,9 +376,9 @@ mod tests {
             let access = Access::for_test(client, Watcher::for_test(), written);
             let conditions = [mine, vec![read_other.clone()]].concat();
             let status = json!({ "conditions": conditions });
-            let change = (read.clone(), status);
+            let shared = Some((&schema, read.clone()));
             let kind = Kind::of::<ConfigMap>();
-            let answer = access.change_status(&kind, content.clone(), change, Some(&schema));
+            let answer = access.change_status(&kind, content.clone(), status, shared);
             assert!(answer.await.expect("an answer").is_some());
         }
     }
@@ -398,7 +398,7 @@ mod tests {
         };
         let kind = Kind::of::<ConfigMap>();
         let content = json!({"metadata": object(10)});
-        let write = access.change_status(&kind, content, (Value::Null, json!({})), None);
+        let write = access.change_status(&kind, content, json!({}), None);
         assert!(write.now_or_never().is_none());
         assert!(!access.written.ends_doubt(&object(10)));
         assert!(access.written.ends_doubt(&object(11)));

@@ -129,10 +129,10 @@ where
     ///
     /// # Errors
     ///
-    /// When two desired children have the same name, when another object has the name of a child, when a child has no name or a namespace that its owner cannot have
-    /// children in, when the live child is newer than what the reconciler knew, when a field is immutable, when a child
-    /// is being deleted and lacks its owner reference or its label, or when a request fails. The children after that child
-    /// are not changed.
+    /// When two desired children have the same name, when another object has the name of a child, when a child has no name
+    /// or a namespace that its owner cannot have children in, when the live child is newer than what the reconciler knew,
+    /// when a field is immutable, when a child is being deleted and lacks its owner reference or its label, or when a
+    /// request fails. The children after that child are not changed.
     #[doc(alias("CreateOrUpdate", "SetControllerReference"))]
     pub async fn apply(
         &self,

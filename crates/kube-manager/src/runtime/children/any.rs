@@ -10,7 +10,7 @@ use kube::{
     api::{
         ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
     },
-    core::{ObjectMeta, PartialObjectMeta},
+    core::ObjectMeta,
     runtime::Predicate,
 };
 use serde_json::{Value, json};
@@ -316,12 +316,8 @@ impl AnyChildren {
         let going = owner.deletion_timestamp.is_some();
         // A deletion with `--cascade=orphan` removes the references of the children. With a new reference, the garbage
         // collector would delete the child.
-        Ok(found
-            .items
-            .iter()
-            .any(|PartialObjectMeta { metadata, .. }| {
-                metadata.uid == owner.uid && metadata.deletion_timestamp.is_some() == going
-            }))
+        let mut live = found.items.iter().map(|object| &object.metadata);
+        Ok(live.any(|live| live.uid == owner.uid && live.deletion_timestamp.is_some() == going))
     }
 
     /// Reads the live object with the name of `child`.

@@ -22,9 +22,10 @@ pub const LABEL: &str = "app.kubernetes.io/managed-by";
 #[derive(Clone)]
 pub struct Marks {
     pub operator: &'static str,
-    /// The label of the children that this controller has created, corrected or taken over. Its value is that of a child
-    /// whose fields this controller has never written, or has two hashes. The first one covers the whole child. It shows that a field is no longer desired, which a comparison with the live object cannot show,
-    /// because other programs may set fields too. The second hash covers only which fields are set.
+    /// The label of the children that this controller has created, corrected or taken over. Its value has two hashes,
+    /// unless this controller has never written the child's fields. The first hash covers the whole child. It shows that a
+    /// field is no longer desired, which a comparison with the live object cannot show, because other programs may set
+    /// fields too. The second hash covers only which fields are set.
     pub label: String,
     /// The kind of the owners.
     pub owners: ApiResource,
