@@ -1,15 +1,26 @@
-//! How many random cases a property test tries.
+//! How much the tests try: all of it if `$THOROUGH` is set, as in `make test`. Otherwise a part of it, so that `make check`
+//! is fast.
 
 use std::env;
 
 use proptest::test_runner::Config;
 
-/// Returns the configuration of a property test with `few` cases, or with more if `$PROPTEST_CASES` says so.
+/// Whether the tests try everything.
+pub fn is_thorough() -> bool {
+    env::var_os("THOROUGH").is_some()
+}
+
+/// Returns the configuration of a property test with `few` cases, or with more if `$PROPTEST_CASES` says so. Without
+/// `$THOROUGH`, it has a quarter of them.
 pub fn cases(few: u32) -> Config {
     let usual = Config::default();
-    let is_set = env::var_os("PROPTEST_CASES").is_some();
+    let cases = match env::var_os("PROPTEST_CASES") {
+        Some(_) => usual.cases.max(few),
+        None if is_thorough() => few,
+        None => few.div_ceil(4),
+    };
     Config {
-        cases: if is_set { usual.cases.max(few) } else { few },
+        cases,
         failure_persistence: None,
         ..usual
     }

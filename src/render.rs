@@ -14,12 +14,12 @@ mod templates;
 mod vendored;
 mod view;
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use serde::Serialize;
 use serde_json::Value;
-use tera::{Context, Tera};
+use tera::Context;
 
 pub use self::{
     conventions::CONVENTIONS, convert::ConversionFile, document::document, origin::Origin,
@@ -28,8 +28,7 @@ pub use self::{
 use self::{
     document::ONCE,
     origin::Item,
-    syntax::tera,
-    templates::{TEMPLATES, Template, files},
+    templates::{Parsed, Template},
 };
 use crate::{
     engine::{Text, Texts},
@@ -181,6 +180,8 @@ impl Renderable<'_> {
 /// Visits files that can be rendered.
 struct Visitor<'a> {
     templates: &'a [Template],
+    /// What every template sees.
+    context: &'a Context,
     /// The only file to visit.
     only: Option<&'a Origin>,
     visit: &'a mut dyn FnMut(&Renderable) -> Result<()>,
@@ -204,7 +205,7 @@ impl Visitor<'_> {
         if templates.is_empty() {
             return Ok(());
         }
-        let mut context = Context::new();
+        let mut context = self.context.clone();
         context.insert(name, &data);
         for template in templates {
             (self.visit)(&Renderable {
@@ -218,17 +219,18 @@ impl Visitor<'_> {
     }
 }
 
-/// The templates, and the data that they see. They need more memory than the rendered files.
+/// The templates, and the data that they see.
 pub struct Templates<'a> {
     project: &'a Project,
     view: view::Project,
-    tera: Tera,
-    parsed: Vec<Template>,
+    parsed: Arc<Parsed>,
+    /// What every template sees.
+    context: Context,
     header: String,
 }
 
 impl<'a> Templates<'a> {
-    /// Parses the templates, except those that only items use that the project does not have.
+    /// The templates for the files of `project`.
     ///
     /// # Errors
     /// When a template has a defect.
@@ -248,34 +250,14 @@ impl<'a> Templates<'a> {
 
     fn of(project: &'a Project, replaced: &ReplacedRules) -> Result<Self> {
         let view = view::Project::new(project, replaced)?;
-        let unused = unused(project, &view);
-        let mut tera = tera()?;
-        *tera.global_context() = Context::from_serialize(&view)?;
-
-        let (mut parsed, mut texts) = (Vec::new(), Vec::new());
-        for file in files(&TEMPLATES).filter(|file| file.path().extension().is_some()) {
-            let template = Template::new(file)?;
-            if unused.iter().any(|folder| template.is_in(folder)) {
-                continue;
-            }
-            let text = file.contents_utf8().context("a template is not UTF-8")?;
-            // Without the last newline, a template can be included in the middle of a line.
-            texts.push((template.name, text.trim_end()));
-            if template.has_variable_path() {
-                texts.push((template.path, template.path));
-            }
-            parsed.push(template);
-        }
-        tera.add_raw_templates(texts)?;
-
         let mut templates = Self {
             project,
+            parsed: Parsed::without(unused(project, &view))?,
+            context: Context::from_serialize(&view)?,
             view,
-            tera,
-            parsed,
             header: String::new(),
         };
-        templates.header = templates.text(HEADER, &Context::new())?;
+        templates.header = templates.text(HEADER, &templates.context)?;
         Ok(templates)
     }
 
@@ -312,7 +294,8 @@ impl<'a> Templates<'a> {
     ) -> Result<()> {
         let view = &self.view;
         let mut visitor = Visitor {
-            templates: &self.parsed,
+            templates: &self.parsed.templates,
+            context: &self.context,
             only,
             visit,
         };
@@ -361,7 +344,7 @@ impl<'a> Templates<'a> {
     fn bodies(&mut self) -> Result<()> {
         let mut bodies = BTreeMap::new();
         for controller in &self.view.controllers {
-            let mut context = Context::new();
+            let mut context = self.context.clone();
             context.insert("controller", controller);
             let mut texts = Vec::new();
             for owned in &controller.owns {
@@ -371,7 +354,7 @@ impl<'a> Templates<'a> {
             }
             bodies.insert(&controller.name, texts);
         }
-        self.tera.global_context().insert("bodies", &bodies);
+        self.context.insert("bodies", &bodies);
         Ok(())
     }
 
@@ -398,10 +381,7 @@ impl<'a> Templates<'a> {
 
     /// The text that the template `name` renders to: empty, or with exactly one newline at the end.
     fn text(&self, name: &str, context: &Context) -> Result<String> {
-        let text = self
-            .tera
-            .render(name, context)
-            .with_context(|| format!("failed to render the template `{name}`"))?;
+        let text = self.parsed.render(name, context)?;
         Ok(match text.trim_matches('\n') {
             "" => String::new(),
             text => format!("{text}\n"),

@@ -1,12 +1,13 @@
 //! Tests that the table of built-in kinds has every kind of the k8s-openapi that generated projects use.
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
+use rscaffold::names::Version;
 use snapbox::{assert_data_eq, file};
 use walkdir::WalkDir;
 
@@ -15,7 +16,7 @@ use crate::golden_projects;
 /// To rewrite the table: `SNAPSHOTS=overwrite cargo test builtin`.
 #[test]
 fn the_table_of_builtin_kinds_is_complete() {
-    let table: String = kinds(&sources()).into_iter().collect();
+    let table: String = kinds(&sources()).into_values().collect();
     assert_data_eq!(table, file!["../src/project/builtin/kinds.tsv"].raw());
 }
 
@@ -52,9 +53,12 @@ fn sources() -> PathBuf {
     folders.max().unwrap()
 }
 
-/// Returns a line of the table for each type that can be listed and watched. Each type has its own file, which contains only the
-/// type and its traits. The path of the file matches the module.
-fn kinds(sources: &Path) -> BTreeSet<String> {
+/// The group, version and kind of a type.
+type Id = (String, Version, String);
+
+/// Returns a line of the table for each type that can be listed and watched. Each type has its own file, which contains
+/// only the type and its traits. The path of the file matches the module.
+fn kinds(sources: &Path) -> BTreeMap<Id, String> {
     let files = WalkDir::new(sources)
         .into_iter()
         .map(|entry| entry.unwrap().into_path());
@@ -62,7 +66,7 @@ fn kinds(sources: &Path) -> BTreeSet<String> {
     files.filter_map(|path| kind(sources, &path)).collect()
 }
 
-fn kind(sources: &Path, path: &Path) -> Option<String> {
+fn kind(sources: &Path, path: &Path) -> Option<(Id, String)> {
     let text = fs::read_to_string(path).unwrap();
     let after = |start: &str| {
         let (_, rest) = text.split_once(start)?;
@@ -78,11 +82,10 @@ fn kind(sources: &Path, path: &Path) -> Option<String> {
     let module = module.replace(std::path::MAIN_SEPARATOR, "::");
     let scope = after("type Scope = crate::")?.strip_suffix("ResourceScope")?;
     let scope = scope.replace("Namespace", "Namespaced");
-    Some(format!(
-        "{}\t{}\t{}\t{}\t{scope}\tk8s_openapi::{module}::{rust}\n",
-        constant("GROUP")?,
-        constant("VERSION")?,
-        constant("KIND")?,
-        constant("URL_PATH_SEGMENT")?,
-    ))
+    let [group, version, kind] = [constant("GROUP")?, constant("VERSION")?, constant("KIND")?];
+    let plural = constant("URL_PATH_SEGMENT")?;
+    let line =
+        format!("{group}\t{version}\t{kind}\t{plural}\t{scope}\tk8s_openapi::{module}::{rust}\n");
+    let id = (group.to_owned(), version.parse().ok()?, kind.to_owned());
+    Some((id, line))
 }

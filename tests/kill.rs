@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env, fs,
+    fs,
     os::unix::{
         fs::{PermissionsExt, symlink},
         process::ExitStatusExt,
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    parallel::each,
+    parallel::{each, sample},
     project::{INIT, Project},
     scaffold::run,
 };
@@ -331,13 +331,6 @@ fn strace(command: &Command, options: &[&str]) -> Command {
     strace
 }
 
-/// Returns all writes if `EVERY_WRITE` is set, as in `make test`. Otherwise returns one write in thirty, so that `make
-/// check` is fast.
-fn sample(writes: &[Call]) -> impl Iterator<Item = &Call> {
-    let is_every = env::var_os("EVERY_WRITE").is_some();
-    writes.iter().step_by(if is_every { 1 } else { 30 })
-}
-
 #[test]
 fn a_command_that_is_killed_at_any_write_is_completed_by_the_same_command() {
     for case in [
@@ -348,7 +341,7 @@ fn a_command_that_is_killed_at_any_write_is_completed_by_the_same_command() {
     ] {
         let names: BTreeSet<_> = case.writes.iter().map(|call| &*call.name).collect();
         assert!(names.len() >= 4, "{names:?}");
-        case.killed(KILL, sample(&case.writes));
+        case.killed(KILL, sample(&case.writes, 60));
         case.killed(INTERRUPT, case.writes.iter().step_by(25));
     }
 }
@@ -368,7 +361,7 @@ fn no_other_command_takes_the_files_of_a_killed_command_for_edits() {
         let unchanged = files(case.start.copy().rscaffold(other));
         let changed = files(case.start.copy().all(&[case.arguments, other]));
         let done = files(case.start.copy().all(&[case.arguments]));
-        each(sample(&case.writes), |call| {
+        each(sample(&case.writes, 60), |call| {
             let project = case.start.copy();
             let what = format!("killed at {}", call.shown);
             case.with(&project, call, &format!("signal={KILL}"));
@@ -396,10 +389,10 @@ fn no_other_command_takes_the_files_of_a_killed_command_for_edits() {
 fn a_command_on_a_full_disk_reports_it_and_can_be_completed() {
     let (full, reason) = ("ENOSPC", "No space left on device");
     let case = Case::create_api();
-    case.refused(full, reason, sample(&case.writes));
+    case.refused(full, reason, sample(&case.writes, 60));
     // Many writes of `init` are alike, so this tests a third of them.
     let case = Case::init();
-    case.refused(full, reason, sample(&case.writes).step_by(3));
+    case.refused(full, reason, sample(&case.writes, 60).step_by(3));
 }
 
 #[test]

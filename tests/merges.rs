@@ -18,7 +18,7 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 
-use crate::{project::Project, scaffold::run};
+use crate::{cases::cases, project::Project, scaffold::run};
 
 const INIT: &str = "init --domain com --repo guestbook --runtime registry --enable helm";
 
@@ -429,8 +429,10 @@ fn try_merges(cases: u32) -> BTreeMap<String, u32> {
 
 #[test]
 fn a_merge_that_apply_accepts_has_every_edit_of_both_branches() {
-    let cases = env::var("MERGES");
-    let cases = cases.map_or(20_u32, |cases| cases.parse().expect("MERGES is a number"));
+    let cases = env::var("MERGES").map_or_else(
+        |_| cases(20).cases,
+        |cases| cases.parse().expect("MERGES is a number"),
+    );
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = u32::try_from(threads).expect("a number of processors");
     let counts: Vec<_> = thread::scope(|scope| {

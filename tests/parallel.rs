@@ -1,11 +1,18 @@
-//! Runs checks in parallel.
+//! Runs checks of many items: of a sample of them, and in parallel.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
+use crate::cases::is_thorough;
+
 const WORKERS: usize = 2;
+
+/// Returns all `items` in `make test`, and one item of `step` in `make check`.
+pub fn sample<T>(items: &[T], step: usize) -> impl Iterator<Item = &T> {
+    items.iter().step_by(if is_thorough() { 1 } else { step })
+}
 
 /// Runs `check` for each of `items`, on several threads.
 ///

@@ -26,6 +26,7 @@ use self::{
     play::Played,
 };
 use crate::{
+    cases::cases,
     help::{commands, flags, help},
     project::Project,
     scaffold::run,
@@ -37,7 +38,10 @@ const LEFT_OUT: [(&str, &str); 1] = [("init", "from")];
 
 #[test]
 fn after_accepted_commands_all_files_follow_from_project() {
-    let (seed, count) = (variable("SEED", 0), variable("SEQUENCES", 3));
+    let (seed, count) = (
+        variable("SEED", 0),
+        variable("SEQUENCES", cases(10).cases.into()),
+    );
     let texts = RefCell::new(BTreeMap::new());
     let [mut accepted, mut refused] = [0, 0];
     for seed in seed..seed + count {
@@ -90,7 +94,10 @@ fn are_formatted(texts: &BTreeMap<String, u64>) {
 
 #[test]
 fn names_of_each_length_have_the_layout_of_rustfmt() {
-    let (seed, count) = (variable("SEED", 0), variable("SEQUENCES", 3));
+    let (seed, count) = (
+        variable("SEED", 0),
+        variable("SEQUENCES", cases(10).cases.into()),
+    );
     let mut texts = BTreeMap::new();
     for seed in seed..seed + count {
         let mut runner = TestRunner::new(draw::config(seed));

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{
     help::{commands, flags, help},
-    parallel::each,
+    parallel::{each, sample},
     project::shell,
     scaffold::{root, run},
 };
@@ -74,7 +74,7 @@ fn each_hint_for_a_command_of_another_tool_is_a_command_that_works() {
     let base = TempDir::new().unwrap();
     project(base.path());
     let go = root().join("tests/go");
-    each(&typed(), |(words, equivalent)| {
+    each(sample(&typed(), 4), |(words, equivalent)| {
         let Equivalent::Run(command, _) = equivalent else {
             return;
         };

@@ -85,13 +85,14 @@ pub fn has_new_registry(root: &Path) -> bool {
     let Ok(tree) = WorkTree::open(root, &CONVENTIONS) else {
         return false;
     };
-    let (Ok(Some(text)), Ok(record)) = (tree.description(), tree.record()) else {
+    if !matches!(tree.description(), Ok(Some(text)) if has_registry(&text)) {
+        return false;
+    }
+    let Ok(record) = tree.record() else {
         return false;
     };
     // Without a record, nobody knows what is new.
-    !record.projects.is_empty()
-        && has_registry(&text)
-        && !record.projects.iter().any(|text| has_registry(text))
+    !record.projects.is_empty() && !record.projects.iter().any(|text| has_registry(text))
 }
 
 fn has_registry(text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Commands and flags of other tools, each with its equivalent in rscaffold.
 
-use std::path::Path;
+use std::{path::Path, sync::LazyLock};
 
 use clap::{
     Command,
@@ -341,21 +341,31 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
 /// Adds to each flag of `command` and its subcommands the names that other tools have for it. The help does not show
 /// them.
 pub fn with_other_names(command: Command) -> Command {
-    let named = command.mut_args(|arg| {
-        let mut named = arg;
-        for (typed, equivalent) in OTHER_TOOLS {
-            if !matches!(equivalent, Flag(flag) if named.get_long() == Some(flag)) {
+    let named = command.mut_args(|mut arg| {
+        for (typed, flag) in FLAGS.iter() {
+            if arg.get_long() != Some(flag) {
                 continue;
             }
-            named = match typed.strip_prefix("--") {
-                Some(long) => named.alias(long),
-                None => named.short_alias(typed.chars().nth(1)),
+            arg = match typed.strip_prefix("--") {
+                Some(long) => arg.alias(long),
+                None => arg.short_alias(typed.chars().nth(1)),
             };
         }
-        named
+        arg
     });
     named.mut_subcommands(with_other_names)
 }
+
+/// The flags of other tools that are a flag of rscaffold, with that flag.
+static FLAGS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let mut flags = Vec::new();
+    for (typed, equivalent) in OTHER_TOOLS {
+        if let Flag(flag) = equivalent {
+            flags.push((typed, flag));
+        }
+    }
+    flags
+});
 
 /// Parses `--namespaced`, also from the values of a CRD's `scope`.
 pub fn namespaced() -> impl TypedValueParser<Value = bool> {

@@ -1,10 +1,14 @@
 //! The built-in kinds of Kubernetes, as k8s-openapi 0.29 (feature `latest`) defines them.
 
+use std::sync::LazyLock;
+
 use crate::names::GroupVersionKind;
 
-/// The built-in kinds, sorted by group, version and kind. The columns are group, version, kind, plural, scope and Rust
-/// path. A controller must list the objects of its kind, so kinds that cannot be listed are left out.
+/// The columns are group, version, kind, plural, scope and Rust path. A controller must list the objects of its kind, so
+/// kinds that cannot be listed are left out.
 const TABLE: &str = include_str!("builtin/kinds.tsv");
+
+static KINDS: LazyLock<Vec<Builtin>> = LazyLock::new(|| TABLE.lines().filter_map(row).collect());
 
 /// A built-in kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,18 +64,20 @@ pub fn named(id: &GroupVersionKind) -> Option<Builtin> {
     find(group.as_str(), version.as_str(), kind.as_str())
 }
 
-/// Every built-in kind, sorted by group, version and kind.
+/// Every built-in kind, sorted by group, version and kind. The newest version is the last one.
 pub fn all() -> impl Iterator<Item = Builtin> {
-    TABLE.lines().filter_map(|line| {
-        let mut columns = line.split('\t');
-        Some(Builtin {
-            group: columns.next()?,
-            version: columns.next()?,
-            kind: columns.next()?,
-            plural: columns.next()?,
-            namespaced: columns.next()? == "Namespaced",
-            path: columns.next()?,
-        })
+    KINDS.iter().copied()
+}
+
+fn row(line: &'static str) -> Option<Builtin> {
+    let mut columns = line.split('\t');
+    Some(Builtin {
+        group: columns.next()?,
+        version: columns.next()?,
+        kind: columns.next()?,
+        plural: columns.next()?,
+        namespaced: columns.next()? == "Namespaced",
+        path: columns.next()?,
     })
 }
 

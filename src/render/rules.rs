@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::{
-    names::Version,
     project::builtin,
     project::{NeededRules, Project, Purpose, RelatedKind, Resource, Rule, Target, Verb},
     rust::{Code, chain},
@@ -84,11 +83,9 @@ pub struct Types(BTreeMap<(String, String), String>);
 impl Types {
     /// The paths of the types that the code of `project` can use anywhere.
     pub fn of_project(project: &Project) -> Self {
-        let mut kinds: Vec<_> = builtin::all().collect();
-        kinds.sort_by_cached_key(|kind| kind.version.parse::<Version>().ok());
         let mut paths = BTreeMap::new();
         // The newest version of a kind replaces the others.
-        for kind in kinds {
+        for kind in builtin::all() {
             let key = (kind.group.to_owned(), kind.plural.to_owned());
             paths.insert(key, kind.path.to_owned());
         }

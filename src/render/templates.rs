@@ -1,9 +1,16 @@
 //! The embedded templates, and their properties in `templates/attributes`.
 
-use std::{path::Path, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
 
 use anyhow::{Context as _, Result};
 use include_dir::{Dir, File, include_dir};
+use tera::{Context, Tera};
+
+use super::syntax::tera;
 
 /// The folder `templates`.
 pub static TEMPLATES: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates");
@@ -41,6 +48,97 @@ fn matches(pattern: &str, path: &str) -> bool {
 /// All files in `folder` and in the folders below it.
 pub fn files<'a>(folder: &'a Dir<'a>) -> Box<dyn Iterator<Item = &'a File<'a>> + 'a> {
     Box::new(folder.files().chain(folder.dirs().flat_map(files)))
+}
+
+/// A template, without its text.
+#[derive(Debug, Clone, Copy)]
+pub struct Template {
+    /// The path in the folder `templates`.
+    pub name: &'static str,
+    /// The template of the path of the rendered file. Its name is the same text.
+    pub path: &'static str,
+}
+
+impl Template {
+    pub fn new(file: &File<'static>) -> Result<Self> {
+        let name = (file.path().to_str()).context("the path of a template is not UTF-8")?;
+        let path = name
+            .strip_suffix(".tera")
+            .with_context(|| format!("`{name}` must end in .tera"))?;
+        Ok(Self { name, path })
+    }
+
+    /// Whether the template is below `folder`.
+    pub fn is_in(self, folder: &str) -> bool {
+        Path::new(self.name).starts_with(folder)
+    }
+
+    /// Whether the template renders Rust code.
+    pub fn is_rust(self) -> bool {
+        Path::new(self.path)
+            .extension()
+            .is_some_and(|end| end == "rs")
+    }
+
+    /// Whether the path has a variable or a block. Most paths have none, and need not be parsed.
+    pub fn has_variable_path(self) -> bool {
+        self.path.contains('[')
+    }
+}
+
+/// Templates, parsed.
+pub struct Parsed {
+    tera: Tera,
+    pub templates: Vec<Template>,
+}
+
+/// What was parsed, by the folders that were left out. A command that changes a project renders it before and after the
+/// change, mostly from the same templates.
+static PARSED: Mutex<BTreeMap<Vec<String>, Arc<Parsed>>> = Mutex::new(BTreeMap::new());
+
+impl Parsed {
+    /// The templates that are in none of the folders `unused`.
+    ///
+    /// # Errors
+    /// When a template has a defect.
+    pub fn without(unused: Vec<String>) -> Result<Arc<Self>> {
+        let mut all = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(parsed) = all.get(&unused) {
+            return Ok(parsed.clone());
+        }
+        let parsed = Arc::new(Self::parse(&unused)?);
+        all.insert(unused, parsed.clone());
+        Ok(parsed)
+    }
+
+    fn parse(unused: &[String]) -> Result<Self> {
+        let (mut templates, mut texts) = (Vec::new(), Vec::new());
+        for file in files(&TEMPLATES).filter(|file| file.path().extension().is_some()) {
+            let template = Template::new(file)?;
+            if unused.iter().any(|folder| template.is_in(folder)) {
+                continue;
+            }
+            let text = file.contents_utf8().context("a template is not UTF-8")?;
+            // Without the last newline, a template can be included in the middle of a line.
+            texts.push((template.name, text.trim_end()));
+            if template.has_variable_path() {
+                texts.push((template.path, template.path));
+            }
+            templates.push(template);
+        }
+        let mut tera = tera()?;
+        tera.add_raw_templates(texts)?;
+        Ok(Self { tera, templates })
+    }
+
+    /// Renders the template `name`, which sees the fields of `context`.
+    ///
+    /// # Errors
+    /// When the template has a defect, such as an unknown name.
+    pub fn render(&self, name: &str, context: &Context) -> Result<String> {
+        (self.tera.render(name, context))
+            .with_context(|| format!("failed to render the template `{name}`"))
+    }
 }
 
 #[cfg(test)]
@@ -83,41 +181,5 @@ mod tests {
         for (pattern, attribute) in LINES.iter() {
             assert!(known.contains(attribute), "{pattern} {attribute}");
         }
-    }
-}
-
-/// A template, without its text.
-#[derive(Debug, Clone, Copy)]
-pub struct Template {
-    /// The path in the folder `templates`.
-    pub name: &'static str,
-    /// The template of the path of the rendered file. Its name is the same text.
-    pub path: &'static str,
-}
-
-impl Template {
-    pub fn new(file: &File<'static>) -> Result<Self> {
-        let name = (file.path().to_str()).context("the path of a template is not UTF-8")?;
-        let path = name
-            .strip_suffix(".tera")
-            .with_context(|| format!("`{name}` must end in .tera"))?;
-        Ok(Self { name, path })
-    }
-
-    /// Whether the template is below `folder`.
-    pub fn is_in(self, folder: &str) -> bool {
-        Path::new(self.name).starts_with(folder)
-    }
-
-    /// Whether the template renders Rust code.
-    pub fn is_rust(self) -> bool {
-        Path::new(self.path)
-            .extension()
-            .is_some_and(|end| end == "rs")
-    }
-
-    /// Whether the path has a variable or a block. Most paths have none, and need not be parsed.
-    pub fn has_variable_path(self) -> bool {
-        self.path.contains('[')
     }
 }

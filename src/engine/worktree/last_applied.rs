@@ -89,6 +89,18 @@ impl Record {
         let mut last: Option<(String, &mut String)> = None;
         let mut is_in_parent = false;
         for (number, line) in (1..).zip(text.lines()) {
+            if !is_in_parent
+                && let Some((start, text)) = &mut last
+                && let Some(more) = line.strip_prefix(start.as_str())
+                && let Some(more) = more.strip_suffix(']')
+            {
+                let Ok(Value::String(more)) = more.parse() else {
+                    return Err(damage(number));
+                };
+                all.add(more.len())?;
+                text.push_str(&more);
+                continue;
+            }
             let markers = ["<<<<<<<", PARENT, "=======", ">>>>>>>"];
             if let Some(marker) = markers.iter().find(|marker| line.starts_with(**marker)) {
                 is_in_parent = *marker == PARENT;
@@ -116,15 +128,6 @@ impl Record {
                 }
                 let facts = record.marked.len().max(record.given.len());
                 ensure_limits(record.projects.len(), facts)?;
-                continue;
-            }
-            if let Some((start, text)) = &mut last
-                && let Some(more) = line.strip_prefix(start.as_str())
-                && let Some(more) = more.strip_suffix(']')
-            {
-                let more: String = serde_json::from_str(more).map_err(|_| damage(number))?;
-                all.add(more.len())?;
-                text.push_str(&more);
                 continue;
             }
             let Line(path, more) = serde_json::from_str(line).map_err(|_| damage(number))?;
