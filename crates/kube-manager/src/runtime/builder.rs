@@ -150,6 +150,10 @@ where
     /// operator can be limited to these objects with [`Rule::named`](crate::rbac::Rule::named). Only the verb `create`
     /// cannot be limited to names. A child with another name is an [error](super::children::Error::OtherName).
     ///
+    /// # Panics
+    ///
+    /// When there are no names.
+    ///
     /// ```
     /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
     /// use kube_manager::{Builder, Children, rbac::{Rule, Verb}};
@@ -172,8 +176,9 @@ where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
         K::Scope: MayOwn<<C as Resource>::Scope>,
     {
-        let names = names.into_iter().map(Into::into);
-        self.owns_kind(Kind::of::<C>(), names.collect(), Tie::Reference)
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        assert!(!names.is_empty(), "`owns_named` needs at least one name");
+        self.owns_kind(Kind::of::<C>(), names, Tie::Reference)
     }
 
     /// Like [`owns`](Self::owns), for a kind that is known only at run time, such as one that

@@ -80,8 +80,14 @@ fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
     };
     let known_kind = rules.iter().find_map(|rule| rule.kind_of(group, plural));
     let kind = known_kind.as_deref().unwrap_or("_");
-    let (initial, rest) = verb.split_at_checked(1)?;
-    let verb = format!("&[Verb::{}{rest}]", initial.to_uppercase());
+    let verb = match verb {
+        "deletecollection" => "DeleteCollection".to_owned(),
+        _ => {
+            let (initial, rest) = verb.split_at_checked(1)?;
+            format!("{}{rest}", initial.to_uppercase())
+        }
+    };
+    let verb = format!("&[Verb::{verb}]");
     let rule = match subresource {
         Some(subresource) => format!("Rule::sub::<{kind}>(\"{subresource}\", {verb})"),
         None => format!("Rule::of::<{kind}>({verb})"),

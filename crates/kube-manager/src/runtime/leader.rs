@@ -6,7 +6,7 @@
 use std::{future::pending, process, sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::MicroTime,
@@ -56,7 +56,8 @@ pub(super) struct Election {
     #[arg(
         long,
         env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAME",
-        value_name = "NAME"
+        value_name = "NAME",
+        value_parser = NonEmptyStringValueParser::new()
     )]
     pub(super) leader_elect_resource_name: Option<String>,
 
@@ -64,7 +65,8 @@ pub(super) struct Election {
     #[arg(
         long,
         env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAMESPACE",
-        value_name = "NAMESPACE"
+        value_name = "NAMESPACE",
+        value_parser = NonEmptyStringValueParser::new()
     )]
     pub(super) leader_elect_resource_namespace: Option<String>,
 }

@@ -109,8 +109,13 @@ impl Rule {
     /// Limits the rule to objects with these names. Such a rule cannot allow the verb `create`, because the API server
     /// does not know the name of an object that is created. Lists and watches are allowed only with the field selector
     /// `metadata.name`.
+    ///
+    /// # Panics
+    ///
+    /// When `names` is empty, which would allow all objects. In a constant such as `RULES`, this is a compile error.
     #[must_use]
     pub const fn named(self, names: &'static [&'static str]) -> Self {
+        assert!(!names.is_empty(), "a rule without names allows all objects");
         Self { names, ..self }
     }
 

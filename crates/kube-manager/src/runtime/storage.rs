@@ -612,13 +612,32 @@ impl Objects {
             .await;
         match written {
             Ok(_) => Ok(Written::Stored),
-            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {
-                Ok(Written::Elsewhere)
+            Err(error @ kube::Error::Api(_)) => {
+                let is_elsewhere = matches!(&error, kube::Error::Api(status)
+                    if status.is_conflict() || status.is_not_found());
+                // An admission webhook may refuse the write with these codes, too.
+                if is_elsewhere && !is_unchanged(&api, object).await? {
+                    return Ok(Written::Elsewhere);
+                }
+                Ok(Written::Refused(failure::message(&error)))
             }
-            Err(error @ kube::Error::Api(_)) => Ok(Written::Refused(failure::message(&error))),
             Err(error) => Err(error).with_context(|| format!("cannot write `{}`", name(object))),
         }
     }
+}
+
+/// Whether the object is still as it was listed. The role of the operator allows lists, but no read of one object.
+async fn is_unchanged(
+    api: &Api<DynamicObject>,
+    listed: &PartialObjectMeta<DynamicObject>,
+) -> Result<bool> {
+    let field = format!("metadata.name={}", listed.name_any());
+    let page = api
+        .list_metadata(&ListParams::default().fields(&field))
+        .await;
+    let page = page.with_context(|| format!("cannot read `{}`", name(listed)))?;
+    let mut found = page.items.iter();
+    Ok(found.any(|object| object.resource_version() == listed.resource_version()))
 }
 
 #[cfg(test)]
@@ -725,6 +744,35 @@ mod tests {
         Client::new(server, "default")
     }
 
+    /// A client of an API server that answers each write with this code and reason. Afterwards, the book has the resource
+    /// version `there`; without one, it is gone.
+    fn server_that_refuses(code: u16, reason: &'static str, there: Option<&'static str>) -> Client {
+        let server = service_fn(move |request: Request<Body>| {
+            let books = |versions: &[&str]| {
+                let books = versions.iter().map(|version| {
+                    json!({"metadata": {"name": "one", "namespace": "a", "resourceVersion": version}})
+                });
+                let metadata = json!({"resourceVersion": "9"});
+                json!({"metadata": metadata, "items": books.collect::<Vec<_>>()})
+            };
+            let (code, answer) = match (request.method(), request.uri().path()) {
+                (&Method::PATCH, path) if path.starts_with("/apis/shop.example.com/") => (
+                    code,
+                    json!({"code": code, "reason": reason, "message": "no"}),
+                ),
+                (_, "/apis/shop.example.com/v2/books") => (200, books(&["5"])),
+                (_, "/apis/shop.example.com/v2/namespaces/a/books") => {
+                    (200, books(there.as_slice()))
+                }
+                _ => (200, json!(crd(json!(["v1", "v2"]), json!([])))),
+            };
+            let body = Body::from(answer.to_string().into_bytes());
+            let response = Response::builder().status(code).body(body);
+            async move { Ok::<_, Infallible>(response.expect("a response")) }
+        });
+        Client::new(server, "default")
+    }
+
     /// Writes all books that were last written before the version 9. Returns the refused ones.
     async fn write_all(client: Client) -> BTreeMap<String, String> {
         let crd = crd(json!(["v1", "v2"]), json!([]));
@@ -752,6 +800,17 @@ mod tests {
         for resource_version in ["5", "12"] {
             let refused = write_all(server_with_expired_list(resource_version)).await;
             assert_eq!(refused, BTreeMap::new(), "{resource_version}");
+        }
+    }
+
+    /// Admission webhooks refuse writes with the codes of a conflict and of an object that is gone, too.
+    #[tokio::test(start_paused = true)]
+    async fn an_object_that_stays_in_its_version_is_refused_whatever_the_code_is() {
+        for (code, reason) in [(409, "Conflict"), (404, "NotFound")] {
+            for (there, expected) in [(Some("5"), 1), (Some("12"), 0), (None, 0)] {
+                let refused = write_all(server_that_refuses(code, reason, there)).await;
+                assert_eq!(refused.len(), expected, "{code} {there:?}: {refused:?}");
+            }
         }
     }
 

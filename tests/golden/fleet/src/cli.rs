@@ -43,7 +43,7 @@ pub enum Command {
 /// Settings of the log.
 #[derive(Debug, Args)]
 pub struct Log {
-    /// Lowest level to log, or directives such as `info,kube=debug`
+    /// Lowest level to log, or directives such as `info,kube_manager=debug`
     #[arg(long, env = "RUST_LOG", default_value = "info", value_name = "LEVEL", value_parser = level)]
     pub log_level: String,
 
@@ -63,26 +63,21 @@ pub enum LogFormat {
 /// Checks a level or directives. Without this check, a misspelled level would count as the name of
 /// a module.
 fn level(text: &str) -> anyhow::Result<String> {
-    if is_level(text) {
+    if text.chars().all(char::is_alphanumeric) {
         text.parse::<LevelFilter>()?;
     }
     EnvFilter::try_new(text)?;
     Ok(text.to_owned())
 }
 
-fn is_level(text: &str) -> bool {
-    text.chars().all(char::is_alphanumeric)
-}
-
 impl Log {
     /// Starts to write log lines to stderr. Call it once.
     pub fn init(&self) {
-        let mut directives = self.log_level.clone();
-        if is_level(&directives) {
-            // The manager says why a watch fails. The lines of kube repeat it at each try, and contain
-            // whole answers of the API server, which may have secrets.
-            directives.push_str(",kube_runtime::watcher=error,kube_client::client=error");
-        }
+        // The manager says why a watch fails. The lines of kube repeat it at each try, and contain
+        // whole answers of the API server, which may have secrets. A directive for one of these
+        // targets, in the flag, replaces the one here.
+        let quiet = "kube_runtime::watcher=error,kube_client::client=error";
+        let directives = format!("{quiet},{}", self.log_level);
         let log = tracing_subscriber::fmt()
             .with_env_filter(EnvFilter::new(directives))
             .with_writer(std::io::stderr)

@@ -20,6 +20,7 @@ use std::{
     fs::{self, File},
     io::Read,
     net::{Ipv4Addr, TcpStream},
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     pin::pin,
     process::{self, Child, Command, Stdio},
@@ -103,12 +104,15 @@ impl ControlPlane {
             .as_ref()
             .join(format!("api_server-{}-{number}", process::id()));
         fs::create_dir_all(&folder).expect("a folder");
+        // The programs run in this folder, and a path in a kubeconfig begins at the folder of the kubeconfig.
+        let folder = fs::canonicalize(folder).expect("a folder");
+        let programs = fs::canonicalize(programs).expect("a folder");
         let socket = free_port();
         let port = socket.local_addr().expect("an address").port();
         let mut control_plane = Self {
             log: folder.join("operator.log"),
             folder,
-            programs: programs.into(),
+            programs,
             server: format!("https://127.0.0.1:{port}"),
             namespace: "default".to_owned(),
             default_namespace: "default".to_owned(),
@@ -161,7 +165,8 @@ impl ControlPlane {
         let kubeconfig = self.write_kubeconfig("operator", token.expect("a token").trim());
         let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
         let own = [kubeconfig.as_str(), "--health-probe-bind-address=0"];
-        self.spawn(program.as_ref(), &[&own, arguments].concat(), "operator");
+        let program = fs::canonicalize(program).expect("the program of the operator");
+        self.spawn(&program, &[&own, arguments].concat(), "operator");
         self
     }
 
@@ -176,6 +181,8 @@ impl ControlPlane {
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
         let mut config = config.expect("a cluster");
+        // kube takes the proxy of `HTTPS_PROXY`, also for a server on this machine.
+        config.proxy_url = None;
         namespace.clone_into(&mut config.default_namespace);
         Client::try_from(config).expect("a client")
     }
@@ -289,6 +296,8 @@ impl ControlPlane {
             .arg(program)
             .args(arguments)
             .current_dir(&self.folder)
+            // A Ctrl-C at the terminal would otherwise end the shell before it has cleaned up.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(log.try_clone().expect("a file"))
             .stderr(log)
@@ -315,8 +324,12 @@ impl ControlPlane {
 
     fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
         let output = Command::new(self.programs.join("kubectl"))
+            .arg("--cache-dir")
+            .arg(self.folder.join("kubectl-cache"))
             .arg("--kubeconfig")
             .arg(self.kubeconfig("admin"))
+            // The settings of the user do not count.
+            .env("KUBERC", "off")
             .args(arguments)
             .output()
             .expect("kubectl");

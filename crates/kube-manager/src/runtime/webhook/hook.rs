@@ -303,6 +303,8 @@ pub(super) struct Webhook {
     path: String,
     rule: RuleWithOperations,
     hook: Hook,
+    /// Whether it is called for all namespaces, also if the operator is for one namespace.
+    is_everywhere: bool,
 }
 
 /// How many seconds the API server waits for the webhook that limits the size of objects: a write should not wait long
@@ -351,11 +353,13 @@ impl Webhook {
                 scope: None,
             },
             hook,
+            is_everywhere: false,
         }
     }
 
     /// The webhook that limits the size of converted objects. It is called for the version that the client writes.
-    /// Requests succeed if it does not answer.
+    /// Requests succeed if it does not answer. It is called for all namespaces, because the API server converts the objects
+    /// of all.
     pub fn bound(name: String, path: String, rule: RuleWithOperations) -> Self {
         Self {
             purpose: Purpose::Validate,
@@ -366,6 +370,7 @@ impl Webhook {
                 .failure_policy(FailurePolicy::Ignore)
                 .match_policy(MatchPolicy::Exact)
                 .timeout_seconds(BOUND_SECONDS),
+            is_everywhere: true,
         }
     }
 
@@ -407,7 +412,7 @@ impl Webhook {
                 }
             }
         }
-        if !are_named && !namespaces.only.is_empty() {
+        if !are_named && !self.is_everywhere && !namespaces.only.is_empty() {
             conditions.push(LabelSelectorRequirement {
                 key: NAMESPACE_NAME.to_owned(),
                 operator: "In".to_owned(),
@@ -727,6 +732,19 @@ mod tests {
             &[Label::In(NAMESPACE_NAME, &[OWN_NAMESPACE, "shop"])],
         );
         assert_eq!(named, json!([both]));
+
+        // The API server converts the objects of all namespaces.
+        let rule = RuleWithOperations::default();
+        let bound = Webhook::bound("bound.kb.io".to_owned(), "/bound".to_owned(), rule);
+        let configured = configured_in(
+            &Namespaces {
+                own: "own",
+                only: &only,
+            },
+            &[bound],
+        );
+        let selector = &configured[1]["webhooks"][0]["namespaceSelector"];
+        assert_eq!(*selector, serde_json::Value::Null);
     }
 
     #[test]

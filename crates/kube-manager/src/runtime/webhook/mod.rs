@@ -109,9 +109,13 @@
 //!
 //! **No data is lost** if a version cannot hold everything that another version holds. Each such difference is saved in
 //! an annotation of the object, such as `v2.webapp.example.com/spec.colour` on an object of version v1. When the object
-//! is converted to v2 again, the difference is restored, unless a client has changed that part of the object in the
-//! meantime: the client's value always wins.
+//! is converted to v2 again, the difference is restored if that part of the object has the value that it had when the
+//! difference was saved. Otherwise the client's value wins.
 //!
+//! - If clients change a value in the stored version and later change it back, the difference is restored, too.
+//! - If each of two versions has a value that the other lacks, and both become the same value, such as `Teal` and `Blue`
+//!   that become `Green`, a client that replaces one by the other may not change what the other version shows. Give such
+//!   values different counterparts.
 //! - A client that drops the annotations also drops the differences in them, for example a `PUT` of an object that the
 //!   client has not read before. This cannot be prevented.
 //! - Items of a list are matched by their keys if the list has the type `map`, as with `ListMerge::Map`. Any other list

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-/// The most bytes of all reviews that are processed at one time: more than the largest review, and far more than the
+/// The most bytes of all reviews that are processed at one time: as many as the largest review has, and far more than the
 /// API server sends at once.
 pub(super) const MOST_OF_ALL: usize = 64 << 20;
 

@@ -148,8 +148,9 @@ async fn change<W: 'static>(test: &Test<'_, W>, specs: &[Value]) -> Result<Histo
     let run = test
         .start(test.subject.sample.clone(), Vec::new(), None)
         .await;
-    test.drive(&run, &scenario).await?;
+    let driven = test.drive(&run, &scenario).await;
     test.clean(&run).await;
+    driven?;
     let state = run.reached().pop().map(|reached| reached.state);
     Ok(History {
         last: last.take(),

@@ -15,10 +15,10 @@ use futures::FutureExt;
 use http::{Method, Request};
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::{
-    super::ControlPlane,
+    super::{ControlPlane, PATIENCE},
     call::Collection,
     client::client,
     fault::Fault,
@@ -187,9 +187,11 @@ impl<W: 'static> Test<'_, W> {
         first: Option<&First>,
     ) -> Result<First, String> {
         let run = self.start(self.subject.sample.clone(), faults, first).await;
-        self.drive(&run, scenario).await?;
+        let driven = self.drive(&run, scenario).await;
         let traffic = run.setup().network.traffic();
+        // Also after a failure: the next object of a cluster-scoped kind has the same name.
         self.clean(&run).await;
+        driven?;
         Ok(First {
             is_done: run.setup().network.is_done(),
             reached: run.reached(),
@@ -314,16 +316,15 @@ impl<W: 'static> Test<'_, W> {
 
     /// Deletes the objects of a run: cluster-scoped ones would be in the way of other runs, and Services have addresses.
     pub async fn clean(&self, run: &Run) {
-        for object in run.snapshot().await.objects {
-            let path = state::path_of(&object);
-            let _ = run
-                .send(
-                    Method::PATCH,
-                    path,
-                    &json!({"metadata": {"finalizers": null}}),
-                )
-                .await;
-            let _ = run.send(Method::DELETE, path, &json!({})).await;
-        }
+        let no_finalizers = json!({"metadata": {"finalizers": null}});
+        let deletions = async {
+            for object in run.snapshot().await.objects {
+                let path = state::path_of(&object);
+                let _ = run.send(Method::PATCH, path, &no_finalizers).await;
+                let _ = run.send(Method::DELETE, path, &json!({})).await;
+            }
+        };
+        // After a failed run, a request may fail for ever.
+        let _ = timeout(PATIENCE, deletions).await;
     }
 }

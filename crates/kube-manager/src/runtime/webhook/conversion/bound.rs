@@ -134,17 +134,27 @@ impl Conversion {
         let old_header = old.map(serde_json::from_str).transpose()?;
         let refused = self.refused(old_header.as_ref(), &header);
         let new: Map<String, Value> = serde_json::from_str(new)?;
-        let mut lost = self.lost(&new);
-        if let Some(old) = old.filter(|_| !lost.is_empty()) {
+        let mut found = self.converted(&new);
+        if let Some(old) = old.filter(|_| !found.is_empty()) {
             // An old object that is nested too deeply could not be converted at all.
-            let before = self.lost(&serde_json::from_str(old).unwrap_or_default());
-            lost.retain(|to, lost| match before.get(to) {
+            let before = self.converted(&serde_json::from_str(old).unwrap_or_default());
+            found.lost.retain(|to, lost| match before.lost.get(to) {
                 Some(before) => !is_deleted && before.excess.size < lost.excess.size,
                 None => true,
             });
+            found
+                .too_large
+                .retain(|to, (size, _)| match before.too_large.get(to) {
+                    Some((before, _)) => !is_deleted && before < size,
+                    None => true,
+                });
         }
-        let lost = lost.into_values().map(Lost::error);
-        Ok(refused.into_iter().chain(lost).collect())
+        errors.extend(refused);
+        errors.extend(found.lost.into_values().map(Lost::error));
+        for (to, (_, why)) in found.too_large {
+            errors.push(FieldError::exceeds("", format!("in version {to}, {why}")));
+        }
+        Ok(errors)
     }
 
     /// The errors for values that annotations of `new` keep for another version, and those of `old` do not, if a client
@@ -174,21 +184,21 @@ impl Conversion {
         errors
     }
 
-    /// The values that a conversion of `object` would lose, by the version that cannot hold them. The object may be
-    /// stored in any version, and be read in any other version.
-    fn lost(&self, object: &Map<String, Value>) -> BTreeMap<String, Lost> {
-        let mut found = BTreeMap::new();
+    /// What is wrong with the conversions of `object`, which may be stored in any version, and be read in any other
+    /// version.
+    fn converted(&self, object: &Map<String, Value>) -> Found {
+        let mut found = Found::default();
         for stored in self.in_other_versions(object, &mut found) {
             self.in_other_versions(&stored, &mut found);
         }
         found
     }
 
-    /// `object` in each of the other versions. Adds the values that these conversions lose to `found`.
+    /// `object` in each of the other versions. Adds what is wrong with these conversions to `found`.
     fn in_other_versions(
         &self,
         object: &Map<String, Value>,
-        found: &mut BTreeMap<String, Lost>,
+        found: &mut Found,
     ) -> Vec<Map<String, Value>> {
         let own = version(object);
         let mut converted = Vec::new();
@@ -196,12 +206,32 @@ impl Conversion {
             // The conversion itself reports errors, at the write or at a read.
             if let Ok((other, lost)) = self.measured(object.clone(), &to.name) {
                 for values in lost {
-                    found.entry(values.to.clone()).or_insert(values);
+                    found.lost.entry(values.to.clone()).or_insert(values);
+                }
+                let text = serde_json::to_string(&other).unwrap_or_default();
+                if let Some(why) = too_many_values(&text) {
+                    let measured = (memory(&text), why);
+                    found.too_large.entry(to.name.clone()).or_insert(measured);
                 }
                 converted.push(other);
             }
         }
         converted
+    }
+}
+
+/// What is wrong with the conversions of an object, by version.
+#[derive(Default)]
+struct Found {
+    /// The values that the version cannot hold.
+    lost: BTreeMap<String, Lost>,
+    /// The size of the object if it is too large in this version, and why it is too large.
+    too_large: BTreeMap<String, (usize, String)>,
+}
+
+impl Found {
+    fn is_empty(&self) -> bool {
+        self.lost.is_empty() && self.too_large.is_empty()
     }
 }
 
@@ -221,19 +251,37 @@ fn refusal(
         );
         return Some(FieldError::forbidden(place, why));
     }
-    let schema = path
-        .iter()
-        .fold(&version.schema, |schema, segment| match segment {
-            PathSegment::Field(name) => change::field(schema, name),
-            PathSegment::Item(_) => &schema["items"],
-        });
-    let to = to.as_ref()?;
+    let (last, parents) = path.split_last()?;
+    let Some(to) = to else {
+        let PathSegment::Field(field) = last else {
+            return None;
+        };
+        let required = schema_at(version, parents)["required"].as_array()?;
+        let is_required = required.iter().any(|name| name == field.as_str());
+        let why = format!("an annotation removes it in version {name}");
+        return is_required.then(|| FieldError::required(place, why));
+    };
+    if let PathSegment::Item(keys) = last
+        && !change::has(to, keys)
+    {
+        let why = format!("an annotation for version {name} has other keys than its path");
+        return Some(FieldError::forbidden(place, why));
+    }
     if let Some(why) = too_many_levels(path.len() + levels(&to.to_string())) {
         return Some(FieldError::exceeds(place, why));
     }
-    let why = fits(to, schema.as_object()?).err()?;
+    let why = fits(to, schema_at(version, path).as_object()?).err()?;
     let why = format!("{why}; an annotation keeps it for version {name}");
     Some(FieldError::type_invalid(place, why))
+}
+
+/// The schema of what is at `path`.
+fn schema_at<'a>(version: &'a ConvertibleVersion, path: &[PathSegment]) -> &'a Value {
+    path.iter()
+        .fold(&version.schema, |schema, segment| match segment {
+            PathSegment::Field(name) => change::field(schema, name),
+            PathSegment::Item(_) => &schema["items"],
+        })
 }
 
 impl Lost {

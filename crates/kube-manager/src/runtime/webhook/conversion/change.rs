@@ -318,7 +318,8 @@ fn part<'a>(value: &'a mut Value, segment: &PathSegment) -> Option<&'a mut Value
     }
 }
 
-fn has(item: &Value, keys: &Keys) -> bool {
+/// Whether the item of a list has these keys.
+pub fn has(item: &Value, keys: &Keys) -> bool {
     keys.iter()
         .all(|(name, value)| item.get(name) == Some(value))
 }

@@ -33,7 +33,7 @@ pub const PATH: &str = "/convert";
 /// The maximal size of a review in bytes: the API server sends all objects of a list in one review.
 const MOST: usize = 64 << 20;
 
-/// How large a review is that is answered where it arrives, in bytes: that takes less than 1 ms, and a list
+/// How large a review is that is answered where it arrives, in bytes: that mostly takes less than 1 ms, and a list
 /// of objects that are stored is converted by one review for each.
 pub const SMALL: usize = 32 << 10;
 

@@ -607,6 +607,11 @@ fn a_client_cannot_write_into_annotations_what_another_version_refuses() {
         // It was there before.
         assert_eq!(excess(Some(new), new), "");
     }
+    let saved = r#"["spec","colour"],"from":"Grey","to":"Blue""#;
+    let removed = r#"["spec","name"],"from":"Dune""#;
+    let removed = forged(&old, "spec.colour", saved, removed);
+    let errors = excess(Some(&old), &removed);
+    assert!(errors.starts_with("spec.name: Required"), "{errors}");
     let valid = forged(&old, "spec.colour", "Blue", "Red");
     assert_eq!(excess(Some(&old), &valid), "");
 
