@@ -178,7 +178,8 @@ impl<'a> KindFromCrd<'a> {
                 .versions(&unserved)
                 .any(|other| other.version != unserved.version && other.is_stored());
             let hub = project.hub_of(&unserved);
-            let is_converted = hub.is_some() && project.is_converted(&unserved);
+            let there = project.there(&unserved).unwrap_or(&unserved);
+            let is_converted = hub.is_some() && project.is_converted(there);
             let stage = match self.definer {
                 _ if is_converted && version.served && !version.storage => Stage::Served,
                 _ if version.storage || resources.is_empty() && !is_another_stored => Stage::Stored,

@@ -65,6 +65,83 @@ fn command(line: &str) -> impl Fn(&Project) {
     move |project| _ = project.rscaffold(line)
 }
 
+const DEPRECATED: &str =
+    "create api --group webapp --version v1 --kind Guestbook --deprecated=outdated --force";
+const SECOND: &str = "create api --group webapp --version v2 --kind Guestbook";
+const CONVERSION: &str = "create webhook --group webapp --version v1 --kind Guestbook --conversion";
+
+/// git merges lines: here it would give the settings of one kind to another kind.
+#[test]
+fn each_kind_keeps_its_settings_whatever_lines_git_moves() {
+    let (metrics, policy) = ("edit --enable prometheus", "edit --enable network-policy");
+    for (ours, theirs) in [
+        (vec![DEPRECATED, policy], vec![CAPTAIN, metrics]),
+        (vec![SECOND, CONVERSION, policy], vec![CAPTAIN, metrics]),
+        // git merges these without a conflict in `PROJECT`.
+        (vec![SECOND, CONVERSION], vec![CAPTAIN]),
+    ] {
+        let run_all = |commands: &[&str]| {
+            let commands: Vec<_> = commands.iter().map(|line| (*line).to_owned()).collect();
+            move |project: &Project| {
+                for line in &commands {
+                    project.rscaffold(line);
+                }
+            }
+        };
+        let project = merged(&[INIT, GUESTBOOK], run_all(&ours), run_all(&theirs));
+        let all = [&[INIT, GUESTBOOK], &*ours, &*theirs].concat();
+        assert_same(project.rscaffold("apply"), &Project::new(&all), "settled");
+    }
+}
+
+#[test]
+fn a_branch_without_a_project_is_merged() {
+    let project = Project::new(&[]);
+    let git = |arguments: &[&str]| run(&mut project.git(arguments));
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    let manifest = "[package]\nname = \"guestbook\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    commit(project.write("Cargo.toml", manifest));
+    git(&["switch", "--quiet", "--create=theirs"]);
+    let more = format!("{manifest}\n[dependencies]\nanyhow = \"1\"\n");
+    commit(project.write("Cargo.toml", &more));
+    git(&["switch", "--quiet", "main"]);
+    commit(project.rscaffold(&format!("{INIT} --on-conflict=theirs")));
+    let merge = project.git(&["merge", "theirs"]).output();
+    assert!(!merge.expect("git runs").status.success());
+    let error = project.refused("apply");
+    assert!(error.contains("Cargo.toml"), "{error}");
+    git(&["checkout", "--quiet", "--ours", "Cargo.toml"]);
+    project.rscaffold("apply").rscaffold(GUESTBOOK);
+}
+
+/// These commands write the conflicts anew, with other labels and with the common ancestor.
+#[test]
+fn conflicts_that_git_writes_anew_are_resolved() {
+    for again in [
+        &["checkout", "--quiet", "--merge", "."][..],
+        &["checkout", "--quiet", "--conflict=diff3", "."],
+    ] {
+        let project = merged(&[INIT, GUESTBOOK], command(VISITOR), |project| {
+            project.rscaffold(ANIMAL).rscaffold("edit --enable grafana");
+        });
+        assert!(!open(&project).is_empty());
+        run(&mut project.git(again));
+        let all = [INIT, GUESTBOOK, VISITOR, ANIMAL, "edit --enable grafana"];
+        assert_same(project.rscaffold("apply"), &Project::new(&all), "settled");
+    }
+}
+
+#[test]
+fn a_record_with_the_line_ends_of_windows_is_not_written_anew() {
+    let project = Project::new(&[INIT, GUESTBOOK]);
+    let record = ".rscaffold/last-applied.jsonl";
+    let crlf = project.read(record).replace('\n', "\r\n");
+    project.write(record, &crlf).rscaffold("apply");
+    assert_eq!(project.read(record), crlf);
+    project.rscaffold(VISITOR);
+    assert!(!project.read(record).contains('\r'));
+}
+
 #[test]
 fn git_merges_apis_at_different_places() {
     // The new lines are above and below the existing lines.

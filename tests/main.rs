@@ -30,6 +30,7 @@ mod layers;
 mod losses;
 mod make;
 mod merges;
+mod newer_crds;
 mod notes;
 mod obstacles;
 mod parallel;

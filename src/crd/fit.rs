@@ -42,7 +42,7 @@ pub(crate) fn misfits(value: &Value, schema: &Value) -> Vec<Misfit> {
 }
 
 /// Lists the checks of the API server for a new object with `value` that [`misfits`] leaves out, each with its place:
-/// CEL rules, and patterns that [`regex`] cannot compile.
+/// CEL rules, patterns that [`regex`] cannot compile, and the formats in [`UNCHECKED_FORMATS`].
 pub(super) fn unchecked(value: &Value, schema: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     walk("", value, schema, &mut |place, value, schema| {
@@ -61,6 +61,12 @@ pub(super) fn unchecked(value: &Value, schema: &Value) -> Vec<(String, String)> 
         {
             left_out.push(("pattern", pattern));
         }
+        if let Some(format) = schema.get("format").and_then(Value::as_str)
+            && value.is_string()
+            && UNCHECKED_FORMATS.contains(&format)
+        {
+            left_out.push(("format", format));
+        }
         for (what, text) in left_out {
             let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             found.push((place.to_owned(), format!("the {what} `{}`", visible(&line))));
@@ -68,6 +74,22 @@ pub(super) fn unchecked(value: &Value, schema: &Value) -> Vec<(String, String)> 
     });
     found
 }
+
+/// Formats that the API server checks and [`has_format`] does not.
+const UNCHECKED_FORMATS: [&str; 12] = [
+    "bsonobjectid",
+    "creditcard",
+    "hexcolor",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "mac",
+    "rgbcolor",
+    "ssn",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+];
 
 /// Calls `see` with the value and its schema, and then with each value inside of it.
 fn walk(place: &str, value: &Value, schema: &Value, see: &mut impl FnMut(&str, &Value, &Schema)) {
@@ -198,7 +220,8 @@ pub(super) fn regex(pattern: &str) -> Option<Regex> {
     builder.size_limit(MOST_BYTES).build().ok()
 }
 
-/// Returns whether `text` has this format. As in the API server, an unknown format allows every text.
+/// Returns whether `text` has this format. As in the API server, an unknown format allows every text. So does one of
+/// [`UNCHECKED_FORMATS`].
 fn has_format(text: &str, format: &str) -> bool {
     match format {
         "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
@@ -206,12 +229,14 @@ fn has_format(text: &str, format: &str) -> bool {
         _ => matches(
             match format {
                 "date" => r"^\d{4}-\d\d-\d\d$",
-                "date-time" => r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$",
+                "date-time" | "datetime" => {
+                    r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$"
+                }
                 "duration" => r"^([0-9.]+ ?[a-zµ]+ ?)+$",
                 "email" => "^[^@ ]+@[^@ ]+$",
                 "uri" => "^([A-Za-z][A-Za-z0-9+.-]*:|/)",
                 "cidr" => "^[0-9a-fA-F.:]+/[0-9]+$",
-                "byte" => "^[A-Za-z0-9+/]*=*$",
+                "byte" => "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
                 "uuid" => {
                     "^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$"
                 }

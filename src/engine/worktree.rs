@@ -245,11 +245,20 @@ impl WorkTree {
         ensure_readable(LAST_APPLIED, length, limits::RECORD)?;
         let path = ProjectPath::new(LAST_APPLIED)?;
         let mut walk = self.jail.walk();
-        // A record of another length differs anyway. It is not read, because it may be too large.
+        // git may have checked the record out with CRLF. If it were written again, git would see a change. A record of
+        // another length differs anyway. It is not read, because it may be too large.
         let place = walk.find(path)?;
-        let place = place.filter(|place| !place.is_file() || place.len() == length);
+        let place =
+            place.filter(|place| !place.is_file() || (length..2 * length).contains(&place.len()));
         let written = place.map_or(Ok(None), |place| place.read(path))?;
-        if written.is_none_or(|(_, bytes)| bytes != text) {
+        let is_written = written.is_some_and(|(_, bytes)| {
+            bytes == text
+                || String::from_utf8_lossy(&bytes)
+                    .replace("\r\n", "\n")
+                    .as_bytes()
+                    == text
+        });
+        if !is_written {
             stage.write(LAST_APPLIED, &text)?;
         }
         if let Some(change) = plan.changes.get(description) {

@@ -55,6 +55,10 @@ pub(super) fn group_of_others(project: &Project, full: &Group) -> Result<(Group,
         return Ok((resource.group.clone(), domain.cloned()));
     }
     let short = full.without(&project.domain);
+    // A group that is the domain of the project is named in full.
+    if short.is_empty() {
+        return Ok((full.clone(), None));
+    }
     let (group, domain) = if short == *full || has_module(project, &short) {
         split(project, full)?
     } else {

@@ -69,6 +69,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     story
         .notes
         .extend(args.settings.consequences(&id, &before)?);
+    story.notes.extend(left_controller(&wanted, &before));
     story.notes.extend(from_crd.lossy(&after));
     story.notes.extend(from_crd.unserved(&after));
     for (title, losses) in [
@@ -211,7 +212,13 @@ fn resources<'a>(
         // A kind that another project defines gets a controller by default, even if `PROJECT` already has the kind.
         let is_new = (existing.is_none() || is_external) && others.is_empty();
         let has_controllers = resource.is_stored() || is_external;
-        if let Some(before) = existing.or(stored.filter(|_| resource.is_stored())) {
+        // The controllers and webhooks are those of the stored version, which may be another one in this CRD.
+        let before = if is_external {
+            existing
+        } else {
+            stored.or(existing).filter(|_| resource.is_stored())
+        };
+        if let Some(before) = before {
             resource.controllers.clone_from(&before.controllers);
             resource.webhooks.clone_from(&before.webhooks);
         }
@@ -227,6 +234,24 @@ fn resources<'a>(
         }
     }
     Ok(resources)
+}
+
+/// A note about the controller of a kind of another project, if it still uses another version than `wanted`.
+fn left_controller(wanted: &Resource, before: &Project) -> Option<String> {
+    if wanted.external().is_none() || !wanted.controllers.is_empty() {
+        return None;
+    }
+    let mut others = before.resources.iter();
+    let other = others.find(|other| {
+        before.is_same_kind(other, wanted)
+            && other.version != wanted.version
+            && !other.controllers.is_empty()
+    })?;
+    Some(format!(
+        "the controller still uses {other}: to use `{}`, move `controller` in `PROJECT` to the entry of that version, and \
+         run `rscaffold apply`",
+        wanted.version
+    ))
 }
 
 /// Formats a list for the user, or returns `None` for an empty list. `all` shows every entry of a long list.

@@ -13,9 +13,9 @@ use crate::{
             OnConflict, Policy,
             branches::{merge_all, merge_texts},
             line_ends::is_same,
-            markers::Marked,
+            markers::{Marked, is_as_git_left_it},
         },
-        worktree::{Commit, Commits, LAST_APPLIED, Record, Unmerged, WorkTree},
+        worktree::{Commit, Commits, LAST_APPLIED, Record, Stages, Unmerged, WorkTree},
     },
     hint::OrHint,
     names::in_backticks,
@@ -47,7 +47,9 @@ impl<'a> Turn<'a> {
             ..
         }) = &mut unmerged.commits
         {
-            ensure_one_version(&version(ours)?, &version(theirs)?)?;
+            if let (Some(ours), Some(theirs)) = (version(ours), version(theirs)) {
+                ensure_one_version(&ours, &theirs)?;
+            }
             ensure_not_moved(&unmerged.moved)?;
             for commit in parent.iter_mut().chain([ours, theirs]) {
                 repair_commit(commit)?;
@@ -65,22 +67,47 @@ impl<'a> Turn<'a> {
                 ))
                 .or_hint("resolve the conflict markers, and run the command again");
             };
+            // git also merges the lines outside of the markers, which may form an entry that neither branch has. They count
+            // once the user has begun to edit the file.
+            let (ours, theirs) = match (&stages.ours, &stages.theirs, &stages.written) {
+                (Some(ours), Some(theirs), Some(written))
+                    if is_as_git_left_it(text, written.content()) =>
+                {
+                    (ours.content(), theirs.content())
+                }
+                _ => (&*marked.ours, &*marked.theirs),
+            };
             let parent = stages.parent.as_ref().map(Text::content);
-            let project = both(parent, &marked.ours, &marked.theirs).or_hint(format!(
+            let project = both(parent, ours, theirs).or_hint(format!(
                 "resolve the conflict markers in line {line} and below of `{file}`, and run the \
                  command again"
             ))?;
             (None, project)
         } else {
-            let before = Project::parse(text)?;
-            let merged = match policy.of(file) {
+            let by_git = match policy.of(file) {
                 OnConflict::Ours => None,
-                _ => merged(text, &before, &unmerged, &record).or_hint(format!(
-                    "edit `{file}` until it says what you want, and run `rscaffold apply \
-                     --on-conflict=ours:{file}`; {RENAMED}"
-                ))?,
+                _ => by_git(text, &unmerged),
             };
-            (Some(before.clone()), merged.unwrap_or(before))
+            let hint = format!(
+                "edit `{file}` until it says what you want, and run `rscaffold apply \
+                 --on-conflict=ours:{file}`; {RENAMED}"
+            );
+            match (Project::parse(text), by_git) {
+                (Ok(before), Some(stages)) => (Some(before), both_of(&stages).or_hint(hint)?),
+                (Ok(before), None) => {
+                    if policy.of(file) != OnConflict::Ours {
+                        ensure_from_branches(&before, &unmerged, &record).or_hint(hint)?;
+                    }
+                    (Some(before.clone()), before)
+                }
+                // The lines of both branches may not even be a project.
+                (Err(_), Some(stages)) => {
+                    let after = both_of(&stages).or_hint(hint)?;
+                    unmerged.stages.insert(file.to_owned(), stages);
+                    (None, after)
+                }
+                (Err(error), None) => return Err(error),
+            }
         };
         let rendered = render(&after)?;
         Ok(Self {
@@ -315,8 +342,8 @@ fn ensure_not_moved(moved: &BTreeMap<String, String>) -> Result<()> {
         places.collect::<Vec<_>>().join("\n  ")
     ))
     .or_hint(
-        "undo the merge, for example with `git merge --abort`; make the same change of a group or version on the \
-         other branch, run `rscaffold apply` there, commit, and merge again",
+        "undo the merge, for example with `git merge --abort`; make the same change of the project's name, the group \
+         or the version on the other branch, run `rscaffold apply` there, commit, and merge again",
     )
 }
 
@@ -325,46 +352,56 @@ fn repair_commit(commit: &mut Commit) -> Result<()> {
     let (Some(text), [_, _, ..]) = (&commit.description, commit.record.projects.as_slice()) else {
         return Ok(());
     };
-    let renders = Renders::new(&commit.record.projects, &Project::parse(text)?)?;
+    // Only the project on disk must be valid.
+    let Ok(project) = Project::parse(text) else {
+        return Ok(());
+    };
+    let renders = Renders::new(&commit.record.projects, &project)?;
     ensure_none(&renders.repair(&mut commit.record, None))
 }
 
-/// The merge of the two branches' projects, if git merged `PROJECT` to `text` without a conflict. git merges lines, so
-/// its text may describe a project that follows from neither branch.
-///
-/// After the merge is committed, git no longer knows the branches. Then the record has the projects of both branches,
-/// and `project` must be a merge of them.
-fn merged(
-    text: &str,
-    project: &Project,
-    unmerged: &Unmerged,
-    record: &Record,
-) -> Result<Option<Project>> {
-    let Some(commits) = &unmerged.commits else {
-        if let (true, [ours, theirs]) = (unmerged.stages.is_empty(), &*record.projects)
-            && let (Ok(ours), Ok(theirs)) = (Project::parse(ours), Project::parse(theirs))
-        {
-            Project::parent(&ours, &theirs, project)?;
-        }
-        return Ok(None);
-    };
-    let [ours, theirs] =
-        [&commits.ours, &commits.theirs].map(|commit| commit.description.as_deref());
-    let parent = commits
-        .parent
-        .as_ref()
-        .and_then(|commit| commit.description.as_deref());
-    match (parent, ours, theirs, &commits.merged) {
-        (Some(_), Some(ours), Some(theirs), Some(merged)) if is_same(text, merged) => {
-            both(parent, ours, theirs).map(Some)
-        }
-        _ => Ok(None),
+/// The texts of `PROJECT` in the three commits, if git merged them to `text` without a conflict. git merges lines, so its
+/// text may describe a project that follows from neither branch, or none at all.
+fn by_git(text: &str, unmerged: &Unmerged) -> Option<Stages> {
+    let commits = unmerged.commits.as_ref()?;
+    let merged = commits.merged.as_ref()?;
+    if !is_same(text, merged) {
+        return None;
     }
+    let project = |commit: &Commit| commit.description.clone().map(Text::from);
+    Some(Stages {
+        parent: Some(project(commits.parent.as_ref()?)?),
+        ours: Some(project(&commits.ours)?),
+        theirs: Some(project(&commits.theirs)?),
+        written: Some(merged.clone().into()),
+        is_binary: false,
+    })
+}
+
+/// Checks that `project` is a merge of the projects in the record, if git no longer knows the branches.
+fn ensure_from_branches(project: &Project, unmerged: &Unmerged, record: &Record) -> Result<()> {
+    if let (None, true, [ours, theirs]) = (
+        &unmerged.commits,
+        unmerged.stages.is_empty(),
+        &*record.projects,
+    ) && let (Ok(ours), Ok(theirs)) = (Project::parse(ours), Project::parse(theirs))
+    {
+        Project::parent(&ours, &theirs, project)?;
+    }
+    Ok(())
+}
+
+/// The three-way merge of the projects in `stages`.
+fn both_of(stages: &Stages) -> Result<Project> {
+    let [ours, theirs] =
+        [&stages.ours, &stages.theirs].map(|side| side.as_ref().map_or("", Text::content));
+    both(stages.parent.as_ref().map(Text::content), ours, theirs)
 }
 
 /// The three-way merge of the projects `ours` and `theirs` with the base `parent`.
 fn both(parent: Option<&str>, ours: &str, theirs: &str) -> Result<Project> {
-    let parent = parent.map(Project::parse).transpose()?;
+    // If git merged several ancestors, their text may have conflict markers.
+    let parent = parent.and_then(|text| Project::parse(text).ok());
     let (ours, theirs) = (Project::parse(ours)?, Project::parse(theirs)?);
     ensure_one_version(&ours.cli_version, &theirs.cli_version)?;
     Project::merge(parent.as_ref(), &ours, &theirs)
@@ -384,12 +421,10 @@ fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
     )
 }
 
-/// The version of rscaffold that wrote the project in a commit.
-fn version(commit: &Commit) -> Result<String> {
-    match &commit.description {
-        Some(text) => Ok(Project::parse(text)?.cli_version),
-        None => Ok(String::new()),
-    }
+/// The version of rscaffold that wrote the project in a commit; `None` without a project that can be read.
+fn version(commit: &Commit) -> Option<String> {
+    let project = Project::parse(commit.description.as_deref()?).ok()?;
+    Some(project.cli_version)
 }
 
 #[cfg(test)]
@@ -423,7 +458,7 @@ mod tests {
                 commits: Some(commits),
                 ..Unmerged::default()
             };
-            merged(text, &with(&[]), &unmerged, &Record::default()).unwrap()
+            by_git(text, &unmerged).map(|stages| both_of(&stages).unwrap())
         };
         let both = Some(with(&[agents, helm]));
         assert_eq!(made(git), both);
@@ -439,7 +474,7 @@ mod tests {
         };
         let ensure = |ours: &Project, theirs: &Project| {
             let [ours, theirs] = [ours, theirs].map(|project| commit(project, Texts::new()));
-            ensure_one_version(&version(&ours)?, &version(&theirs)?)
+            ensure_one_version(&version(&ours).unwrap(), &version(&theirs).unwrap())
         };
         let current = &guestbook();
         ensure(current, current).expect("branches of one version");

@@ -9,7 +9,7 @@ use crate::engine::{
         Conflict, Reason, Sides,
         branches::{Side, differences, merge},
         line_ends::{is_same, with_line_ends_of},
-        markers::Marked,
+        markers::{Marked, is_as_git_left_it},
     },
     text::Text,
     worktree::{Commit, Stages, Unmerged},
@@ -112,7 +112,7 @@ fn is_unmerged(disk: &str, stages: &Stages) -> Option<bool> {
         (Some(_), Some(_)) => {
             // Attributes of the file can make git write other markers, or none.
             let written = stages.written.as_ref();
-            let is_as_written = written.is_some_and(|text| is_same(disk, text.content()));
+            let is_as_written = written.is_some_and(|text| is_as_git_left_it(disk, text.content()));
             if !is_as_written {
                 Marked::parse(disk)?;
             }

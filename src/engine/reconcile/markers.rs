@@ -1,5 +1,7 @@
 //! Conflict markers in a text, written by this tool or by git.
 
+use super::line_ends::is_same;
+
 /// The labels after the markers of this tool.
 const OWN: [&str; 2] = ["yours", "rscaffold"];
 
@@ -55,6 +57,18 @@ impl Marked {
             own,
         })
     }
+}
+
+/// Whether `text` has the conflicts that git wrote into `written`: nobody has begun to resolve them. `git checkout
+/// --merge` writes other labels, and the style `diff3` adds the common ancestor.
+pub fn is_as_git_left_it(text: &str, written: &str) -> bool {
+    if is_same(text, written) {
+        return true;
+    }
+    let (Some(text), Some(written)) = (Marked::parse(text), Marked::parse(written)) else {
+        return false;
+    };
+    !text.own && is_same(&text.ours, &written.ours) && is_same(&text.theirs, &written.theirs)
 }
 
 /// The index of the first line with this `marker`, from the line `from` on.
