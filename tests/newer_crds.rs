@@ -68,6 +68,28 @@ fn the_controller_moves_to_the_version_that_a_newer_crd_stores() {
 }
 
 #[test]
+fn a_newer_crd_with_another_schema_needs_the_conversion_that_the_hint_names() {
+    let project = Project::new(&[INIT]);
+    let before = crd("odd.com", "Webhook", &[("v1beta1", true)]);
+    project
+        .write("crd.yaml", &before.replace("size", "width"))
+        .rscaffold(COMMAND);
+    let after = crd("odd.com", "Webhook", &[("v1beta1", false), ("v1", true)]);
+    let error = project.write("crd.yaml", &after).refused(COMMAND);
+    let (_, hint) = error.split_once("hint: ").expect("a hint");
+    let commands: Vec<_> = hint
+        .split('`')
+        .filter(|text| text.contains("--kind"))
+        .collect();
+    assert_eq!(commands.len(), 3, "{hint}");
+    for command in commands {
+        project.rscaffold(command.trim_start_matches("rscaffold "));
+    }
+    project.rscaffold(COMMAND);
+    assert!(entry(&project, "v1").contains("controller: true"));
+}
+
+#[test]
 fn the_hub_of_a_conversion_stays_served() {
     let project = Project::new(&[INIT]);
     let versions = [("v1alpha1", false), ("v1", true)];

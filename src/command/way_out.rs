@@ -13,6 +13,18 @@ pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
     or_hint_for(changed, way_out)
 }
 
+/// Adds a hint to the error of a version, with these flags, that a CRD adds.
+pub fn or_way_out_of_crd<T>(changed: Result<T>, flags: &str) -> Result<T> {
+    or_hint_for(changed, |refusal| match refusal {
+        Error::StoredObjects { .. } => Some(format!(
+            "without `--crd`, run `rscaffold create api {flags}`, `rscaffold create webhook {flags} --conversion` and \
+             `rscaffold create api {flags} --storage`, then repeat this command; if no cluster has such objects, use \
+             `--force`"
+        )),
+        refusal => way_out(refusal),
+    })
+}
+
 /// What the user can do if the record cannot be used.
 pub const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
                            `rscaffold apply --rebuild-base`, which says what is lost";

@@ -14,7 +14,7 @@ use crate::{
         id::Id,
         load::open,
         turn::{Turn, carry_out},
-        way_out::or_way_out,
+        way_out::or_way_out_of_crd,
     },
     crd::{self, Crd, CrdVersion, Loss},
     engine::worktree::{WorkTree, read_input},
@@ -48,7 +48,8 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     let mut after = before.clone();
     let mut stored = None;
     for (version, resource) in resources(&from_crd, &args.settings, &before)? {
-        or_way_out(after.add(resource.clone(), args.force))?;
+        let flags = resource.id().as_flags();
+        or_way_out_of_crd(after.add(resource.clone(), args.force), &flags)?;
         if version.storage || stored.is_none() {
             stored = Some(resource);
         }

@@ -44,8 +44,7 @@ impl Lower<'_> {
         } else {
             self.ty(&want, &path)
         };
-        let mut serde = Vec::new();
-        let mut schemars = Vec::new();
+        let (mut serde, mut schemars) = (Vec::new(), Vec::new());
         let mut written = ty.written.clone();
         let mut is_default = ty.is_default;
         let is_nullable = want.contains_key("nullable");
@@ -78,8 +77,9 @@ impl Lower<'_> {
                 let is_empty = ty.rust.is_empty().filter(|_| !is_nullable && !is_full);
                 is_option = is_empty.is_none();
                 serde.push(Meta::leaf("default"));
-                // A client leaves out what it does not set.
-                if !is_nullable || of_missing.is_none() || self.purpose == Purpose::Use {
+                // A client leaves out what it does not set. The API server refuses null for each enum.
+                let writes_null = is_nullable && of_missing.is_some() && !want.contains_key("enum");
+                if !writes_null || self.purpose == Purpose::Use {
                     let skip = is_empty.unwrap_or("Option::is_none");
                     serde.push(Meta::text("skip_serializing_if", skip));
                 }
