@@ -132,6 +132,21 @@ fn conflicts_that_git_writes_anew_are_resolved() {
 }
 
 #[test]
+fn edits_of_both_branches_stay_if_git_has_the_record_of_one() {
+    let file = "src/controller/crew/captain.rs";
+    let edit = "// By the crew.\n";
+    let project = merged(&[INIT, GUESTBOOK], command(VISITOR), |project| {
+        let text = project.rscaffold(CAPTAIN).read(file);
+        project.write(file, &(text + edit));
+    });
+    run(&mut project.git(&["checkout", "--quiet", "HEAD", "--", ".rscaffold"]));
+    project.rscaffold("apply");
+    let expected = Project::new(&[INIT, GUESTBOOK, VISITOR, CAPTAIN]);
+    expected.write(file, &(expected.read(file) + edit));
+    assert_same(&project, &expected, "settled");
+}
+
+#[test]
 fn a_record_with_the_line_ends_of_windows_is_not_written_anew() {
     let project = Project::new(&[INIT, GUESTBOOK]);
     let record = ".rscaffold/last-applied.jsonl";

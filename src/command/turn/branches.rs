@@ -36,7 +36,7 @@ impl<'a> Turn<'a> {
     pub fn of_branches(
         tree: &'a WorkTree,
         text: &str,
-        record: Record,
+        mut record: Record,
         policy: &Policy,
     ) -> Result<Self> {
         let mut unmerged = tree.unmerged(record.texts.keys().map(String::as_str))?;
@@ -51,6 +51,9 @@ impl<'a> Turn<'a> {
                 ensure_one_version(&ours, &theirs)?;
             }
             ensure_not_moved(&unmerged.moved)?;
+            if let Some(parent) = parent {
+                add_other_projects(&mut record, parent, [ours, theirs]);
+            }
             for commit in parent.iter_mut().chain([ours, theirs]) {
                 repair_commit(commit)?;
             }
@@ -345,6 +348,21 @@ fn ensure_not_moved(moved: &BTreeMap<String, String>) -> Result<()> {
         "undo the merge, for example with `git merge --abort`; make the same change of the project's name, the group \
          or the version on the other branch, run `rscaffold apply` there, commit, and merge again",
     )
+}
+
+/// Adds the projects of the other branch to a record that is the one of one branch, as attributes such as `-merge` or `git
+/// checkout --ours` leave it: it is repaired then.
+fn add_other_projects(record: &mut Record, parent: &Commit, [ours, theirs]: [&Commit; 2]) {
+    let other = match &*record {
+        record if *record == ours.record => theirs,
+        record if *record == theirs.record => ours,
+        _ => return,
+    };
+    for project in &other.record.projects {
+        if !record.projects.contains(project) && !parent.record.projects.contains(project) {
+            record.projects.push(project.clone());
+        }
+    }
 }
 
 /// Repairs the record of a commit in which git merged records.
