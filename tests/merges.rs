@@ -18,18 +18,24 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 
+use serde_json::Value;
+
 use crate::{cases::cases, project::Project, scaffold::run};
 
 const INIT: &str = "init --domain com --repo guestbook --runtime registry --enable helm";
 
 /// The commands that a branch may run, in addition to edits of files.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 18] = [
     "create api --group webapp --version v1 --kind Guestbook",
     "create api --group webapp --version v1 --kind Visitor",
     "create api --group webapp --version v2 --kind Guestbook",
     "create api --group crew --version v1 --kind Captain --owns v1/ConfigMap",
     "create api --group apps --version v1 --kind Deployment --resource=false",
     "create api --group webapp --version v1 --kind Guestbook --controller-name backup",
+    "create api --group webapp --version v1 --kind Guestbook --deprecated=outdated --force",
+    "create api --group webapp --version v1 --kind Visitor --short-name vi --force",
+    "create webhook --group webapp --version v1 --kind Guestbook --defaulting",
+    "create webhook --group webapp --version v1 --kind Guestbook --conversion",
     "delete api --group webapp --version v1 --kind Guestbook",
     "delete api --group crew --version v1 --kind Captain",
     "edit --enable prometheus",
@@ -155,6 +161,17 @@ fn files(project: &Project) -> Files {
     let tree = project.tree().into_iter();
     tree.filter_map(|(path, text)| Some((path.to_str()?.to_owned(), text?)))
         .collect()
+}
+
+/// Returns the entries of the kinds in `PROJECT`.
+fn entries(files: &Files) -> BTreeMap<String, Value> {
+    let project: Value = serde_yaml::from_str(&files["PROJECT"]).expect("YAML");
+    let mut entries = BTreeMap::new();
+    for entry in project["resources"].as_array().into_iter().flatten() {
+        let [group, version, kind] = ["group", "version", "kind"].map(|field| &entry[field]);
+        entries.insert(format!("{group}/{version}/{kind}"), entry.clone());
+    }
+    entries
 }
 
 /// Returns the texts that rscaffold wrote last. For a file of the runtime, the record has only a digest, so the text
@@ -383,6 +400,15 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
     for (path, text) in &settled {
         let has_marker = text.lines().any(|line| line.starts_with("<<<<<<< "));
         prop_assert!(!has_marker, "{path} has conflict markers");
+    }
+    let [entries_before, our_entries, their_entries] = [&before, &ours, &theirs].map(entries);
+    for (kind, entry) in entries(&settled) {
+        let [parent, our, their] =
+            [&entries_before, &our_entries, &their_entries].map(|entries| entries.get(&kind));
+        // If both branches changed the kind, its entry has the changes of both.
+        let is_merged = our != parent && their != parent;
+        let is_of_branch = [our, their].contains(&Some(&entry));
+        prop_assert!(is_merged || is_of_branch, "{kind}: no branch has {entry}");
     }
     let branches = [&case.before, &case.ours, &case.theirs];
     if branches.iter().all(|branch| branch.edits.is_empty()) {
