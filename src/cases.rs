@@ -1,11 +1,10 @@
-//! How much the tests try: all of it if `$THOROUGH` is set, as in `make test`. Otherwise a part of it, so that `make check`
-//! is fast.
+//! How much the tests try: more if `$THOROUGH` is set, as in `make test`, and a part of it in `make check`.
 
 use std::env;
 
 use proptest::test_runner::Config;
 
-/// Whether the tests try everything.
+/// Whether the tests try as much as in `make test`.
 pub fn is_thorough() -> bool {
     env::var_os("THOROUGH").is_some()
 }

@@ -131,6 +131,33 @@ fn conflicts_that_git_writes_anew_are_resolved() {
     }
 }
 
+/// The lines of the other branch must not count as deleted by the user.
+#[test]
+fn a_file_that_is_taken_from_one_branch_gets_the_lines_of_the_other_one() {
+    let file = "src/api/mod.rs";
+    let is_complete = |project: &Project| project.read(file).contains("pub mod crew;");
+    let started = |side: &str| {
+        let remark = |project: &Project| {
+            let text = project.read(file);
+            project.write(
+                file,
+                &text.replace("pub mod webapp;", "pub mod webapp; // ours"),
+            );
+        };
+        let project = merged(&[INIT, GUESTBOOK], remark, command(CAPTAIN));
+        assert!(open(&project).contains(&file.to_owned()));
+        run(&mut project.git(&["checkout", "--quiet", side, file]));
+        project
+    };
+    assert!(is_complete(started("--theirs").rscaffold("apply")));
+    let project = started("--ours");
+    let error = project.refused("apply");
+    assert!(error.contains("theirs | pub mod crew;"), "{error}");
+    assert!(is_complete(
+        project.rscaffold(&format!("apply --on-conflict=theirs:{file}"))
+    ));
+}
+
 #[test]
 fn edits_of_both_branches_stay_if_git_has_the_record_of_one() {
     let file = "src/controller/crew/captain.rs";

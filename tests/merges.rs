@@ -472,5 +472,9 @@ fn a_merge_that_apply_accepts_has_every_edit_of_both_branches() {
     println!("{counts:?}");
     let settled = counts.iter().filter_map(|counts| counts.get("Settled"));
     // If `apply` accepts only a few merges, the test shows nothing.
-    assert!(settled.copied().sum::<u32>() * 4 > cases, "{counts:?}");
+    // Of a handful, it may accept a few by chance.
+    assert!(
+        cases < 20 || settled.copied().sum::<u32>() * 4 > cases,
+        "{counts:?}"
+    );
 }

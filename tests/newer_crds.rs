@@ -70,23 +70,27 @@ fn the_controller_moves_to_the_version_that_a_newer_crd_stores() {
 #[test]
 fn a_newer_crd_with_another_schema_needs_the_conversion_that_the_hint_names() {
     let project = Project::new(&[INIT]);
-    let before = crd("odd.com", "Webhook", &[("v1beta1", true)]);
+    let first = crd("odd.com", "Webhook", &[("v1beta1", true)]);
     project
-        .write("crd.yaml", &before.replace("size", "width"))
+        .write("crd.yaml", &first.replace("size", "width"))
         .rscaffold(COMMAND);
-    let after = crd("odd.com", "Webhook", &[("v1beta1", false), ("v1", true)]);
-    let error = project.write("crd.yaml", &after).refused(COMMAND);
-    let (_, hint) = error.split_once("hint: ").expect("a hint");
-    let commands: Vec<_> = hint
-        .split('`')
-        .filter(|text| text.contains("--kind"))
-        .collect();
-    assert_eq!(commands.len(), 3, "{hint}");
-    for command in commands {
-        project.rscaffold(command.trim_start_matches("rscaffold "));
+    for versions in [
+        &[("v1beta1", false), ("v1", true)][..],
+        &[("v1beta1", false), ("v1", false), ("v2", true)],
+    ] {
+        let newer = crd("odd.com", "Webhook", versions);
+        let error = project.write("crd.yaml", &newer).refused(COMMAND);
+        let (_, hint) = error.split_once("hint: ").expect("a hint");
+        let commands = hint.split('`').filter(|text| text.contains("--kind"));
+        let commands: Vec<_> = commands.collect();
+        assert_eq!(commands.len(), 3, "{hint}");
+        for command in commands {
+            project.rscaffold(command.trim_start_matches("rscaffold "));
+        }
+        project.rscaffold(COMMAND);
+        let (stored, _) = versions.last().expect("a version");
+        assert!(entry(&project, stored).contains("controller: true"));
     }
-    project.rscaffold(COMMAND);
-    assert!(entry(&project, "v1").contains("controller: true"));
 }
 
 #[test]
@@ -121,7 +125,7 @@ fn a_controller_of_an_external_kind_says_that_it_uses_the_version_before() {
     project.write("crd.yaml", &crd("odd.io", "None", &[("v1", true)]));
     let said = project.run(&others).stderr;
     assert!(
-        said.contains("the controller still uses `odd/v1alpha1/Thing`"),
+        said.contains("`odd/v1alpha1/Thing` has the controller: to use `v1` instead"),
         "{said}"
     );
 }

@@ -13,11 +13,12 @@ pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
     or_hint_for(changed, way_out)
 }
 
-/// Adds a hint to the error of a version, with these flags, that a CRD adds.
-pub fn or_way_out_of_crd<T>(changed: Result<T>, flags: &str) -> Result<T> {
+/// Adds a hint to the error of a version that a CRD adds. `flags` name the version, and `hub` the hub of its kind: the
+/// version itself if the kind has none yet.
+pub fn or_way_out_of_crd<T>(changed: Result<T>, flags: &str, hub: &str) -> Result<T> {
     or_hint_for(changed, |refusal| match refusal {
         Error::StoredObjects { .. } => Some(format!(
-            "without `--crd`, run `rscaffold create api {flags}`, `rscaffold create webhook {flags} --conversion` and \
+            "without `--crd`, run `rscaffold create api {flags}`, `rscaffold create webhook {hub} --conversion` and \
              `rscaffold create api {flags} --storage`, then repeat this command; if no cluster has such objects, use \
              `--force`"
         )),

@@ -63,7 +63,7 @@ pub(super) fn unchecked(value: &Value, schema: &Value) -> Vec<(String, String)> 
         }
         if let Some(format) = schema.get("format").and_then(Value::as_str)
             && value.is_string()
-            && UNCHECKED_FORMATS.contains(&format)
+            && UNCHECKED_FORMATS.contains(&&*without_dashes(format))
         {
             left_out.push(("format", format));
         }
@@ -76,13 +76,16 @@ pub(super) fn unchecked(value: &Value, schema: &Value) -> Vec<(String, String)> 
 }
 
 /// Formats that the API server checks and [`has_format`] does not.
-const UNCHECKED_FORMATS: [&str; 12] = [
+const UNCHECKED_FORMATS: [&str; 15] = [
     "bsonobjectid",
     "creditcard",
     "hexcolor",
+    "hostname",
     "isbn",
     "isbn10",
     "isbn13",
+    "k8slongname",
+    "k8sshortname",
     "mac",
     "rgbcolor",
     "ssn",
@@ -220,18 +223,22 @@ pub(super) fn regex(pattern: &str) -> Option<Regex> {
     builder.size_limit(MOST_BYTES).build().ok()
 }
 
+/// The name of a format as the API server compares it.
+fn without_dashes(format: &str) -> String {
+    format.replace('-', "")
+}
+
 /// Returns whether `text` has this format. As in the API server, an unknown format allows every text. So does one of
 /// [`UNCHECKED_FORMATS`].
 fn has_format(text: &str, format: &str) -> bool {
+    let format = &*without_dashes(format);
     match format {
         "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
         "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
         _ => matches(
             match format {
                 "date" => r"^\d{4}-\d\d-\d\d$",
-                "date-time" | "datetime" => {
-                    r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$"
-                }
+                "datetime" => r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$",
                 "duration" => r"^([0-9.]+ ?[a-zµ]+ ?)+$",
                 "email" => "^[^@ ]+@[^@ ]+$",
                 "uri" => "^([A-Za-z][A-Za-z0-9+.-]*:|/)",

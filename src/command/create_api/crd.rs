@@ -49,7 +49,8 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     let mut stored = None;
     for (version, resource) in resources(&from_crd, &args.settings, &before)? {
         let flags = resource.id().as_flags();
-        or_way_out_of_crd(after.add(resource.clone(), args.force), &flags)?;
+        let hub = after.hub_of(&resource).unwrap_or(&resource).id().as_flags();
+        or_way_out_of_crd(after.add(resource.clone(), args.force), &flags, &hub)?;
         if version.storage || stored.is_none() {
             stored = Some(resource);
         }
@@ -249,8 +250,8 @@ fn left_controller(wanted: &Resource, before: &Project) -> Option<String> {
             && !other.controllers.is_empty()
     })?;
     Some(format!(
-        "the controller still uses {other}: to use `{}`, move `controller` in `PROJECT` to the entry of that version, and \
-         run `rscaffold apply`",
+        "{other} has the controller: to use `{}` instead, move `controller` or `controllers` in `PROJECT` to the entry of \
+         that version, and run `rscaffold apply`",
         wanted.version
     ))
 }

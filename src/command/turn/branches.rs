@@ -87,15 +87,17 @@ impl<'a> Turn<'a> {
             ))?;
             (None, project)
         } else {
-            let by_git = match policy.of(file) {
-                OnConflict::Ours => None,
+            let parsed = Project::parse(text);
+            // Lines that are no project cannot be kept.
+            let by_git = match (policy.of(file), &parsed) {
+                (OnConflict::Ours, Ok(_)) => None,
                 _ => by_git(text, &unmerged),
             };
             let hint = format!(
                 "edit `{file}` until it says what you want, and run `rscaffold apply \
                  --on-conflict=ours:{file}`; {RENAMED}"
             );
-            match (Project::parse(text), by_git) {
+            match (parsed, by_git) {
                 (Ok(before), Some(stages)) => (Some(before), both_of(&stages).or_hint(hint)?),
                 (Ok(before), None) => {
                     if policy.of(file) != OnConflict::Ours {
@@ -164,11 +166,17 @@ impl<'a> Turn<'a> {
     /// # Errors
     /// When the text that rscaffold wrote last is unknown for a file.
     pub(super) fn repair_record(&mut self) -> Result<()> {
-        if self.record.projects.len() < 2 {
+        let is_merged = self.record.projects.len() > 1;
+        if let Some(unmerged) = &self.unmerged
+            && let Some(sides) = unmerged.recorded()
+        {
+            if is_merged {
+                merge_texts(&mut self.record.texts, &sides);
+            }
+            self.record.texts.extend(self.taken(unmerged, &sides)?);
             return Ok(());
         }
-        if let Some(sides) = self.unmerged.as_ref().and_then(Unmerged::recorded) {
-            merge_texts(&mut self.record.texts, &sides);
+        if !is_merged {
             return Ok(());
         }
         // The files on disk are those of a merge that drops no entry.
@@ -185,6 +193,29 @@ impl<'a> Turn<'a> {
             ensure_settled(&unmerged)?;
         }
         ensure_none(&unknown)
+    }
+
+    /// What rscaffold wrote last into each file of which the user has taken the text of one branch, for example with `git
+    /// checkout --ours`. With the merge of both branches as its base, the lines of the other branch would count as deleted by
+    /// the user.
+    fn taken(&self, unmerged: &Unmerged, [_, ours, theirs]: &[Texts; 3]) -> Result<Texts> {
+        let disk = self.tree.ours(unmerged.stages.keys().map(String::as_str))?;
+        let mut taken = Texts::new();
+        for (path, text) in &disk {
+            let stages = &unmerged.stages[path];
+            let is_taken = |side: &Option<Text>| {
+                (side.as_ref()).is_some_and(|side| is_same(side.content(), text.content()))
+            };
+            let recorded = if is_taken(&stages.ours) {
+                ours.get(path)
+            } else if is_taken(&stages.theirs) {
+                theirs.get(path)
+            } else {
+                None
+            };
+            taken.extend(recorded.map(|recorded| (path.clone(), recorded.clone())));
+        }
+        Ok(taken)
     }
 }
 
@@ -350,8 +381,8 @@ fn ensure_not_moved(moved: &BTreeMap<String, String>) -> Result<()> {
     )
 }
 
-/// Adds the projects of the other branch to a record that is the one of one branch, as attributes such as `-merge` or `git
-/// checkout --ours` leave it: it is repaired then.
+/// If the record on disk is the one of one branch, as the attribute `-merge` or `git checkout HEAD -- .rscaffold` leaves
+/// it, adds the projects of the other branch, so that [`Turn::repair_record`] repairs it.
 fn add_other_projects(record: &mut Record, parent: &Commit, [ours, theirs]: [&Commit; 2]) {
     let other = match &*record {
         record if *record == ours.record => theirs,

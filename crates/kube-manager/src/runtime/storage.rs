@@ -605,10 +605,7 @@ impl Objects {
         let written = (|| api.patch_metadata(&own_name, &params, &patch))
             .retry(growing(AGAIN).with_max_times(TIMES))
             .sleep(sleep)
-            .when(|error| match error {
-                kube::Error::Api(status) => status.code == 429 || status.code >= 500,
-                _ => true,
-            })
+            .when(is_temporary)
             .await;
         match written {
             Ok(_) => Ok(Written::Stored),
@@ -626,14 +623,25 @@ impl Objects {
     }
 }
 
+/// Whether a request may succeed if it is sent again.
+fn is_temporary(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+        _ => true,
+    }
+}
+
 /// Whether the object is still as it was listed. The role of the operator allows lists, but no read of one object.
 async fn is_unchanged(
     api: &Api<DynamicObject>,
     listed: &PartialObjectMeta<DynamicObject>,
 ) -> Result<bool> {
     let field = format!("metadata.name={}", listed.name_any());
-    let page = api
-        .list_metadata(&ListParams::default().fields(&field))
+    let params = ListParams::default().fields(&field);
+    let page = (|| api.list_metadata(&params))
+        .retry(growing(AGAIN).with_max_times(TIMES))
+        .sleep(sleep)
+        .when(is_temporary)
         .await;
     let page = page.with_context(|| format!("cannot read `{}`", name(listed)))?;
     let mut found = page.items.iter();

@@ -359,7 +359,7 @@ impl Webhook {
 
     /// The webhook that limits the size of converted objects. It is called for the version that the client writes.
     /// Requests succeed if it does not answer. It is called for all namespaces, because the API server converts the objects
-    /// of all.
+    /// of all namespaces.
     pub fn bound(name: String, path: String, rule: RuleWithOperations) -> Self {
         Self {
             purpose: Purpose::Validate,

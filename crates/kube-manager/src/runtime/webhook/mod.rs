@@ -113,9 +113,8 @@
 //! difference was saved. Otherwise the client's value wins.
 //!
 //! - If clients change a value in the stored version and later change it back, the difference is restored, too.
-//! - If each of two versions has a value that the other lacks, and both become the same value, such as `Teal` and `Blue`
-//!   that become `Green`, a client that replaces one by the other may not change what the other version shows. Give such
-//!   values different counterparts.
+//! - If only v1 has the value `Teal`, only v2 has `Blue`, and both become `Green` in the other version, a client that
+//!   replaces one by the other may see no change in the other version. Convert such values to different ones.
 //! - A client that drops the annotations also drops the differences in them, for example a `PUT` of an object that the
 //!   client has not read before. This cannot be prevented.
 //! - Items of a list are matched by their keys if the list has the type `map`, as with `ListMerge::Map`. Any other list

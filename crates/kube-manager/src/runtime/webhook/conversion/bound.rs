@@ -258,7 +258,7 @@ fn refusal(
         };
         let required = schema_at(version, parents)["required"].as_array()?;
         let is_required = required.iter().any(|name| name == field.as_str());
-        let why = format!("an annotation removes it in version {name}");
+        let why = format!("an annotation removes it in version {name}: leave the annotation out");
         return is_required.then(|| FieldError::required(place, why));
     };
     if let PathSegment::Item(keys) = last
@@ -271,7 +271,7 @@ fn refusal(
         return Some(FieldError::exceeds(place, why));
     }
     let why = fits(to, schema_at(version, path).as_object()?).err()?;
-    let why = format!("{why}; an annotation keeps it for version {name}");
+    let why = format!("{why}; an annotation keeps it for version {name}: leave the annotation out");
     Some(FieldError::type_invalid(place, why))
 }
 
