@@ -68,7 +68,10 @@ impl<'a> Turn<'a> {
                     "`{file}` has conflict markers in line {line}, and git does not say which \
                      branches it merges"
                 ))
-                .or_hint("resolve the conflict markers, and run the command again");
+                .or_hint(
+                    "resolve the conflict markers, and run the command again; after a `git add` that came too early, \
+                     run `git checkout --merge .` and `rscaffold apply` instead",
+                );
             };
             // git also merges the lines outside of the markers, which may form an entry that neither branch has. They count
             // once the user has begun to edit the file.
