@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::{
     engine::worktree::Refusal,
     hint::or_hint_for,
+    names::GroupVersionKind,
     project::{Error, External, builtin::Builtin},
 };
 
@@ -13,16 +14,23 @@ pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
     or_hint_for(changed, way_out)
 }
 
-/// Adds a hint to the error of a version that a CRD adds. `flags` name the version, and `hub` the hub of its kind: the
-/// version itself if the kind has none yet.
-pub fn or_way_out_of_crd<T>(changed: Result<T>, flags: &str, hub: &str) -> Result<T> {
-    or_hint_for(changed, |refusal| match refusal {
-        Error::StoredObjects { .. } => Some(format!(
-            "without `--crd`, run `rscaffold create api {flags}`, `rscaffold create webhook {hub} --conversion` and \
-             `rscaffold create api {flags} --storage`, then repeat this command; if no cluster has such objects, use \
+/// Adds a hint to the error of a `version` that a CRD adds. `hub` is the hub of its kind: the version itself if the kind
+/// has none yet.
+pub fn or_way_out_of_crd<T>(
+    changed: Result<T>,
+    version: &GroupVersionKind,
+    hub: &GroupVersionKind,
+) -> Result<T> {
+    or_hint_for(changed, |refusal| {
+        let Error::StoredObjects { .. } = refusal else {
+            return way_out(refusal);
+        };
+        let (version, hub) = (version.as_flags(), hub.as_flags());
+        Some(format!(
+            "without `--crd`, run `rscaffold create api {version}`, `rscaffold create webhook {hub} --conversion` and \
+             `rscaffold create api {version} --storage`, then repeat this command; if no cluster has such objects, use \
              `--force`"
-        )),
-        refusal => way_out(refusal),
+        ))
     })
 }
 

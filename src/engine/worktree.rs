@@ -17,7 +17,7 @@ use self::{
 };
 use super::{
     conventions::Conventions,
-    reconcile::{FileChange, Plan},
+    reconcile::{FileChange, Plan, line_ends::is_same},
     text::Texts,
 };
 use crate::{
@@ -252,11 +252,8 @@ impl WorkTree {
             place.filter(|place| !place.is_file() || (length..2 * length).contains(&place.len()));
         let written = place.map_or(Ok(None), |place| place.read(path))?;
         let is_written = written.is_some_and(|(_, bytes)| {
-            bytes == text
-                || String::from_utf8_lossy(&bytes)
-                    .replace("\r\n", "\n")
-                    .as_bytes()
-                    == text
+            let [written, text] = [&bytes, &text].map(|bytes| String::from_utf8_lossy(bytes));
+            is_same(&written, &text)
         });
         if !is_written {
             stage.write(LAST_APPLIED, &text)?;

@@ -48,9 +48,9 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     let mut after = before.clone();
     let mut stored = None;
     for (version, resource) in resources(&from_crd, &args.settings, &before)? {
-        let flags = resource.id().as_flags();
-        let hub = after.hub_of(&resource).unwrap_or(&resource).id().as_flags();
-        or_way_out_of_crd(after.add(resource.clone(), args.force), &flags, &hub)?;
+        let hub = after.hub_of(&resource).unwrap_or(&resource).id();
+        let added = after.add(resource.clone(), args.force);
+        or_way_out_of_crd(added, &resource.id(), &hub)?;
         if version.storage || stored.is_none() {
             stored = Some(resource);
         }
@@ -203,11 +203,7 @@ fn resources<'a>(
     let mut resources = from_crd.resources(project)?;
     let is_only = resources.len() == 1;
     for (_, resource) in &mut resources {
-        let others: Vec<_> = (project.resources.iter())
-            .filter(|other| {
-                project.is_same_kind(other, resource) && other.version != resource.version
-            })
-            .collect();
+        let others = other_versions(resource, project);
         let stored = others.iter().copied().find(|other| other.is_stored());
         let existing = project.there(resource);
         let is_external = resource.external().is_some();
@@ -238,17 +234,21 @@ fn resources<'a>(
     Ok(resources)
 }
 
+/// The resources of `project` that are other versions of the kind of `resource`.
+fn other_versions<'a>(resource: &Resource, project: &'a Project) -> Vec<&'a Resource> {
+    let is_other = |other: &&Resource| {
+        project.is_same_kind(other, resource) && other.version != resource.version
+    };
+    project.resources.iter().filter(is_other).collect()
+}
+
 /// A note about the controller of a kind of another project, if it still uses another version than `wanted`.
 fn left_controller(wanted: &Resource, before: &Project) -> Option<String> {
     if wanted.external().is_none() || !wanted.controllers.is_empty() {
         return None;
     }
-    let mut others = before.resources.iter();
-    let other = others.find(|other| {
-        before.is_same_kind(other, wanted)
-            && other.version != wanted.version
-            && !other.controllers.is_empty()
-    })?;
+    let mut others = other_versions(wanted, before).into_iter();
+    let other = others.find(|other| !other.controllers.is_empty())?;
     Some(format!(
         "{other} has the controller: to use `{}` instead, move `controller` or `controllers` in `PROJECT` to the entry of \
          that version, and run `rscaffold apply`",

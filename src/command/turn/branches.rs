@@ -75,16 +75,14 @@ impl<'a> Turn<'a> {
             };
             // git also merges the lines outside of the markers, which may form an entry that neither branch has. They count
             // once the user has begun to edit the file.
-            let (ours, theirs) = match (&stages.ours, &stages.theirs, &stages.written) {
-                (Some(ours), Some(theirs), Some(written))
-                    if is_as_git_left_it(text, written.content()) =>
-                {
-                    (ours.content(), theirs.content())
-                }
-                _ => (&*marked.ours, &*marked.theirs),
+            let written = stages.written.as_ref().map(Text::content);
+            let project = if written.is_some_and(|written| is_as_git_left_it(text, written)) {
+                both_of(stages)
+            } else {
+                let parent = stages.parent.as_ref().map(Text::content);
+                both(parent, &marked.ours, &marked.theirs)
             };
-            let parent = stages.parent.as_ref().map(Text::content);
-            let project = both(parent, ours, theirs).or_hint(format!(
+            let project = project.or_hint(format!(
                 "resolve the conflict markers in line {line} and below of `{file}`, and run the \
                  command again"
             ))?;
@@ -92,10 +90,8 @@ impl<'a> Turn<'a> {
         } else {
             let parsed = Project::parse(text);
             // Lines that are no project cannot be kept.
-            let by_git = match (policy.of(file), &parsed) {
-                (OnConflict::Ours, Ok(_)) => None,
-                _ => by_git(text, &unmerged),
-            };
+            let is_kept = policy.of(file) == OnConflict::Ours && parsed.is_ok();
+            let by_git = by_git(text, &unmerged).filter(|_| !is_kept);
             let hint = format!(
                 "edit `{file}` until it says what you want, and run `rscaffold apply \
                  --on-conflict=ours:{file}`; {RENAMED}"
@@ -103,7 +99,7 @@ impl<'a> Turn<'a> {
             match (parsed, by_git) {
                 (Ok(before), Some(stages)) => (Some(before), both_of(&stages).or_hint(hint)?),
                 (Ok(before), None) => {
-                    if policy.of(file) != OnConflict::Ours {
+                    if !is_kept {
                         ensure_from_branches(&before, &unmerged, &record).or_hint(hint)?;
                     }
                     (Some(before.clone()), before)

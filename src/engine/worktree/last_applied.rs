@@ -89,6 +89,7 @@ impl Record {
         let mut last: Option<(String, &mut String)> = None;
         let mut is_in_parent = false;
         for (number, line) in (1..).zip(text.lines()) {
+            // Nearly all lines are further lines of the same file.
             if !is_in_parent
                 && let Some((start, text)) = &mut last
                 && let Some(more) = line.strip_prefix(start.as_str())

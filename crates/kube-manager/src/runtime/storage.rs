@@ -602,12 +602,7 @@ impl Objects {
             ..PatchParams::default()
         };
         let own_name = object.name_any();
-        let written = (|| api.patch_metadata(&own_name, &params, &patch))
-            .retry(growing(AGAIN).with_max_times(TIMES))
-            .sleep(sleep)
-            .when(is_temporary)
-            .await;
-        match written {
+        match repeated(|| api.patch_metadata(&own_name, &params, &patch)).await {
             Ok(_) => Ok(Written::Stored),
             Err(error @ kube::Error::Api(_)) => {
                 let is_elsewhere = matches!(&error, kube::Error::Api(status)
@@ -623,12 +618,18 @@ impl Objects {
     }
 }
 
-/// Whether a request may succeed if it is sent again.
-fn is_temporary(error: &kube::Error) -> bool {
-    match error {
-        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
-        _ => true,
-    }
+/// Sends a request, and sends it again if it may succeed then.
+async fn repeated<T, R: Future<Output = kube::Result<T>>>(
+    request: impl FnMut() -> R,
+) -> kube::Result<T> {
+    request
+        .retry(growing(AGAIN).with_max_times(TIMES))
+        .sleep(sleep)
+        .when(|error| match error {
+            kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+            _ => true,
+        })
+        .await
 }
 
 /// Whether the object is still as it was listed. The role of the operator allows lists, but no read of one object.
@@ -638,11 +639,7 @@ async fn is_unchanged(
 ) -> Result<bool> {
     let field = format!("metadata.name={}", listed.name_any());
     let params = ListParams::default().fields(&field);
-    let page = (|| api.list_metadata(&params))
-        .retry(growing(AGAIN).with_max_times(TIMES))
-        .sleep(sleep)
-        .when(is_temporary)
-        .await;
+    let page = repeated(|| api.list_metadata(&params)).await;
     let page = page.with_context(|| format!("cannot read `{}`", name(listed)))?;
     let mut found = page.items.iter();
     Ok(found.any(|object| object.resource_version() == listed.resource_version()))
