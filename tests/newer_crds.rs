@@ -129,3 +129,17 @@ fn a_controller_of_an_external_kind_says_that_it_uses_the_version_before() {
         "{said}"
     );
 }
+
+#[test]
+fn versions_of_a_crd_need_no_priority_in_kubernetes() {
+    let names = ["v1api20230701preview", "v1api20230701storage"];
+    let project = Project::new(&[INIT]);
+    let versions = [(names[0], false), (names[1], true)];
+    project
+        .write("crd.yaml", &crd("odd.com", "None", &versions))
+        .rscaffold(COMMAND)
+        .rscaffold("create webhook --group odd --kind Thing --defaulting");
+    let types = format!("src/api/odd/{}/thing.rs", names[0]);
+    assert!(project.read(&types).contains("pub struct ThingSpec"));
+    assert!(entry(&project, names[1]).contains("storage: true"));
+}

@@ -49,15 +49,25 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     let settings = args.settings;
     let is_there = settings.resource == Some(false) && settings.external.is_none();
     let usual: Usual = &|group, kind| before.stored_version(group, kind);
-    let check = |known: &Id, answered: &Id| match &answered.kind {
-        _ if is_there => existing_kind(&before)(known, answered),
-        // A kind of another project, or of this one, may have an unusual name.
-        Some(kind)
-            if settings.external.is_none() && before.resources.of_kind(kind).next().is_none() =>
-        {
-            kind.ensure_usual()
+    let check = |known: &Id, answered: &Id| {
+        if is_there {
+            return existing_kind(&before)(known, answered);
         }
-        _ => Ok(()),
+        // A kind of another project, or of this one, may have an unusual name or version.
+        if settings.external.is_some() {
+            return Ok(());
+        }
+        if let Some(kind) = &answered.kind
+            && before.resources.of_kind(kind).next().is_none()
+        {
+            kind.ensure_usual()?;
+        }
+        if let Some(version) = &answered.version
+            && before.apis().all(|resource| resource.version != *version)
+        {
+            version.ensure_usual()?;
+        }
+        Ok(())
     };
     let group = last.map(|resource| &resource.group);
     let usual = is_there.then_some(usual);

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::{
     check::{limit, names, traits},
@@ -173,9 +173,10 @@ impl ProjectName {
     }
 }
 
-/// A version of an API: `v1`, `v1beta2`, `v2alpha1`. Its Rust module has the same name.
+/// A version of an API: `v1`, `v1beta2`, `v2alpha1`, or one from a CRD such as `v1api20230701preview`. Its Rust module has
+/// the same name.
 ///
-/// Ordered by Kubernetes' version priority, the least first: `v2alpha1 < v1beta1 < v1 < v2`.
+/// Ordered by Kubernetes' version priority, the least first: `v1b < v1a < v2alpha1 < v1beta1 < v1 < v2`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version(String);
 
@@ -195,9 +196,19 @@ fn priority(version: &str) -> Option<(&str, [(usize, &str); 2])> {
     are_numbers.then(|| (stability, numbers.map(|number| (number.len(), number))))
 }
 
+/// Whether `text` is a version that Kubernetes accepts and that can be a Rust module: `v[1-9][a-z0-9]*`.
+fn is_version(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next() == Some(b'v')
+        && bytes.next().is_some_and(|b| matches!(b, b'1'..=b'9'))
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+}
+
 impl Ord for Version {
     fn cmp(&self, other: &Self) -> Ordering {
-        priority(&self.0).cmp(&priority(&other.0))
+        let by_priority = priority(&self.0).cmp(&priority(&other.0));
+        // Both have a priority and are equal, or have none, and then the first one in alphabetical order is the greater.
+        by_priority.then_with(|| other.0.cmp(&self.0))
     }
 }
 
@@ -209,17 +220,28 @@ impl PartialOrd for Version {
 
 impl Version {
     fn read(text: &str) -> Result<Self> {
-        if priority(text).is_none() {
-            let near = format!("v{}", text.to_ascii_lowercase().trim_start_matches('v'));
-            let form = match priority(&near) {
-                Some(_) => format!("`{near}`"),
-                None => "`v1`, `v1beta2` or `v2alpha1`".to_owned(),
-            };
-            bail!("`{text}` is not an API version: it must look like {form}");
+        if !is_version(text) {
+            bail!(unusual(text));
         }
         limit(text, LABEL).map_err(|reason| anyhow!("`{text}` is not an API version: {reason}"))?;
         Ok(Self(text.to_owned()))
     }
+
+    /// Refuses a version without a priority in Kubernetes, such as `v1alpha`, because it is probably misspelled.
+    pub fn ensure_usual(&self) -> Result<()> {
+        ensure!(priority(&self.0).is_some(), unusual(&self.0));
+        Ok(())
+    }
+}
+
+/// Says that `text` is not a version, and what a version looks like.
+fn unusual(text: &str) -> String {
+    let near = format!("v{}", text.to_ascii_lowercase().trim_start_matches('v'));
+    let form = match priority(&near) {
+        Some(_) => format!("`{near}`"),
+        None => "`v1`, `v1beta2` or `v2alpha1`".to_owned(),
+    };
+    format!("`{text}` is not an API version: it must look like {form}")
 }
 
 traits!(Version.0);
@@ -321,10 +343,6 @@ mod tests {
             "v0",
             "v01",
             "v1.0",
-            "v1gamma1",
-            "v1alpha",
-            "v1beta0",
-            "v1beta1alpha1",
             "V1",
             "latest",
             " v1",
@@ -335,6 +353,16 @@ mod tests {
         ];
         for version in bad {
             assert!(version.parse::<Version>().is_err(), "{version}");
+        }
+        for version in [
+            "v1gamma1",
+            "v1alpha",
+            "v1beta0",
+            "v1beta1alpha1",
+            "v1api20230701preview",
+        ] {
+            let parsed: Version = version.parse().unwrap();
+            assert!(parsed.ensure_usual().is_err(), "{version}");
         }
         let error = |text: &str| text.parse::<Version>().unwrap_err().to_string();
         let rule = "is not an API version: it must look like";
@@ -349,6 +377,9 @@ mod tests {
     #[test]
     fn versions_are_ordered_by_priority() {
         let ordered = [
+            "v1beta0",
+            "v1api20230701preview",
+            "v1api20230701",
             "v1alpha1",
             "v1alpha2",
             "v1alpha10",

@@ -177,8 +177,13 @@ pub fn existing(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     (project.find_kind(id)?.ok_or_else(|| project.missing(id))).or_hint(hint)
 }
 
-/// Refuses a new kind that is not in upper camel case. A kind from a CRD may be.
+/// Refuses a new kind that is not in upper camel case, and a new version without a priority in Kubernetes. A CRD may have
+/// both.
 fn usual(resource: Resource, project: &Project) -> Result<Resource> {
+    if project.there(&resource).is_none() {
+        let usual = resource.version.ensure_usual();
+        usual.map_err(|error| UsageError(format!("invalid value for `--version`: {error}")))?;
+    }
     if project.versions(&resource).next().is_none() {
         let usual = resource.kind.ensure_usual();
         usual.map_err(|error| UsageError(format!("invalid value for `--kind`: {error}")))?;

@@ -195,7 +195,7 @@ pub fn draw_crd(random: &mut Random, number: u64) -> Value {
     let count = random.one(&[1, 1, 2, 3]);
     let first = draw_version(random);
     let mut versions = Vec::new();
-    for (index, name) in ["v1", "v1beta1", "v2alpha1"]
+    for (index, name) in ["v1", "v1beta1", "v1api20230701preview"]
         .into_iter()
         .take(count)
         .enumerate()
