@@ -4,7 +4,10 @@ use std::fs;
 
 use walkdir::WalkDir;
 
-use crate::golden_projects;
+use crate::{
+    golden_projects,
+    project::{INIT, Project},
+};
 
 #[test]
 fn the_image_has_no_shell_and_no_root() {
@@ -28,4 +31,16 @@ fn the_image_has_no_shell_and_no_root() {
         count += 1;
     }
     assert!(count > 1);
+}
+
+/// A cache mount has the output of other checkouts, whose files can be newer than those of this one.
+#[test]
+fn what_a_workspace_compiles_is_newer_than_the_output_in_the_cache() {
+    let project = Project::new(&[]);
+    let workspace = "[workspace]\nmembers = [\"guestbook\"]\n";
+    fs::write(project.folder().join("../Cargo.toml"), workspace).unwrap();
+    let text = project.rscaffold(INIT).read("Dockerfile");
+    let (_, mount) = text.split_once("target=/build/target").expect("a cache");
+    let (before, _) = mount.split_once("cargo build").unwrap();
+    assert!(before.contains("-exec touch {} +"), "{before}");
 }

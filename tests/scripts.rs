@@ -1,8 +1,11 @@
-//! Tests the shell scripts of generated projects with programs that only record their calls.
+//! Tests the shell scripts and make targets of generated projects with programs that only record their calls.
 
 use std::fs;
 
-use crate::project::{INIT, Project, shell};
+use crate::{
+    project::{INIT, Project, shell},
+    scaffold::run,
+};
 
 #[test]
 fn the_end_to_end_test_calls_programs_that_have_arguments() {
@@ -41,5 +44,31 @@ fn the_end_to_end_test_calls_programs_that_have_arguments() {
         let of_kind = lines.iter().filter(|line| line.starts_with("kind "));
         // A cluster that could not be created may be there in part.
         assert_eq!(of_kind.count() > 2, !kind.is_empty(), "{calls}");
+    }
+}
+
+#[test]
+fn an_image_is_built_with_a_lock_file_that_fits() {
+    let project = Project::new(&["init --domain com --repo guestbook --runtime vendored"]);
+    let build = || {
+        let make = "make --silent docker-build CARGO='echo cargo' CONTAINER_TOOL=echo IMG=a";
+        run(&mut shell(&project.folder(), make))
+    };
+    let updated = "cargo update --workspace\nbuild --tag a .\n";
+    assert_eq!(build(), updated);
+    assert_eq!(build(), "build --tag a .\n");
+    for manifest in ["Cargo.toml", "crates/kube-manager/Cargo.toml"] {
+        let later = format!("touch -d '+1 minute' {manifest}");
+        run(&mut shell(&project.folder(), &later));
+        assert_eq!(build(), updated, "{manifest}");
+        run(&mut shell(
+            &project.folder(),
+            "touch -d '+2 minutes' Cargo.lock",
+        ));
+        assert_eq!(build(), "build --tag a .\n");
+        run(&mut shell(
+            &project.folder(),
+            "touch -d now Cargo.lock Cargo.toml",
+        ));
     }
 }

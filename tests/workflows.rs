@@ -304,11 +304,20 @@ fn the_weekly_update_opens_one_pull_request() {
     assert!(changed.iter().any(|path| path == "PROJECT"), "{changed:?}");
     assert!(!has_workflows(&changed), "{changed:?}");
 
-    // With a token that may change workflows, the pull request contains the whole update.
+    // With a token that may change workflows, the pull request contains the whole update, and the Cargo.lock for it.
     let runner = Runner::new();
+    stand_in(runner.beside.path(), "cargo", "echo \"$@\" >Cargo.lock\n");
+    runner.project.write("Cargo.lock", "");
+    run(&mut runner.project.git(&["add", "--all"]));
+    run(&mut runner.project.git(&["commit", "--quiet", "--message=Lock"]));
     runner.run("secret", "0").expect("a pull request");
     let changed = runner.changed();
     assert!(has_workflows(&changed), "{changed:?}");
+    assert!(
+        changed.iter().any(|path| path == "Cargo.lock"),
+        "{changed:?}"
+    );
+    assert_eq!(runner.project.read("Cargo.lock"), "update --workspace\n");
     // After the merge, there is nothing left to update.
     run(&mut runner.project.git(&["branch", "--move", "merged"]));
     fs::remove_file(runner.beside.path().join("opened")).unwrap();
