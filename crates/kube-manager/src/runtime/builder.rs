@@ -345,10 +345,10 @@ where
         self.settings.selector.fields = selector.into();
     }
 
-    /// Reconciles an object only if the value of `predicate`, the uid or the finalizers change, and when its deletion
-    /// begins. By default, a change of generation, labels, annotations or finalizers reconciles a custom resource, and
-    /// each change reconciles an object of a kind of Kubernetes, such as a Pod. kube has
-    /// [predicates](kube::runtime::predicates), which combine.
+    /// Reconciles an object only if the value of `predicate`, the uid or the finalizers change, if the object refers to
+    /// [another object](Watches::referenced_by) than before, and when its deletion begins. By default, a change of
+    /// generation, labels, annotations or finalizers reconciles a custom resource, and each change reconciles an object of a
+    /// kind of Kubernetes, such as a Pod. kube has [predicates](kube::runtime::predicates), which combine.
     #[doc(alias = "WithEventFilter")]
     pub fn predicate(&mut self, predicate: impl Predicate<K> + Send + Sync + 'static) {
         self.settings.predicate = Some(property(predicate));

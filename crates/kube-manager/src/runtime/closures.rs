@@ -44,7 +44,7 @@ impl Closures {
                     namespace,
                     name = object,
                     panic,
-                    "`{name}` panicked for this object, which is left alone until it changes"
+                    "`{name}` panicked for this object, and is called again when the object changes"
                 );
                 None
             }

@@ -43,6 +43,9 @@ struct Index {
     unshown: HashSet<Key>,
     /// The version in which the watch has shown the deletion of a child, and when. An older answer may arrive later.
     gone: HashMap<Key, (Option<u64>, Instant)>,
+    /// The uid of a child that a request has deleted, until the watch shows its end. The watch may show an earlier version
+    /// first.
+    ended: HashMap<Key, Option<String>>,
 }
 
 /// A child in the index.
@@ -116,8 +119,9 @@ impl Owned {
     pub fn add(&self, child: AnyObject) {
         let key = key(child.metadata());
         let mut index = self.index.lock();
-        if let Some((gone, _)) = index.gone.get(&key)
-            && *gone >= version(child.metadata())
+        let gone = index.gone.get(&key);
+        if gone.is_some_and(|(gone, _)| *gone >= version(child.metadata()))
+            || index.has_ended(child.metadata())
         {
             return;
         }
@@ -133,13 +137,15 @@ impl Owned {
 
     /// Removes a child that the API server no longer has.
     pub fn forget(&self, child: &ObjectMeta) {
-        let key = key(child);
+        self.index.lock().forget(child);
+    }
+
+    /// Removes a child that a request has deleted.
+    pub fn end(&self, child: &ObjectMeta) {
         let mut index = self.index.lock();
-        if index
-            .get(&key)
-            .is_some_and(|known| known.metadata().uid == child.uid)
-        {
-            index.take(&key);
+        // Otherwise, the watch has shown the end already.
+        if index.forget(child) {
+            index.ended.insert(key(child), child.uid.clone());
         }
     }
 
@@ -160,6 +166,9 @@ impl Owned {
             }
             Shown::Gone(child) => {
                 let mut index = self.index.lock();
+                if index.has_ended(child.metadata()) {
+                    index.ended.remove(&key(child.metadata()));
+                }
                 if index.is_ahead_of(child) {
                     return Vec::new();
                 }
@@ -195,14 +204,13 @@ impl Owned {
         let counts = Vec::from_iter(list.iter().map(|child| self.counts(child)));
         let mut index = self.index.lock();
         let listed: HashSet<_> = list.iter().map(|child| key(child.metadata())).collect();
-        let covered = index
-            .owners
-            .keys()
-            .filter(|key| is_in(key, namespace) && name.is_none_or(|name| key.1 == *name));
-        let gone: Vec<_> = covered
-            .filter(|key| !listed.contains(*key))
-            .cloned()
-            .collect();
+        let is_missing = |key: &Key| {
+            let is_covered = is_in(key, namespace) && name.is_none_or(|name| key.1 == *name);
+            is_covered && !listed.contains(key)
+        };
+        index.ended.retain(|key, _| !is_missing(key));
+        let known = index.owners.keys();
+        let gone: Vec<_> = known.filter(|key| is_missing(key)).cloned().collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
         for (child, counts) in list.iter().zip(counts) {
             if !index.has(child) || index.unshown.contains(&key(child.metadata())) {
@@ -227,6 +235,25 @@ impl Index {
         })
     }
 
+    /// Removes this very child. Returns whether it was there.
+    fn forget(&mut self, child: &ObjectMeta) -> bool {
+        let key = key(child);
+        let known = self
+            .get(&key)
+            .map(|known| known.metadata().uid == child.uid);
+        if known != Some(true) {
+            return false;
+        }
+        self.take(&key);
+        true
+    }
+
+    /// Whether a request has deleted this very child, and the watch has not shown its end.
+    fn has_ended(&self, child: &ObjectMeta) -> bool {
+        let ended = self.ended.get(&key(child));
+        ended.is_some_and(|uid| *uid == child.uid)
+    }
+
     /// Whether an answer of the API server had a newer version of a child than the watch shows now.
     fn is_ahead_of(&self, shown: &Guarded) -> bool {
         let key = key(shown.metadata());
@@ -239,9 +266,10 @@ impl Index {
     /// Puts a child that the watch shows. Returns the owners to requeue. `counts` says whether the child differs from the
     /// child in the index.
     fn show(&mut self, child: &Guarded, owner: Option<OwnerReference>, counts: bool) -> Vec<Owner> {
-        if self.is_ahead_of(child) {
+        if self.is_ahead_of(child) || self.has_ended(child.metadata()) {
             return Vec::new();
         }
+        self.ended.remove(&key(child.metadata()));
         // The child in the index comes from an answer. Nothing was compared with the versions that the watch has shown
         // before, and that the answer may have skipped.
         let is_news = self.unshown.contains(&key(child.metadata()));
@@ -588,6 +616,47 @@ mod tests {
         assert!(owned.by("uid of a").is_empty());
         owned.add(answer("7"));
         assert_eq!(known(&owned), Some(("7".to_owned(), false)));
+    }
+
+    #[test]
+    fn an_earlier_version_does_not_bring_a_deleted_child_back() {
+        fn one(version: &str) -> Guarded {
+            child("one", version, Some("a"))
+        }
+
+        for earlier in [Shown::Put(one("2")), Shown::All(vec![one("2")])] {
+            let (_, owned) = woken(vec![]);
+            owned.end(one("1").metadata());
+            assert!(owned.take(&earlier, None, None).is_empty());
+            owned.add(one("2").0.expect("a child"));
+            assert!(owned.by("uid of a").is_empty());
+            for end in [Shown::Gone(one("3")), Shown::All(vec![])] {
+                let (_, owned) = woken(vec![]);
+                owned.end(one("1").metadata());
+                owned.take(&end, None, None);
+                assert!(owned.index.lock().ended.is_empty());
+            }
+        }
+        // The watch has shown the end before the answer arrives.
+        let (_, owned) = woken(vec![Shown::Gone(one("2"))]);
+        owned.end(one("1").metadata());
+        assert!(owned.index.lock().ended.is_empty());
+    }
+
+    #[test]
+    fn a_child_with_the_name_of_a_deleted_child_is_shown() {
+        let (_, owned) = woken(vec![]);
+        owned.end(child("one", "1", Some("a")).metadata());
+        let mut metadata = child("one", "4", Some("a")).metadata().clone();
+        metadata.uid = Some("other".to_owned());
+        let other = ConfigMap {
+            metadata,
+            ..ConfigMap::default()
+        };
+        let shown = Shown::All(vec![Guarded(Ok(Arc::new(other)))]);
+        assert_eq!(owned.take(&shown, None, None).len(), 1);
+        assert_eq!(owned.by("uid of a").len(), 1);
+        assert!(owned.index.lock().ended.is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use kube::core::ObjectMeta;
 use serde_json::{Value, json};
 
 /// The annotation with the owner reference.
-const OWNER: &str = "kube-manager/owner";
+pub const OWNER: &str = "kube-manager/owner";
 
 /// How a child refers to its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -202,17 +202,12 @@ impl AnyChildren {
         self.delete_if(child, preconditions).await
     }
 
-    /// Deletes the children with the mark of this controller. Nobody finds them after their owner is gone. So if the watch
-    /// has shown none, the API server is asked.
+    /// Deletes the children with the mark of this controller. Nobody finds them after their owner is gone, and the watch may
+    /// not have shown all of them. So the API server is asked.
     pub async fn delete_all(&self, owner: &ObjectMeta) -> Result<()> {
-        let shown = self.by(owner).into_iter();
-        let mut children: Vec<_> = shown.map(|child| child.metadata().clone()).collect();
-        if children.is_empty() {
-            children = self.live(owner).await?;
-        }
-        for child in &children {
-            if self.marks.of(child).is_some() && child.deletion_timestamp.is_none() {
-                self.delete(child).await?;
+        for child in self.live(owner).await? {
+            if child.deletion_timestamp.is_none() {
+                self.delete(&child).await?;
             }
         }
         Ok(())
@@ -275,7 +270,7 @@ impl AnyChildren {
         };
         let going = left.filter(|left| left.metadata().deletion_timestamp.is_some());
         if going.is_none() {
-            self.owned.forget(child);
+            self.owned.end(child);
         }
         Ok(Some(going.map(|going| self.wrote(going))))
     }

@@ -727,22 +727,32 @@ fn a_deletion_is_known_before_the_watch_shows_it() {
     });
 }
 
-/// The list with which the watch began was empty once, or from an earlier time.
+/// The list with which the watch began was from an earlier time, without this child or without any.
 #[test]
 fn a_child_that_no_watch_has_shown_is_deleted_after_a_cleanup() {
     wait(async {
-        let mut world = World::new(false);
-        let created = world.reconcile(Way::CreateOnly, "title").await;
-        created.expect("a child");
-        world.children = children(world.client.clone(), index());
-        let deleted = world.children.any.delete_all(&owner().metadata).await;
-        deleted.expect("an answer");
-        let cluster = world.cluster.lock();
-        assert_eq!(cluster.secret, None);
-        assert_eq!(
-            cluster.requests,
-            [Method::POST, Method::GET, Method::DELETE]
-        );
+        for knows_another in [false, true] {
+            let mut world = World::new(false);
+            let created = world.reconcile(Way::CreateOnly, "title").await;
+            created.expect("a child");
+            let index = index();
+            if knows_another {
+                let mut other = world.cluster.lock().secret.clone().expect("a Secret");
+                other["metadata"]["name"] = json!("other");
+                index.take(&Shown::Put(guarded(&other)), None, None);
+            }
+            world.children = children(world.client.clone(), index);
+            let known = world.children.of(&owner());
+            assert_eq!(known.len(), usize::from(knows_another));
+            let deleted = world.children.any.delete_all(&owner().metadata).await;
+            deleted.expect("an answer");
+            let cluster = world.cluster.lock();
+            assert_eq!(cluster.secret, None);
+            assert_eq!(
+                cluster.requests,
+                [Method::POST, Method::GET, Method::DELETE]
+            );
+        }
     });
 }
 
@@ -780,7 +790,8 @@ fn a_copy_of_a_child_in_another_namespace_is_left_alone() {
         assert_eq!(world.children.of(&owner()).len(), 1);
         let deleted = world.children.any.delete_all(&owner().metadata).await;
         deleted.expect("an answer");
-        assert_eq!(world.cluster.lock().requests, [Method::DELETE]);
+        let requests = world.cluster.lock().requests.clone();
+        assert_eq!(requests, [Method::GET, Method::DELETE]);
     });
 }
 

@@ -331,6 +331,11 @@ impl Network {
         }
     }
 
+    /// Forgets the refused writes, before the object gets another spec: the operator tries again what it still wants.
+    pub fn forget_refusals(&self) {
+        self.0.state.lock().refused.clear();
+    }
+
     /// Counts a write, and returns its fault.
     pub fn begin_write(&self, call: &Call) -> Option<Fault> {
         let mut state = self.0.state.lock();
@@ -428,5 +433,29 @@ impl Drop for Delay {
         state.delays = state.delays.saturating_sub(1);
         // The operator gets the events now.
         state.last_request = Some(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Uri;
+
+    use super::*;
+
+    /// A child whose name comes from the spec is never written again under the name that was refused.
+    #[tokio::test]
+    async fn a_refused_write_counts_until_the_spec_changes() {
+        let config = kube::Config::new(Uri::from_static("http://localhost:1"));
+        let client = Client::try_from(config).expect("a client");
+        let network = Network::new("here", client, Vec::new());
+        let request = Request::post("/api/v1/namespaces/here/configmaps/a");
+        let request = request.body(Body::empty()).expect("a request");
+        let call = Call::of(&request, "here").expect("a call");
+        let refusal = Response::builder().status(StatusCode::UNPROCESSABLE_ENTITY);
+        let refusal: Result<_> = Ok(refusal.body(()).expect("a response"));
+        network.end(call.clone(), &refusal);
+        assert_eq!(network.refused(), Some(call));
+        network.forget_refusals();
+        assert_eq!(network.refused(), None);
     }
 }

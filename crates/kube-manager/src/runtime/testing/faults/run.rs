@@ -191,6 +191,7 @@ impl Run {
                 return false;
             };
             object["spec"] = spec.clone();
+            self.setup().network.forget_refusals();
             match self.send(Method::PUT, &path, &object).await {
                 Err(kube::Error::Api(answer)) if answer.is_conflict() => {}
                 answer => return answer.is_ok(),

@@ -9,6 +9,7 @@ use super::{
     run::Run,
     state::{Snapshot, path_of, pointer, title},
 };
+use crate::runtime::tie::OWNER;
 
 /// What a scenario does in a run.
 pub type Play = Rc<dyn Fn(Run) -> Pin<Box<dyn Future<Output = ()>>>>;
@@ -109,7 +110,9 @@ fn interfere(child: &Value) -> Scenario {
             }
             run.remove(path).await;
             run.settled(format!("{name} was deleted by hand")).await;
-            let bare = json!({"metadata": {"labels": null, "ownerReferences": null}});
+            let bare = json!({"metadata": {
+                "annotations": {OWNER: null}, "labels": null, "ownerReferences": null,
+            }});
             if run.send(Method::PATCH, path, &bare).await.is_ok() {
                 run.settled(format!("{name} has lost its labels and its owner by hand"))
                     .await;
@@ -171,12 +174,13 @@ fn children(snapshot: &Snapshot, sample: &Value) -> Vec<Value> {
     let uid = own.map(|own| own["metadata"]["uid"].clone());
     let mut children = snapshot.objects.clone();
     children.retain(|object| {
-        let owners = object["metadata"]["ownerReferences"].as_array();
-        owners.is_some_and(|owners| {
-            owners
-                .iter()
-                .any(|owner| Some(&owner["uid"]) == uid.as_ref())
-        })
+        let metadata = &object["metadata"];
+        let references = metadata["ownerReferences"].as_array().into_iter().flatten();
+        let annotation = metadata["annotations"][OWNER].as_str();
+        let annotated: Option<Value> =
+            annotation.and_then(|owner| serde_json::from_str(owner).ok());
+        let mut owners = references.chain(&annotated);
+        owners.any(|owner| Some(&owner["uid"]) == uid.as_ref())
     });
     children
 }
@@ -421,12 +425,14 @@ mod tests {
                 object("Site", "web", "1", "0"),
                 object("Deployment", "web", "2", "1"),
                 object("ReplicaSet", "web", "3", "2"),
+                json!({"kind": "Secret", "metadata": {
+                    "name": "password", "uid": "4", "annotations": {OWNER: r#"{"uid": "1"}"#},
+                }}),
             ],
             ..Snapshot::default()
         };
         let sample = json!({"kind": "Site", "metadata": {"name": "web"}});
-        let children = children(&snapshot, &sample);
-        let titles: Vec<_> = children.iter().map(title).collect();
-        assert_eq!(titles, ["Deployment/web"]);
+        let titles: Vec<_> = children(&snapshot, &sample).iter().map(title).collect();
+        assert_eq!(titles, ["Deployment/web", "Secret/password"]);
     }
 }
