@@ -198,7 +198,7 @@ impl Helper {
         if file.name(at) != Some(&self.function) {
             return false;
         }
-        let is_dotted = at.checked_sub(1).is_some_and(|dot| file.is_sign(dot, '.'));
+        let is_dotted = file.before_dot(at).is_some();
         match file.qualifier(at) {
             _ if self.receiver.is_some() => is_dotted,
             Some(package) => file.package(package) == file_name(&self.folder),
@@ -269,7 +269,9 @@ impl<'a> Finder<'a> {
         }
         for (at, elements) in file.set_to("Finalizers") {
             self.begin(file, at);
-            let in_metadata = in_literal_of(file, at, "ObjectMeta");
+            let open = file.around_brackets(at).next();
+            let name = open.and_then(|open| file.name_before(open));
+            let in_metadata = name == Some("ObjectMeta");
             let target = match (owner(file, at), file.literal_around(at)) {
                 (None, Some((package, kind))) => self.kind(file, package, kind).into(),
                 (None, None) => Object::Unclear.into(),
@@ -754,16 +756,6 @@ fn has_registry(file: &File) -> bool {
     import.ends_with("controller-runtime/pkg/finalizer") || file.mentions("NewFinalizers")
 }
 
-/// Whether the token at `at` is a key of the composite literal of a type.
-fn in_literal_of(file: &File, at: usize, kind: &str) -> bool {
-    let before = at.saturating_sub(400)..at;
-    let mut braces = before
-        .rev()
-        .filter(|open| file.is_open(*open) && file.end(*open) > at);
-    let open = braces.next().and_then(|open| open.checked_sub(1));
-    open.is_some_and(|name| file.name(name) == Some(kind))
-}
-
 /// Whether these tokens are the field of objects with finalizers, as a text.
 fn is_key(tokens: &[Token]) -> bool {
     match tokens {
@@ -790,12 +782,9 @@ fn value_of_key(file: &File, at: usize) -> Option<Range<usize>> {
 /// Whether the text at `at` is the field that a call sets, as in `sjson.Set(text, "metadata.finalizers", list)`. The
 /// functions `SetNested…` are read with the other calls.
 fn is_set_by_call(file: &File, at: usize) -> bool {
-    let before = at.saturating_sub(MAX_PATH)..at;
-    let mut open = before
-        .rev()
-        .filter(|open| file.is_open(*open) && file.end(*open) > at);
-    let call = open.next().filter(|open| file.is_sign(*open, '('));
-    let function = call.and_then(|open| file.name(open.checked_sub(1)?));
+    let open = file.around_brackets(at).next();
+    let call = open.filter(|open| at - open <= MAX_PATH && file.is_sign(*open, '('));
+    let function = call.and_then(|open| file.name_before(open));
     function.is_some_and(|name| name.starts_with("Set") && !name.starts_with("SetNested"))
 }
 

@@ -13,7 +13,7 @@ use super::{
     go_file::{File, Function, Place},
     go_literals::fields_without_keys,
     go_tokens::Token,
-    path::{file_name, folder, is_file_of},
+    path::{file_name, folder, folder_of_import, is_file_of},
     programs::OtherPrograms,
 };
 
@@ -51,7 +51,7 @@ fn flag_function(file: &File, at: usize) -> Option<(&str, usize)> {
     }
     let open = start.checked_sub(2)?;
     let is_pointer = file.is_sign(open, '(') && file.is_sign(open + 1, '&');
-    let function = file.name(open.checked_sub(1)?).filter(|_| is_pointer)?;
+    let function = file.name_before(open).filter(|_| is_pointer)?;
     Some((function, open))
 }
 
@@ -149,14 +149,11 @@ impl Scope {
         match self {
             Self::Folder(path) => folder == path,
             Self::Named(name) => file_name(folder) == name,
-            Self::Import(import) => {
-                let below = import.strip_prefix(module).filter(|_| !module.is_empty());
-                match below.and_then(|below| below.strip_prefix('/')) {
-                    Some(below) => below == folder,
-                    // A module in a folder of the project has another path.
-                    None => !folder.is_empty() && import.ends_with(folder),
-                }
-            }
+            Self::Import(import) => match folder_of_import(import, module) {
+                Some(below) => below == folder,
+                // A module in a folder of the project has another path.
+                None => !folder.is_empty() && import.ends_with(folder),
+            },
             Self::Function(..) | Self::Field => false,
         }
     }
@@ -392,14 +389,9 @@ impl Go {
     /// Whether the project has the package with this import path, or a module in one of its folders has it.
     pub(super) fn has_package(&self, import: &str) -> bool {
         let module = self.module.as_deref().unwrap_or("");
-        let below = import.strip_prefix(module).filter(|_| !module.is_empty());
-        if below.is_some_and(|below| below.starts_with('/')) {
-            return true;
-        }
         let scope = Scope::Import(import.to_owned());
-        self.files
-            .keys()
-            .any(|path| scope.is_folder_of(path, module))
+        folder_of_import(import, module).is_some()
+            || (self.files.keys()).any(|path| scope.is_folder_of(path, module))
     }
 
     /// Whether a folder has this name.

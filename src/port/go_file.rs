@@ -7,6 +7,9 @@ use super::{
     path::{file_name, is_in_test_folder},
 };
 
+/// The most names of a list, as in `a, b *v1.Book`, on each side of one of them.
+pub(super) const MAX_NAMES: usize = 10;
+
 /// A place in a Go file, as messages name it: `cmd/main.go:12`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
@@ -56,7 +59,7 @@ pub(super) struct File {
     pub tokens: Vec<Token>,
     /// The line of each token.
     lines: Vec<u32>,
-    /// The ends of brackets.
+    /// The other ends of brackets.
     ends: Vec<usize>,
     /// Where the imports end.
     head: usize,
@@ -259,6 +262,41 @@ impl File {
         self.ends[open]
     }
 
+    /// Where the bracket begins that ends at `close`.
+    pub fn start(&self, close: usize) -> Option<usize> {
+        Some(self.ends[close]).filter(|open| *open < close)
+    }
+
+    /// The open brackets around this token, the inner first.
+    pub fn around_brackets(&self, at: usize) -> impl Iterator<Item = usize> {
+        const MAX_BACK: usize = 400;
+        let before = (at.saturating_sub(MAX_BACK)..at).rev();
+        before.filter(move |open| self.is_open(*open) && self.ends[*open] > at)
+    }
+
+    /// The structs with a name, each with the places of its fields. An embedded type counts as a field.
+    pub fn structs(&self) -> impl Iterator<Item = (&str, Vec<usize>)> {
+        (1..self.tokens.len()).filter_map(|at| {
+            let name = self.name(at - 1)?;
+            let is_struct = self.name(at) == Some("struct") && self.is_sign(at + 1, '{');
+            is_struct.then(|| (name, self.fields(at + 1)))
+        })
+    }
+
+    /// The places of the fields of the struct whose bracket is at `open`.
+    fn fields(&self, open: usize) -> Vec<usize> {
+        let mut fields = Vec::new();
+        let mut at = open + 1;
+        while at < self.ends[open] {
+            let is_first = at == open + 1 || !self.is_one_line(at - 1..at + 1);
+            if is_first || self.is_sign(at - 1, ';') || self.is_sign(at - 1, ',') {
+                fields.push(at);
+            }
+            at = self.after(at);
+        }
+        fields
+    }
+
     /// The index of the `+` in an expression, outside of brackets.
     pub fn plus(&self, expression: &Range<usize>) -> Option<usize> {
         let mut at = expression.start;
@@ -271,6 +309,11 @@ impl File {
     /// The name before the dot before this token: the package or the variable of a function.
     pub fn qualifier(&self, at: usize) -> Option<&str> {
         self.name(self.before_dot(at)?)
+    }
+
+    /// The name directly before this token.
+    pub fn name_before(&self, at: usize) -> Option<&str> {
+        self.name(at.checked_sub(1)?)
     }
 
     /// The index before the dot before this token.
@@ -290,19 +333,26 @@ impl File {
 
     /// The type of the composite literal around this token, without `ObjectMeta`.
     pub fn literal_around(&self, at: usize) -> Option<(&str, &str)> {
-        const MAX_BACK: usize = 400;
-        for brace in (at.saturating_sub(MAX_BACK)..at).rev() {
-            if !self.is_sign(brace, '{') || self.ends[brace] <= at {
-                continue;
-            }
-            let before = brace.checked_sub(1)?;
-            if let Some(kind) = self.name(before)
-                && kind != "ObjectMeta"
-            {
-                return Some((self.qualifier(before).unwrap_or(""), kind));
-            }
+        let mut brackets = self.around_brackets(at);
+        brackets.find_map(|open| {
+            let kind = self
+                .name_before(open)
+                .filter(|kind| *kind != "ObjectMeta")?;
+            let is_literal = self.is_sign(open, '{');
+            is_literal.then(|| (self.qualifier(open - 1).unwrap_or(""), kind))
+        })
+    }
+
+    /// The last name of the list `a, b, c`, which begins at `at`.
+    pub fn last_name(&self, at: usize) -> usize {
+        let mut last = at;
+        while last < at + 2 * MAX_NAMES
+            && self.is_sign(last + 1, ',')
+            && self.name(last + 2).is_some()
+        {
+            last += 2;
         }
-        None
+        last
     }
 
     /// The start of what is assigned to the name at this index, by `=` or `:=`.
@@ -315,17 +365,10 @@ impl File {
 
     /// The value that the name at this index gets together with other names, as in `name, err := read()`, or by `+=`.
     pub fn assigned_to_list(&self, at: usize) -> Option<Range<usize>> {
-        const MAX_NAMES: usize = 5;
         if self.is_sign(at + 1, '+') && self.is_sign(at + 2, '=') {
             return self.expression(at + 3);
         }
-        let mut last = at;
-        for _ in 0..MAX_NAMES {
-            if !self.is_sign(last + 1, ',') || self.name(last + 2).is_none() {
-                break;
-            }
-            last += 2;
-        }
+        let last = self.last_name(at);
         let is_list = last > at
             || at
                 .checked_sub(1)

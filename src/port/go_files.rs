@@ -7,7 +7,7 @@ use super::{
     file::{GoProject, begins},
     go_file::File,
     group_kind::GroupKind,
-    path::{file_name, folder},
+    path::{file_name, folder, folder_of_import},
     source::Source,
 };
 
@@ -56,10 +56,7 @@ impl<'a> GoFiles<'a> {
 
     /// The place of a Go package: its folder in the project, or else its import path.
     fn place<'p>(&self, import: &'p str) -> &'p str {
-        let below = import.strip_prefix(self.module);
-        below
-            .and_then(|rest| rest.strip_prefix('/'))
-            .unwrap_or(import)
+        folder_of_import(import, self.module).unwrap_or(import)
     }
 
     /// The place of the package that a file calls `package`; an empty name is that of its own package.

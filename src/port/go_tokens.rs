@@ -66,7 +66,7 @@ fn literal(rest: &str, quote: char) -> (String, usize) {
     (text, rest.len())
 }
 
-/// For each opening bracket, the index of the bracket that closes it, or else the number of tokens.
+/// For each bracket, the index of its other end. For every other token, and without another end, the number of tokens.
 pub(super) fn ends(tokens: &[Token]) -> Vec<usize> {
     let mut ends = vec![tokens.len(); tokens.len()];
     let mut open = Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn ends(tokens: &[Token]) -> Vec<usize> {
             Token::Sign('(' | '[' | '{') => open.push(at),
             Token::Sign(')' | ']' | '}') => {
                 if let Some(opening) = open.pop() {
-                    ends[opening] = at;
+                    (ends[opening], ends[at]) = (at, opening);
                 }
             }
             _ => {}

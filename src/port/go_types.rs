@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     go::Go,
-    go_file::{File, Function},
+    go_file::{File, Function, MAX_NAMES},
     path::folder,
 };
 
@@ -21,9 +21,6 @@ const MAX_LOOKUPS: usize = 10_000;
 
 /// The most tokens of a function in which the types and the values of its variables are looked for.
 pub(super) const MAX_FUNCTION: usize = 20_000;
-
-/// The most names that share a type, as in `a, b *v1.Book`.
-const MAX_NAMES: usize = 10;
 
 /// A type as a file calls it: `v1.Book` has the package `v1`. A type without a package is of the file's own package.
 #[derive(Debug, Clone, Copy)]
@@ -75,32 +72,19 @@ impl<'a> GoTypes<'a> {
                 let named = types.functions.entry(&function.name).or_default();
                 named.push((file, function));
             }
-            for (open, token) in file.tokens.iter().enumerate() {
-                if token.is_name("struct")
-                    && let Some(name) = open.checked_sub(1).and_then(|at| file.name(at))
-                {
-                    types.read_fields(file, name, open + 1);
+            for (name, fields) in file.structs() {
+                for at in fields {
+                    // An embedded type has no other type behind it.
+                    if let Some(field) = file.name(at)
+                        && let Some(of_type) = shared_type(file, at)
+                    {
+                        let fields = types.fields.entry(field).or_default();
+                        fields.push((file, name, of_type));
+                    }
                 }
             }
         }
         types
-    }
-
-    /// Reads the fields of a struct, whose bracket is at `open`. An embedded type is not read.
-    fn read_fields(&mut self, file: &'a File, name: &'a str, open: usize) {
-        if !file.is_sign(open, '{') {
-            return;
-        }
-        for at in open + 1..file.end(open) {
-            let is_first = !file.is_one_line(at - 1..at + 1);
-            if (is_first || at == open + 1 || file.is_sign(at - 1, ','))
-                && let Some(field) = file.name(at)
-                && let Some(of_type) = shared_type(file, at)
-            {
-                let fields = self.fields.entry(field).or_default();
-                fields.push((file, name, of_type));
-            }
-        }
     }
 
     /// Whether the project has a method of this name of a type.
@@ -177,7 +161,7 @@ impl<'a> GoTypes<'a> {
         {
             return self.follow(file, object.clone(), steps);
         }
-        let is_method = at.checked_sub(1).is_some_and(|dot| file.is_sign(dot, '.'));
+        let is_method = file.before_dot(at).is_some();
         let import = file.qualifier(at).and_then(|package| file.import(package));
         let mut types = Vec::new();
         for (other, function) in self.functions.get(name).into_iter().flatten() {
@@ -304,12 +288,8 @@ impl<'a> GoTypes<'a> {
                 origins.push(origin);
                 continue;
             }
-            let is_function = open
-                .checked_sub(1)
-                .is_some_and(|before| file.name(before) == Some("func"));
-            let is_declared = here
-                .checked_sub(1)
-                .is_some_and(|before| file.name(before) == Some("var"));
+            let is_function = file.name_before(open) == Some("func");
+            let is_declared = file.name_before(here) == Some("var");
             let is_parameter = open == parameters && file.end(parameters) > here;
             if is_parameter || is_function || is_declared {
                 let of_type = shared_type(file, here).and_then(|of_type| type_at(file, of_type));
@@ -328,18 +308,13 @@ impl<'a> GoTypes<'a> {
 
     /// What is assigned to the variable at `at`, in a block that ends at `end`.
     fn origin(&self, file: &'a File, at: usize, end: usize, steps: usize) -> Option<Origin<'a>> {
-        let (mut first, mut last, mut index) = (at, at, 0);
+        let (mut first, mut index) = (at, 0);
         while index < MAX_NAMES && first > 1 && file.is_sign(first - 1, ',') {
             file.name(first - 2)?;
             first -= 2;
             index += 1;
         }
-        while file.is_sign(last + 1, ',')
-            && file.name(last + 2).is_some()
-            && last < at + 2 * MAX_NAMES
-        {
-            last += 2;
-        }
+        let last = file.last_name(at);
         let value = file.assigned(last)?;
         let declares = file.is_sign(last + 1, ':');
         let (end, expression) = if file.name(value) == Some("range") {
@@ -396,13 +371,11 @@ pub(super) fn last_bracket(file: &File, expression: Range<usize>) -> Option<usiz
 
 /// Where the path begins that ends before the dot at `dot`: `s.books(a)[0]` before `.name`.
 pub(super) fn path_start(file: &File, dot: usize) -> usize {
-    const MAX_BACK: usize = 400;
     let mut start = dot;
     while let Some(last) = start.checked_sub(1) {
         let is_end = file.is_sign(start, '.') || file.is_open(start);
         start = if is_end && (file.is_sign(last, ')') || file.is_sign(last, ']')) {
-            let mut before = (last.saturating_sub(MAX_BACK)..last).rev();
-            match before.find(|open| file.is_open(*open) && file.end(*open) == last) {
+            match file.start(last) {
                 Some(open) => open,
                 None => return start,
             }
@@ -435,11 +408,7 @@ fn range_body(file: &File, start: usize) -> Option<usize> {
 
 /// The index of the type of the variable or field at `at`, which others may share: `a, b *v1.Book`.
 fn shared_type(file: &File, at: usize) -> Option<usize> {
-    let mut last = at;
-    while file.is_sign(last + 1, ',') && file.name(last + 2).is_some() && last < at + 2 * MAX_NAMES
-    {
-        last += 2;
-    }
+    let last = file.last_name(at);
     let of_type = last + 1;
     let is_type = file.name(of_type).is_some()
         || file.is_sign(of_type, '*')

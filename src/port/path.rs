@@ -29,6 +29,12 @@ pub(super) fn join(folder: &str, entry: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
+/// The folder of the package with this import path, which is below the path of a Go module.
+pub(super) fn folder_of_import<'a>(import: &'a str, module: &str) -> Option<&'a str> {
+    let below = import.strip_prefix(module).filter(|_| !module.is_empty())?;
+    below.strip_prefix('/')
+}
+
 /// Returns whether a file is in a folder that usually has tests.
 pub(super) fn is_in_test_folder(path: &str) -> bool {
     let mut folders = folder(path).split('/');

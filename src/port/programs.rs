@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     go_file::File,
     go_tokens::Token,
-    path::{file_name, folder, without_major_version},
+    path::{file_name, folder, folder_of_import, without_major_version},
 };
 
 /// The most programs of a project that are told apart.
@@ -146,11 +146,8 @@ fn imports<'a>(files: &'a [File], module: &str) -> BTreeMap<&'a str, BTreeSet<&'
     for file in files.iter().filter(|file| !file.is_test) {
         let own = imports.entry(folder(&file.path)).or_default();
         for token in &file.tokens {
-            if let Token::Text(text) = token
-                && let Some(below) = text.strip_prefix(module)
-                && let Some(folder) = below.strip_prefix('/')
-            {
-                own.insert(folder);
+            if let Token::Text(text) = token {
+                own.extend(folder_of_import(text, module));
             }
         }
     }

@@ -61,11 +61,13 @@ impl<'a> Finder<'a> {
 
     /// Whether the call at `at` is of the method of this name of another type.
     fn is_of_other_type(&self, helper: &Helper, file: &'a File, at: usize) -> bool {
-        let dot = at.checked_sub(1).filter(|dot| file.is_sign(*dot, '.'));
-        let Some(dot) = dot.filter(|_| helper.receiver.is_some()) else {
+        if helper.receiver.is_none() {
+            return false;
+        }
+        let Some(last) = file.before_dot(at) else {
             return false;
         };
-        let types = self.types.of(file, path_start(file, dot)..dot);
+        let types = (self.types).of(file, path_start(file, last + 1)..last + 1);
         types
             .iter()
             .all(|own| helper.receiver.as_deref() != Some(own.name))
