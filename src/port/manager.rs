@@ -154,12 +154,10 @@ impl Reader<'_> {
             for (field, value) in without(&of_deployment.clone().into(), &MORE_OF_DEPLOYMENT) {
                 of_deployment.remove(&field);
                 let kind = self.deployment.object.kind();
-                let place = self
-                    .source
-                    .place(&self.deployment.object, &["spec", &field]);
-                self.lost.add(format!(
-                    "{place}: `{field}: {value}` of the {kind}: a Deployment does not have this field"
-                ));
+                let what = format!(
+                    "`{field}: {value}` of the {kind}: a Deployment does not have this field"
+                );
+                self.line_at(&["spec", &field], &what);
             }
         }
         let annotations = without(
@@ -338,8 +336,12 @@ impl Reader<'_> {
 
     /// Reports what happens to a field of the Pods.
     fn line(&mut self, path: &[&str], what: &str) {
-        let full = [&POD, path].concat();
-        let place = self.source.place(&self.deployment.object, &full);
+        self.line_at(&[&POD, path].concat(), what);
+    }
+
+    /// Reports what happens to a field of the object.
+    fn line_at(&mut self, path: &[&str], what: &str) {
+        let place = self.source.place(&self.deployment.object, path);
         self.lost.add(format!("{place}: {what}"));
     }
 
@@ -373,23 +375,19 @@ impl Reader<'_> {
         if !self.elects_leader()
             && let Some(replicas @ 2..) = spec["replicas"].as_u64()
         {
-            let place = self
-                .source
-                .place(&self.deployment.object, &["spec", "replicas"]);
-            self.lost.add(format!(
-                "{place}: `replicas: {replicas}`: here, it is 1, because without leader election, all replicas would work \
-                 at the same time"
-            ));
+            let what = format!(
+                "`replicas: {replicas}`: here, it is 1, because without leader election, all replicas would work at the \
+                 same time"
+            );
+            self.line_at(&["spec", "replicas"], &what);
         }
         let strategy = &spec["strategy"];
         if !self.elects_leader() && !strategy.is_null() && strategy["type"] != "Recreate" {
-            let place = self
-                .source
-                .place(&self.deployment.object, &["spec", "strategy"]);
-            self.lost.add(format!(
-                "{place}: `strategy: {strategy}`: here, it is `Recreate`, because without leader election, two Pods \
-                 would work at the same time"
-            ));
+            let what = format!(
+                "`strategy: {strategy}`: here, it is `Recreate`, because without leader election, two Pods would work at \
+                 the same time"
+            );
+            self.line_at(&["spec", "strategy"], &what);
         }
         if let Some(seconds) = pod["terminationGracePeriodSeconds"].as_u64()
             && seconds != 10
