@@ -53,7 +53,7 @@ use self::{
     deployed::Deployed,
     election::Election,
     file::GoProject,
-    kinds::{Check, Found},
+    kinds::{Check, KindFacts},
     lost::Lost,
     operator::Operator,
     rules::{Granted, Key},
@@ -126,9 +126,9 @@ impl Port {
         };
         let deployed = Deployed::new(&source, &go, &mut lost);
         let election = Election::new(&source, &deployed, &mut lost);
-        let found = Found::new(&source, &go, &deployed, &mut lost);
+        let facts = KindFacts::new(&source, &go, &deployed, &mut lost);
         let mut project =
-            identity::project(&source, &go, &deployed, &found.crds, shown, &mut lost)?;
+            identity::project(&source, &go, &deployed, &facts.crds, shown, &mut lost)?;
         if let Some(namespace) = &deployed.namespace {
             project.namespace = lost.name::<NamespaceName>("the namespace", namespace);
         }
@@ -143,17 +143,17 @@ impl Port {
         if let Some(deployment) = &deployed.deployment {
             project.deployment = deployment.settings(&project, &source, &mut Lost::default());
         }
-        let mut taken = found.add_to(project.clone(), Check::None, lost.clone());
-        if taken.project.validate().is_err() && project.namespaced {
+        let mut takeover = facts.add_to(project.clone(), Check::None, lost.clone());
+        if takeover.project.validate().is_err() && project.namespaced {
             // A controller of a cluster-scoped kind is not for one namespace.
             project.namespaced = go.namespaced;
-            taken = found.add_to(project.clone(), Check::None, lost.clone());
+            takeover = facts.add_to(project.clone(), Check::None, lost.clone());
         }
-        if taken.project.validate().is_err() {
+        if takeover.project.validate().is_err() {
             // The kinds do not fit together.
-            taken = found.add_to(project, Check::Each, lost);
+            takeover = facts.add_to(project, Check::Each, lost);
         }
-        let (project, kinds, mut lost) = (taken.project, taken.kinds, taken.lost);
+        let (project, kinds, mut lost) = (takeover.project, takeover.kinds, takeover.lost);
         lost.add_all(go.plugins_left(source.text("PROJECT").unwrap_or(""), &project));
         for main in &source.go.others.mains {
             lost.add(if source.go.others.are_unclear {

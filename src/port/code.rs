@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 
 use super::{
     finalized::Finalized,
-    go::{Go, Value, written},
+    go::{Go, GoValue, written},
     go_file::{File, Place},
     group_kind::GroupKind,
     lost::Lost,
-    operator::Code,
+    operator::ControllerFacts,
     setups::Setups,
 };
 use crate::{names::ControllerName, visible::visible};
 
 /// What the code says about a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
-    FieldManager(Value),
-    EventReporter(Value),
+enum MentionKind {
+    FieldManager(GoValue),
+    EventReporter(GoValue),
     /// A kind, with the name of its package.
     Owns((String, String)),
     Watches((String, String)),
@@ -27,8 +27,8 @@ enum What {
 
 /// What the code says, and where.
 #[derive(Debug)]
-struct Said {
-    what: What,
+struct Mention {
+    what: MentionKind,
     place: Place,
     /// The controllers that the code may belong to. Empty if the file builds no controller.
     setups: BTreeSet<usize>,
@@ -36,19 +36,19 @@ struct Said {
 
 /// What all files say about controllers.
 #[derive(Debug)]
-pub(super) struct Codes {
-    all: Vec<Said>,
+pub(super) struct Mentions {
+    all: Vec<Mention>,
 }
 
-impl Codes {
+impl Mentions {
     pub fn new(go: &Go, setups: &Setups) -> Self {
         let mut all = Vec::new();
         for file in go.files() {
             let mut said = Vec::new();
             for (at, function) in file.calls() {
                 let what = match function {
-                    "FieldOwner" | "WithFieldOwner" => What::FieldManager,
-                    "GetEventRecorder" | "GetEventRecorderFor" => What::EventReporter,
+                    "FieldOwner" | "WithFieldOwner" => MentionKind::FieldManager,
+                    "GetEventRecorder" | "GetEventRecorderFor" => MentionKind::EventReporter,
                     _ => continue,
                 };
                 let arguments = file.arguments(at + 1);
@@ -56,13 +56,13 @@ impl Codes {
                 said.extend(name.map(|name| (at, what(name))));
             }
             for (at, value) in file.set_to("FieldManager") {
-                said.push((at, What::FieldManager(go.value(file, &value))));
+                said.push((at, MentionKind::FieldManager(go.value(file, &value))));
             }
             if !setups.in_file(&file.path).is_empty() {
                 said.extend(related(file, setups));
             }
             for (at, what) in said {
-                all.push(Said {
+                all.push(Mention {
                     what,
                     place: file.place(at),
                     setups: setups.at(file, at),
@@ -81,15 +81,15 @@ impl Codes {
         setups: &Setups,
         finalized: &Finalized,
         lost: &mut Lost,
-    ) -> Vec<Code> {
-        let mut codes: Vec<_> = names.iter().map(Code::new).collect();
-        let owners = Owners::new(kind, names, setups, &mut codes, lost);
+    ) -> Vec<ControllerFacts> {
+        let mut controllers: Vec<_> = names.iter().map(ControllerFacts::new).collect();
+        let owners = Owners::new(kind, names, setups, &mut controllers, lost);
         for setting in finalized.of_kind(kind) {
             let text = setting.value.text();
             let of_kind = setting.setups.iter().filter(|number| owners.has(**number));
             let why = match owners.only(of_kind.copied().collect()) {
                 Owner::One(number) => {
-                    let finalizers = &mut codes[number].finalizers;
+                    let finalizers = &mut controllers[number].finalizers;
                     finalizers
                         .entry(setting.value.clone())
                         .or_insert(setting.place.clone());
@@ -105,40 +105,41 @@ impl Codes {
                 kind.kind, setting.place,
             ));
         }
-        for said in &self.all {
-            let is_beside = said.setups.is_empty() && setups.is_beside(&said.place.path, kind);
-            let is_of_kind = said.setups.iter().any(|number| owners.has(*number));
+        for mention in &self.all {
+            let is_beside =
+                mention.setups.is_empty() && setups.is_beside(&mention.place.path, kind);
+            let is_of_kind = mention.setups.iter().any(|number| owners.has(*number));
             if !is_beside && !is_of_kind {
                 continue;
             }
-            match owners.only(said.setups.clone()) {
-                Owner::One(number) => codes[number].add(&said.what),
-                Owner::Unclear => lost.add_all(said.unclear()),
+            match owners.only(mention.setups.clone()) {
+                Owner::One(number) => controllers[number].add(&mention.what),
+                Owner::Unclear => lost.add_all(mention.unclear()),
                 Owner::None => {}
             }
         }
-        codes
+        controllers
     }
 }
 
-impl Said {
+impl Mention {
     /// The line for what may be about several controllers.
     fn unclear(&self) -> Option<String> {
         let (what, advice) = match &self.what {
-            What::FieldManager(value) => (
+            MentionKind::FieldManager(value) => (
                 format!("the field manager `{}`", visible(value.text())),
                 "set `FIELD_MANAGER` in this controller",
             ),
-            What::EventReporter(_) => return None,
-            What::Owns(kind) => (
+            MentionKind::EventReporter(_) => return None,
+            MentionKind::Owns(kind) => (
                 format!("the owned kind `{}`", shown(kind)),
                 "`rscaffold create api --owns` adds it",
             ),
-            What::Watches(kind) => (
+            MentionKind::Watches(kind) => (
                 format!("the watched kind `{}`", shown(kind)),
                 "`rscaffold create api --watches` adds it",
             ),
-            What::Source(source) => {
+            MentionKind::Source(source) => {
                 return Some(format!(
                     "the watch of {source}: the code does not say which controller has it; add it to that controller"
                 ));
@@ -161,7 +162,7 @@ pub(super) fn shown((package, kind): &(String, String)) -> String {
 
 /// The kinds that the controllers in a file own and watch. An object whose type the code does not show is named by its
 /// expression.
-fn related(file: &File, setups: &Setups) -> Vec<(usize, What)> {
+fn related(file: &File, setups: &Setups) -> Vec<(usize, MentionKind)> {
     let mut related = Vec::new();
     for (at, function) in file.calls() {
         let is_owned = function == "Owns";
@@ -181,7 +182,7 @@ fn related(file: &File, setups: &Setups) -> Vec<(usize, What)> {
             {
                 let place = file.place(at);
                 let source = format!("the variable `{}` ({place})", visible(variable));
-                related.push((at, What::Source(source)));
+                related.push((at, MentionKind::Source(source)));
                 continue;
             }
             None if setups.is_in_setup(&file.path, at) => {
@@ -192,23 +193,23 @@ fn related(file: &File, setups: &Setups) -> Vec<(usize, What)> {
         related.push((
             at,
             if is_owned {
-                What::Owns(kind)
+                MentionKind::Owns(kind)
             } else {
-                What::Watches(kind)
+                MentionKind::Watches(kind)
             },
         ));
     }
     related
 }
 
-impl Code {
-    fn add(&mut self, what: &What) {
+impl ControllerFacts {
+    fn add(&mut self, what: &MentionKind) {
         match what.clone() {
-            What::FieldManager(value) => _ = self.field_managers.insert(value),
-            What::EventReporter(value) => _ = self.event_reporters.insert(value),
-            What::Owns(kind) => _ = self.owns.insert(kind),
-            What::Watches(kind) => _ = self.watches.insert(kind),
-            What::Source(source) => _ = self.sources.insert(source),
+            MentionKind::FieldManager(value) => _ = self.field_managers.insert(value),
+            MentionKind::EventReporter(value) => _ = self.event_reporters.insert(value),
+            MentionKind::Owns(kind) => _ = self.owns.insert(kind),
+            MentionKind::Watches(kind) => _ = self.watches.insert(kind),
+            MentionKind::Source(source) => _ = self.sources.insert(source),
         }
     }
 }
@@ -234,7 +235,7 @@ impl Owners {
         kind: &GroupKind,
         names: &[ControllerName],
         setups: &Setups,
-        codes: &mut [Code],
+        controllers: &mut [ControllerFacts],
         lost: &mut Lost,
     ) -> Self {
         let built: Vec<_> = setups.of_kind(kind).collect();
@@ -249,7 +250,7 @@ impl Owners {
                 called.find_map(|called| names.iter().position(|name| name.as_str() == called))
             };
             match found {
-                Some(found) => _ = codes[found].files.insert(setup.place.path.to_string()),
+                Some(found) => _ = controllers[found].files.insert(setup.place.path.to_string()),
                 None if names.is_empty() => {}
                 None => lost.add(format!(
                     "a controller of {} ({}), which PROJECT does not name: `rscaffold create controller --group <GROUP> \

@@ -8,7 +8,7 @@ use super::{
     kustomize,
     lost::Lost,
     operator::Operator,
-    source::{Object, list},
+    source::{Manifest, list},
 };
 use crate::yaml::documents;
 
@@ -113,7 +113,7 @@ pub(super) fn report(
 }
 
 /// The labels and annotations that all of several objects have.
-fn of_all<'a>(objects: &[&'a Object]) -> Vec<([&'a str; 3], &'a Value)> {
+fn of_all<'a>(objects: &[&'a Manifest]) -> Vec<([&'a str; 3], &'a Value)> {
     let mut found = Vec::new();
     let [first, _, ..] = objects else {
         return found;
@@ -149,7 +149,7 @@ fn is_usual(path: &[&str], value: &Value, deployed: &Deployed) -> bool {
 }
 
 /// Whether the object is of this kind. `Role` and `ClusterRole` count as one kind.
-fn is_of_kind(object: &Object, kind: &Value) -> bool {
+fn is_of_kind(object: &Manifest, kind: &Value) -> bool {
     let [own, other] = [object.kind(), kind.as_str().unwrap_or("")]
         .map(|kind| kind.strip_prefix("Cluster").unwrap_or(kind));
     own == other
@@ -165,7 +165,11 @@ fn is_called(name: &str, pattern: &Value) -> bool {
 }
 
 /// The object here that has the name of `object`, or else does the same. `usual` has what kubebuilder writes for `object`.
-fn counterpart<'a>(object: &Object, usual: &[&Value], here: &'a [Object]) -> Option<&'a Object> {
+fn counterpart<'a>(
+    object: &Manifest,
+    usual: &[&Value],
+    here: &'a [Manifest],
+) -> Option<&'a Manifest> {
     let mut found = None;
     for other in here
         .iter()

@@ -35,7 +35,7 @@ impl Crds {
         }
         own.extend(in_charts(source, go, &own, lost));
         own.sort_by(|(_, a), (_, b)| (&a.group, &a.plural).cmp(&(&b.group, &b.plural)));
-        for (file, text) in source.manifests("") {
+        for (file, text) in source.manifest_files("") {
             let mut names = wanted.iter();
             let is_named =
                 names.any(|name| text.contains(&name.group) && text.contains(&name.kind));
@@ -65,7 +65,7 @@ fn in_charts(
     lost: &mut Lost,
 ) -> Vec<(String, Crd)> {
     let mut found: Vec<(String, Crd)> = Vec::new();
-    for (file, text) in source.manifests("") {
+    for (file, text) in source.manifest_files("") {
         if !folder(file).split('/').any(|name| name == "crds") || !has_crd(text) {
             continue;
         }
@@ -115,7 +115,7 @@ fn kinds_of_entries(go: &GoProject, own: &[(String, Crd)]) -> Vec<GroupKind> {
 fn in_config(source: &Source, deployed: &Deployed, lost: &mut Lost) -> Vec<(String, Crd)> {
     let mut found: BTreeMap<(String, String), (String, Crd)> = BTreeMap::new();
     for folder in ["config/crd/bases/", "config/crd/", "config/"] {
-        for (file, text) in source.manifests(folder) {
+        for (file, text) in source.manifest_files(folder) {
             // A patch is not a complete CRD.
             let is_patch = file.contains("/patches/") || file.contains("kustomiz");
             if is_patch || !has_crd(text) || !text.contains("versions:") {

@@ -12,7 +12,7 @@ use super::{
     makefile::deployed_folder,
     path::{file_name, folder},
     pod_security::LABEL,
-    source::{Object, Source, list},
+    source::{Manifest, Source, list},
 };
 use crate::{project::Feature, yaml::documents};
 
@@ -28,7 +28,7 @@ pub(super) struct Deployed {
     /// The features that the config enables.
     pub features: BTreeSet<Feature>,
     /// All objects. Without a kustomization, those of the manifests in `config/`.
-    pub objects: Vec<Object>,
+    pub objects: Vec<Manifest>,
     /// Whether the objects come from a kustomization.
     pub is_built: bool,
 }
@@ -38,7 +38,7 @@ const USUAL: &str = "config/default";
 
 impl Deployed {
     pub fn new(source: &Source, go: &GoProject, lost: &mut Lost) -> Self {
-        let files = source.manifests("").collect();
+        let files = source.manifest_files("").collect();
         let folder = deployed_folder(source).unwrap_or_else(|| USUAL.to_owned());
         let mut built = Built::default();
         if source.has_below(&format!("{folder}/")) {
@@ -68,7 +68,7 @@ impl Deployed {
         lost.add_all(&built.left);
         let deployment = operator(&built, source, lost);
         let object = deployment.as_ref().map(|own| &own.object);
-        let namespace = match object.map_or("", Object::namespace) {
+        let namespace = match object.map_or("", Manifest::namespace) {
             own if built.namespace.is_empty() && own != "system" => own,
             _ => &built.namespace,
         };
@@ -83,7 +83,7 @@ impl Deployed {
     }
 
     /// The objects of these kinds that are deployed. If there is none, those of the manifests in `config/`.
-    pub fn of_kinds(&self, source: &Source, kinds: &[&str]) -> Vec<Object> {
+    pub fn of_kinds(&self, source: &Source, kinds: &[&str]) -> Vec<Manifest> {
         let deployed = self.objects.iter();
         let deployed = deployed.filter(|object| kinds.contains(&object.kind()));
         let mut found: Vec<_> = deployed.cloned().collect();
@@ -96,7 +96,7 @@ impl Deployed {
 
     /// The name that kubebuilder gives this object: its name in the file, without the prefix that the name of the
     /// Deployment has in its file.
-    pub fn usual_name<'a>(&self, object: &'a Object) -> &'a str {
+    pub fn usual_name<'a>(&self, object: &'a Manifest) -> &'a str {
         let own = self.deployment.as_ref();
         let own = own.map_or("", |own| &own.object.name_in_file);
         let prefix = own.strip_suffix("controller-manager").unwrap_or("");
@@ -105,7 +105,7 @@ impl Deployed {
     }
 
     /// Whether an object is the Deployment of the operator.
-    pub fn is_operator(&self, object: &Object) -> bool {
+    pub fn is_operator(&self, object: &Manifest) -> bool {
         let own = self.deployment.as_ref();
         own.is_some_and(|own| object.is_a(own.object.kind()) && own.name() == object.name())
     }
@@ -140,7 +140,7 @@ impl Deployed {
     }
 
     /// The CRDs that the kustomization has.
-    pub fn crds(&self) -> impl Iterator<Item = &Object> {
+    pub fn crds(&self) -> impl Iterator<Item = &Manifest> {
         let objects = self.objects.iter().filter(|_| self.is_built);
         objects.filter(|object| object.is_a("CustomResourceDefinition"))
     }
@@ -247,7 +247,7 @@ fn features(source: &Source, go: &GoProject, built: &Built) -> BTreeSet<Feature>
 }
 
 /// Whether an object is a role for users of a kind, which the feature `user-roles` adds here.
-pub(super) fn is_user_role(object: &Object) -> bool {
+pub(super) fn is_user_role(object: &Manifest) -> bool {
     let ends = ["-admin-role", "-editor-role", "-viewer-role"];
     (object.is_a("ClusterRole") || object.is_a("Role"))
         && ends.iter().any(|end| object.name().ends_with(end))

@@ -6,7 +6,7 @@ use super::{
     kustomize::image_name,
     lost::Lost,
     path::file_name,
-    source::{Object, Source, list, texts},
+    source::{Manifest, Source, list, texts},
 };
 use crate::{
     names::LabelKey,
@@ -22,7 +22,7 @@ const PROXIES: [&str; 4] = [METRICS_PROXY, "oauth-proxy", "oauth2-proxy", "istio
 /// The Deployment of the Go operator, or the `StatefulSet` or `DaemonSet` in its place.
 #[derive(Debug)]
 pub(super) struct Deployment {
-    pub object: Object,
+    pub object: Manifest,
     /// Whether no other object may be the operator.
     pub is_certain: bool,
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, ops::Range};
 use super::{
     deployed::Deployed,
     deployment::Deployment,
-    go::{Go, Value},
+    go::{Go, GoValue},
     go_file::{File, Place},
     go_tokens::Token,
     lost::Lost,
@@ -47,7 +47,7 @@ impl Election {
             .or_else(|| in_code(go, deployment, lost));
         let mut lines = BTreeSet::new();
         for file in go.code() {
-            rest(go, file, deployed, &mut lines);
+            add_lines(go, file, deployed, &mut lines);
         }
         lost.add_all(lines.into_iter().take(MAX_LINES));
         Self { is_on, lease }
@@ -60,8 +60,8 @@ fn joined(name: &str) -> String {
     letters.collect::<String>().to_ascii_lowercase()
 }
 
-/// What the name says besides leader election, such as `id`; `None` if it says nothing about leader election.
-fn beside(name: &str) -> Option<String> {
+/// The name without the words for leader election, such as `id`; `None` if it does not have them.
+fn without_election(name: &str) -> Option<String> {
     let joined = joined(name);
     let words = ["leaderelection", "leaderelect", "leaderelector"];
     let word = words.into_iter().find(|word| joined.contains(word))?;
@@ -78,7 +78,7 @@ fn flag(argument: &str) -> (&str, Option<&str>) {
 
 /// Whether the name is that of a switch for leader election, and whether it turns leader election on.
 fn switch(name: &str) -> Option<bool> {
-    match beside(name)?.as_str() {
+    match without_election(name)?.as_str() {
         "" | "enable" | "enabled" | "use" | "with" => Some(true),
         "disable" | "disabled" | "no" | "without" => Some(false),
         _ => None,
@@ -87,9 +87,9 @@ fn switch(name: &str) -> Option<bool> {
 
 /// Whether the name is that of the name of the Lease.
 fn is_lease_name(name: &str) -> bool {
-    let beside = beside(name);
+    let rest = without_election(name);
     matches!(
-        beside.as_deref(),
+        rest.as_deref(),
         Some("id" | "name" | "resourcename" | "leasename" | "lockname")
     ) || matches!(joined(name).as_str(), "leasename" | "leaseid")
 }
@@ -97,7 +97,7 @@ fn is_lease_name(name: &str) -> bool {
 /// Whether a flag is about leader election.
 pub(super) fn is_about(flag: &str) -> bool {
     let name = flag.trim_start_matches('-').to_ascii_lowercase();
-    beside(flag).is_some() || name.starts_with("lease")
+    without_election(flag).is_some() || name.starts_with("lease")
 }
 
 /// Whether an argument with this flag is neither the switch nor the name of the Lease.
@@ -122,7 +122,7 @@ fn switched(arguments: &[&str]) -> Option<bool> {
 /// The settings in all configuration files, including those in a `ConfigMap`.
 fn settings(source: &Source) -> Settings {
     let mut settings = Settings::default();
-    for (path, text) in source.manifests("") {
+    for (path, text) in source.manifest_files("") {
         if is_in_test_folder(path) {
             continue;
         }
@@ -156,20 +156,20 @@ impl Settings {
 }
 
 /// A name of the Lease, with its place in the Go code.
-type LocatedName = (Value, Option<Place>);
+type LocatedName = (GoValue, Option<Place>);
 
 /// The name of the Lease that the replicas of the Go operator share.
 fn lease(go: &Go, arguments: &[&str], settings: &Settings, lost: &mut Lost) -> Option<LeaseName> {
     let mut found = in_arguments(arguments);
     if found.is_empty() {
         for name in &settings.leases {
-            found.insert((Value::Known(name.clone()), None));
+            found.insert((GoValue::Known(name.clone()), None));
         }
         found.extend(names_in_code(go));
     }
     let mut names = BTreeSet::new();
     for (value, _) in &found {
-        if let Value::Known(text) = value {
+        if let GoValue::Known(text) = value {
             names.extend(lost.name::<LeaseName>("the name of the Lease", text));
         }
     }
@@ -187,7 +187,7 @@ fn lease(go: &Go, arguments: &[&str], settings: &Settings, lost: &mut Lost) -> O
         ));
     }
     for (value, _) in &found {
-        if let Value::Unknown(expression) = value {
+        if let GoValue::Unknown(expression) = value {
             lost.add(format!(
                 "the name of the Lease: the Go code computes it by {}; set `lease` in PROJECT",
                 shown(&found, expression)
@@ -218,7 +218,7 @@ fn in_arguments(arguments: &[&str]) -> BTreeSet<LocatedName> {
             && is_lease_name(flag)
             && let Some(name) = name
         {
-            found.insert((Value::Known(name.to_owned()), None));
+            found.insert((GoValue::Known(name.to_owned()), None));
         }
     }
     found
@@ -231,7 +231,7 @@ fn names_in_code(go: &Go) -> Vec<LocatedName> {
     let mut found = Vec::new();
     for definition in go.definitions("LeaderElectionID") {
         let value = go.defined(definition);
-        if matches!(value, Value::Known(_)) {
+        if matches!(value, GoValue::Known(_)) {
             found.push((value, Some(definition.place.clone())));
         }
     }
@@ -258,12 +258,12 @@ fn in_code(go: &Go, deployment: Option<&Deployment>, lost: &mut Lost) -> Option<
     for file in go.code() {
         for (at, value) in file.set_to("LeaderElection") {
             match go.value(file, &value) {
-                Value::Known(text) if text == "true" => return Some(true),
-                Value::Known(text) if text == "false" => {
+                GoValue::Known(text) if text == "true" => return Some(true),
+                GoValue::Known(text) if text == "false" => {
                     is_off = true;
                     is_literal &= file.name(value.start) == Some("false");
                 }
-                Value::Known(text) | Value::Unknown(text) => computed.push(format!(
+                GoValue::Known(text) | GoValue::Unknown(text) => computed.push(format!(
                     "whether leader election is on: the Go code computes it by `{}` ({}); here it is on",
                     visible(&text),
                     file.place(at)
@@ -290,11 +290,12 @@ const FLAGS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Adds what the file says about leader election and Leases, and what was not taken over.
-fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>) {
+/// Adds the lines about what the file says of leader election and Leases, and is not taken over.
+fn add_lines(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>) {
     let mut seen = BTreeSet::new();
     let mut tokens = file.tokens.iter();
-    let is_about = tokens.any(|token| matches!(token, Token::Name(name) if beside(name).is_some()));
+    let is_about =
+        tokens.any(|token| matches!(token, Token::Name(name) if without_election(name).is_some()));
     for (at, token) in file.tokens.iter().enumerate() {
         let Token::Name(name) = token else { continue };
         let place = file.place(at);
@@ -304,7 +305,7 @@ fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>)
         {
             let Some(value) = value else { continue };
             let known = go.value(file, &value);
-            let is_same = matches!(&known, Value::Known(text)
+            let is_same = matches!(&known, GoValue::Known(text)
                 if text.is_empty() || deployed.namespace.as_ref() == Some(text));
             if !is_same && seen.insert(name.as_str()) {
                 lines.insert(format!(
@@ -347,7 +348,7 @@ fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>)
 /// Whether the lock of leader election is a Lease, the default.
 fn is_lease_lock(go: &Go, file: &File, value: &Range<usize>) -> bool {
     file.name(value.end - 1) == Some("LeasesResourceLock")
-        || go.value(file, value) == Value::Known("leases".to_owned())
+        || go.value(file, value) == GoValue::Known("leases".to_owned())
 }
 
 /// Whether the type at this index is of the group `coordination.k8s.io`.

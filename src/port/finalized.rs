@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    finalizers::{Action, Finalizers, Object, Setting, without_kind},
-    go::{Go, Value},
+    finalizers::{Action, FinalizerObject, Finalizers, Setting, without_kind},
+    go::{Go, GoValue},
     go_file::Place,
     group_kind::GroupKind,
     lost::Lost,
@@ -69,11 +69,11 @@ impl Finalized {
                 });
             }
             match &setting.object {
-                Object::Other(kind) if !setting.is_known() => lost.add(format!(
+                FinalizerObject::Other(kind) if !setting.is_known() => lost.add(format!(
                     "a finalizer that the Go code computes by `{text}` and adds to a {kind} ({place}): add it and remove it \
                      in the controller that works with the {kind}; until then, objects with it cannot be deleted"
                 )),
-                Object::Other(kind) => lost.add(format!(
+                FinalizerObject::Other(kind) => lost.add(format!(
                     "the finalizer `{text}` that the Go code adds to a {kind} ({place}): add it and remove it in the \
                      controller that works with the {kind}; until then, objects with it cannot be deleted"
                 )),
@@ -86,7 +86,7 @@ impl Finalized {
             }
         }
         // What is only removed was added by an earlier version, or by other code.
-        let mut removed: BTreeMap<&Value, &Place> = BTreeMap::new();
+        let mut removed: BTreeMap<&GoValue, &Place> = BTreeMap::new();
         for setting in &self.found.settings {
             let mut added = self.added.iter();
             if setting.action == Action::Remove
@@ -104,7 +104,7 @@ impl Finalized {
                 value.text()
             ));
         }
-        lost.add_all(&self.found.rest);
+        lost.add_all(&self.found.lines);
     }
 }
 
@@ -112,7 +112,10 @@ impl Finalized {
 /// finalizer.
 fn kinds_with(setting: &Setting, found: &Finalizers, setups: &Setups) -> BTreeSet<GroupKind> {
     let mut kinds = kinds_of(setting, setups);
-    if kinds.is_empty() && !matches!(setting.object, Object::Other(_)) && setting.is_known() {
+    if kinds.is_empty()
+        && !matches!(setting.object, FinalizerObject::Other(_))
+        && setting.is_known()
+    {
         for other in &found.settings {
             if other.value == setting.value && other != setting {
                 kinds.extend(kinds_of(other, setups));
@@ -133,9 +136,9 @@ fn kinds_with(setting: &Setting, found: &Finalizers, setups: &Setups) -> BTreeSe
 fn kinds_of(setting: &Setting, setups: &Setups) -> BTreeSet<GroupKind> {
     let path = &*setting.place.path;
     match &setting.object {
-        Object::Kind(kind) => return BTreeSet::from([kind.clone()]),
-        Object::Other(_) | Object::Unclear => return BTreeSet::new(),
-        Object::Unknown => {}
+        FinalizerObject::Kind(kind) => return BTreeSet::from([kind.clone()]),
+        FinalizerObject::Other(_) | FinalizerObject::NotFollowed => return BTreeSet::new(),
+        FinalizerObject::NotSaid => {}
     }
     let built = (setting.setups.iter()).map(|number| &setups.all[*number]);
     let of_code: BTreeSet<_> = built.map(|setup| setup.kind.clone()).collect();

@@ -13,8 +13,9 @@ use std::{
     sync::Arc,
 };
 
+use self::FinalizerObject::{NotFollowed, NotSaid};
 use super::{
-    go::{Go, Value, written},
+    go::{Go, GoValue, written},
     go_file::{File, Place},
     go_tokens::Token,
     go_types::{GoTypes, last_bracket, path_start},
@@ -46,27 +47,27 @@ pub(super) enum Action {
 
 /// The kind of an object that gets a finalizer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Object {
+pub(super) enum FinalizerObject {
     /// A kind that the project has.
     Kind(GroupKind),
     /// A kind that the project does not have.
     Other(String),
     /// A variable or the result of a call, whose type the code does not show.
-    Unclear,
-    /// What a function gets, which may be any object.
-    Unknown,
+    NotFollowed,
+    /// Any object: the code does not say more, as for the parameter of a function.
+    NotSaid,
 }
 
 /// What gets a finalizer.
 #[derive(Debug, Clone)]
 struct FinalizerTarget {
-    objects: BTreeSet<Object>,
+    objects: BTreeSet<FinalizerObject>,
     /// The parameter of the function that has the object, if only its callers know what it is.
     parameter: Option<usize>,
 }
 
-impl From<Object> for FinalizerTarget {
-    fn from(object: Object) -> Self {
+impl From<FinalizerObject> for FinalizerTarget {
+    fn from(object: FinalizerObject) -> Self {
         Self {
             objects: BTreeSet::from([object]),
             parameter: None,
@@ -78,10 +79,10 @@ impl From<Object> for FinalizerTarget {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Setting {
     pub place: Place,
-    pub value: Value,
+    pub value: GoValue,
     /// The constant, variable or field that has the finalizer.
     pub name: Option<String>,
-    pub object: Object,
+    pub object: FinalizerObject,
     pub action: Action,
     /// The controllers that the code may belong to.
     pub setups: BTreeSet<usize>,
@@ -90,7 +91,7 @@ pub(super) struct Setting {
 impl Setting {
     /// Whether the finalizer is known.
     pub fn is_known(&self) -> bool {
-        matches!(self.value, Value::Known(_))
+        matches!(self.value, GoValue::Known(_))
     }
 }
 
@@ -99,9 +100,9 @@ impl Setting {
 pub(super) struct Finalizers {
     pub settings: BTreeSet<Setting>,
     /// The arguments of unknown functions that add finalizers.
-    pub given: BTreeSet<Value>,
-    /// What looks like a finalizer, and is in none of the settings.
-    pub rest: Vec<String>,
+    pub given: BTreeSet<GoValue>,
+    /// The lines about what looks like a finalizer, and is in none of the settings.
+    pub lines: Vec<String>,
 }
 
 impl Finalizers {
@@ -139,7 +140,7 @@ impl Finalizers {
         for file in &about {
             finder.literals(file);
         }
-        finder.found.rest.extend(finder.unclear.into_values());
+        finder.found.lines.extend(finder.unclear.into_values());
         finder.found
     }
 }
@@ -261,7 +262,7 @@ impl<'a> Finder<'a> {
                 && let Some(elements) = value_of_key(file, at)
             {
                 self.begin(file, at);
-                let target = Object::Unclear.into();
+                let target = NotFollowed.into();
                 if !self.list(file, elements.clone(), &target, MAX_LISTS) {
                     self.not_understood(file, at, &elements);
                 }
@@ -274,7 +275,7 @@ impl<'a> Finder<'a> {
             let in_metadata = name == Some("ObjectMeta");
             let target = match (owner(file, at), file.literal_around(at)) {
                 (None, Some((package, kind))) => self.kind(file, package, kind).into(),
-                (None, None) => Object::Unclear.into(),
+                (None, None) => NotFollowed.into(),
                 _ => self.owner(file, at),
             };
             if self.list(file, elements.clone(), &target, MAX_LISTS) {
@@ -310,7 +311,7 @@ impl<'a> Finder<'a> {
                     let target = match file.type_at(path.start) {
                         Some((package, kind)) if file.import(package).is_some() => {
                             match self.kind(file, package, kind) {
-                                Object::Unknown => Object::Unclear.into(),
+                                NotSaid => NotFollowed.into(),
                                 object => object.into(),
                             }
                         }
@@ -330,7 +331,7 @@ impl<'a> Finder<'a> {
                     let target = if is_content {
                         self.owner(file, object.end - 1)
                     } else {
-                        Object::Unclear.into()
+                        NotFollowed.into()
                     };
                     if !self.list(file, elements.clone(), &target, MAX_LISTS) {
                         self.not_understood(file, at, elements);
@@ -342,7 +343,7 @@ impl<'a> Finder<'a> {
                         || has_registry && rest.len() == 1 =>
                 {
                     self.registries.insert(folder(&file.path).to_owned());
-                    self.setting(file, at, value, &Object::Unknown.into(), Action::Add);
+                    self.setting(file, at, value, &NotSaid.into(), Action::Add);
                 }
                 _ => {}
             }
@@ -371,7 +372,7 @@ impl<'a> Finder<'a> {
     fn owner(&self, file: &'a File, end: usize) -> FinalizerTarget {
         match owner(file, end) {
             Some(owner) => self.target(file, &owner),
-            None => Object::Unknown.into(),
+            None => NotSaid.into(),
         }
     }
 
@@ -399,15 +400,12 @@ impl<'a> Finder<'a> {
                 (is_about || is_named_finalizer(file, argument))
                     && self.is_known_finalizer(file, argument)
             });
-            let object = value.and_then(|value| self.object_beside(file, &arguments, value));
+            let object = value.and_then(|value| self.object_in_call(file, &arguments, value));
             match value {
                 Some(value)
-                    if is_about
-                        || object
-                            .as_ref()
-                            .is_some_and(|object| *object != Object::Unclear) =>
+                    if is_about || object.as_ref().is_some_and(|object| *object != NotFollowed) =>
                 {
-                    let known = object.unwrap_or(Object::Unknown);
+                    let known = object.unwrap_or(NotSaid);
                     self.unclear.remove(&file.place(at));
                     self.setting(file, at, value, &known.into(), action(function));
                 }
@@ -415,7 +413,7 @@ impl<'a> Finder<'a> {
                     && !self.registries.contains(folder(&file.path)) =>
                 {
                     let place = file.place(at);
-                    self.rest(sets("NewFinalizers", &place));
+                    self.add_line(sets("NewFinalizers", &place));
                 }
                 // What a function of the project does is in the function itself.
                 None if says_finalizer(function)
@@ -430,7 +428,7 @@ impl<'a> Finder<'a> {
                         Some(name) => format!("the finalizer `{name}`"),
                         None => "finalizers".to_owned(),
                     };
-                    self.rest(format!("what `{function}` does with {what} ({place})"));
+                    self.add_line(format!("what `{function}` does with {what} ({place})"));
                     let values = arguments.iter().map(|own| self.go.value(file, own));
                     self.found.given.extend(values);
                 }
@@ -441,7 +439,7 @@ impl<'a> Finder<'a> {
 
     /// Whether the value of these tokens is known, and looks like a finalizer.
     fn is_known_finalizer(&self, file: &File, tokens: &Range<usize>) -> bool {
-        matches!(self.go.value(file, tokens), Value::Known(text) if is_finalizer(&text))
+        matches!(self.go.value(file, tokens), GoValue::Known(text) if is_finalizer(&text))
     }
 
     /// Records that the code at `at` sets the finalizer `value`.
@@ -463,7 +461,7 @@ impl<'a> Finder<'a> {
             value: self.go.value(file, value),
             place,
             name,
-            object: Object::Unknown,
+            object: NotSaid,
             action,
             setups: self.setups.at(file, at),
         };
@@ -523,19 +521,19 @@ impl<'a> Finder<'a> {
     }
 
     /// The kind of the object among the arguments of a call, of which `value` is the finalizer.
-    fn object_beside(
+    fn object_in_call(
         &self,
         file: &'a File,
         arguments: &[Range<usize>],
         value: &Range<usize>,
-    ) -> Option<Object> {
+    ) -> Option<FinalizerObject> {
         let others = arguments.iter().filter(|argument| *argument != value);
         let objects = others.flat_map(|argument| {
             let is_variable = argument.len() <= 2;
             let objects = self.target(file, argument).objects.into_iter();
-            objects.filter(move |object| is_variable || *object != Object::Unclear)
+            objects.filter(move |object| is_variable || *object != NotFollowed)
         });
-        objects.filter(|object| *object != Object::Unknown).min()
+        objects.filter(|object| *object != NotSaid).min()
     }
 
     /// The objects that these tokens may be.
@@ -545,7 +543,7 @@ impl<'a> Finder<'a> {
             .unwrap_or(tokens.end);
         let object = start..tokens.end;
         let Some(name) = object.clone().rev().find_map(|at| file.name(at)) else {
-            return Object::Unknown.into();
+            return NotSaid.into();
         };
         let first = file.name(start).unwrap_or("");
         let variable = self.types.variable(file, start, first);
@@ -557,36 +555,36 @@ impl<'a> Finder<'a> {
         let kinds = types
             .iter()
             .map(|of_object| self.kind(of_object.file, of_object.package, of_object.name));
-        let objects: BTreeSet<_> = kinds.filter(|kind| *kind != Object::Unknown).collect();
+        let objects: BTreeSet<_> = kinds.filter(|kind| *kind != NotSaid).collect();
         if !objects.is_empty() {
             let parameter = None;
             return FinalizerTarget { objects, parameter };
         }
         // A variable or a field often has the name of the kind.
         if let [kind] = self.setups.files.named(name, folder(&file.path))[..] {
-            return Object::Kind(kind.clone()).into();
+            return FinalizerObject::Kind(kind.clone()).into();
         }
         if variable.is_local || last_bracket(file, object.clone()).is_some() {
-            return Object::Unclear.into();
+            return NotFollowed.into();
         }
         FinalizerTarget {
-            objects: BTreeSet::from([Object::Unknown]),
+            objects: BTreeSet::from([NotSaid]),
             parameter: parameter(file, &object),
         }
     }
 
-    fn kind(&self, file: &File, package: &str, kind: &str) -> Object {
+    fn kind(&self, file: &File, package: &str, kind: &str) -> FinalizerObject {
         match self.setups.files.of_type(file, package, kind)[..] {
-            [known] => return Object::Kind(known.clone()),
+            [known] => return FinalizerObject::Kind(known.clone()),
             [] => {}
-            _ => return Object::Unknown,
+            _ => return NotSaid,
         }
         match file.import(package) {
             // A type of the project itself, which is none of its kinds, may be an interface.
             Some(import) if has_kinds(import) && !self.go.has_package(import) => {
-                Object::Other(kind.to_owned())
+                FinalizerObject::Other(kind.to_owned())
             }
-            _ => Object::Unknown,
+            _ => NotSaid,
         }
     }
 
@@ -603,7 +601,7 @@ impl<'a> Finder<'a> {
                     if is_key(std::slice::from_ref(token)) && is_set_by_call(file, at) =>
                 {
                     let place = file.place(at);
-                    self.rest(sets(&format!("\"{text}\""), &place));
+                    self.add_line(sets(&format!("\"{text}\""), &place));
                 }
                 Token::Text(_) if is_key(std::slice::from_ref(token)) => {}
                 Token::Text(text) if !is_import && says_finalizer(text) => {
@@ -615,7 +613,7 @@ impl<'a> Finder<'a> {
                             continue;
                         }
                         let place = file.place(at);
-                        self.rest(format!(
+                        self.add_line(format!(
                             "the finalizers that the Go code sets by a patch ({place}): set \
                              `FINALIZER_NAME` in the controller"
                         ));
@@ -634,7 +632,7 @@ impl<'a> Finder<'a> {
         for (name, definition) in self.go.all_definitions(says_finalizer) {
             let lower = name.to_ascii_lowercase();
             let is_one = lower.ends_with("finalizer") || lower.ends_with("finalizername");
-            if let Value::Known(text) = self.go.defined(definition)
+            if let GoValue::Known(text) = self.go.defined(definition)
                 && is_name(&text)
                 && (is_one || is_finalizer(&text))
                 && !matches!(text.as_str(), "true" | "false")
@@ -649,18 +647,18 @@ impl<'a> Finder<'a> {
 
     /// Reports a finalizer that no setting has.
     fn text(&mut self, text: &str, place: &Place) {
-        let value = Value::Known(text.to_owned());
+        let value = GoValue::Known(text.to_owned());
         let mut settings = self.found.settings.iter();
         if !settings.any(|setting| setting.action != Action::Check && setting.value == value)
             && self.reported.insert(text.to_owned())
         {
-            self.rest(without_kind(text, place));
+            self.add_line(without_kind(text, place));
         }
     }
 
-    fn rest(&mut self, line: String) {
-        if self.found.rest.len() < MAX_PLACES {
-            self.found.rest.push(line);
+    fn add_line(&mut self, line: String) {
+        if self.found.lines.len() < MAX_PLACES {
+            self.found.lines.push(line);
         }
     }
 }

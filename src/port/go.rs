@@ -161,14 +161,14 @@ impl Scope {
 
 /// The value of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Value {
+pub(super) enum GoValue {
     /// The text.
     Known(String),
     /// The expression, which cannot be resolved from the source.
     Unknown(String),
 }
 
-impl Value {
+impl GoValue {
     /// The text, or else the expression.
     pub(super) fn text(&self) -> &str {
         match self {
@@ -300,19 +300,19 @@ impl Go {
     }
 
     /// The value of a definition.
-    pub(super) fn defined(&self, definition: &Definition) -> Value {
+    pub(super) fn defined(&self, definition: &Definition) -> GoValue {
         match (self.file(&definition.place.path), &definition.value) {
             (Some(file), Some(value)) => self.value(file, value),
-            _ => Value::Unknown(String::new()),
+            _ => GoValue::Unknown(String::new()),
         }
     }
 
     /// The value of an expression in a file.
-    pub(super) fn value(&self, file: &File, expression: &Range<usize>) -> Value {
+    pub(super) fn value(&self, file: &File, expression: &Range<usize>) -> GoValue {
         let text = self.text(file, expression.clone(), MAX_STEPS);
         match text.filter(|_| expression.len() <= MAX_TOKENS) {
-            Some(text) => Value::Known(text),
-            None => Value::Unknown(written(&file.tokens[expression.clone()])),
+            Some(text) => GoValue::Known(text),
+            None => GoValue::Unknown(written(&file.tokens[expression.clone()])),
         }
     }
 
@@ -529,16 +529,16 @@ mod tests {
         Go::new(&texts.collect())
     }
 
-    fn known(text: &str) -> BTreeSet<Value> {
-        BTreeSet::from([Value::Known(text.to_owned())])
+    fn known(text: &str) -> BTreeSet<GoValue> {
+        BTreeSet::from([GoValue::Known(text.to_owned())])
     }
 
-    fn unknown(text: &str) -> BTreeSet<Value> {
-        BTreeSet::from([Value::Unknown(text.to_owned())])
+    fn unknown(text: &str) -> BTreeSet<GoValue> {
+        BTreeSet::from([GoValue::Unknown(text.to_owned())])
     }
 
     /// The values of the argument at `index` in all calls of `function` in the file at `path`.
-    fn arguments(go: &Go, path: &str, function: &str, index: usize) -> BTreeSet<Value> {
+    fn arguments(go: &Go, path: &str, function: &str, index: usize) -> BTreeSet<GoValue> {
         let file = go.file(path).expect("a file");
         let calls = file.calls().filter(|(_, name)| *name == function);
         let arguments = calls.map(|(at, _)| file.arguments(at + 1));
@@ -547,7 +547,7 @@ mod tests {
             .collect()
     }
 
-    fn first(go: &Go, path: &str, function: &str) -> BTreeSet<Value> {
+    fn first(go: &Go, path: &str, function: &str) -> BTreeSet<GoValue> {
         arguments(go, path, function, 0)
     }
 
@@ -578,7 +578,7 @@ mod tests {
         ]);
         let main = go.file("main.go").unwrap();
         let (_, lease) = main.set_to("LeaderElectionID").next().unwrap();
-        let known_lease = Value::Known("source-controller-leader-election".to_owned());
+        let known_lease = GoValue::Known("source-controller-leader-election".to_owned());
         assert_eq!(go.value(main, &lease), known_lease);
         let path = "internal/controller/book.go";
         let finalizers = arguments(&go, path, "AddFinalizer", 1);
@@ -615,7 +615,7 @@ mod tests {
             ("a/d.go", "f(name)"),
         ]);
         let unknown =
-            BTreeSet::from(["name", "x.name"].map(|name| Value::Unknown(name.to_owned())));
+            BTreeSet::from(["name", "x.name"].map(|name| GoValue::Unknown(name.to_owned())));
         assert_eq!(first(&go, "c/c.go", "f"), unknown);
         assert_eq!(first(&go, "a/d.go", "f"), known("a"));
     }

@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Error, Result, ensure};
 
 use super::{
-    code::Codes,
+    code::Mentions,
     controllers,
     crds::Crds,
     deployed::Deployed,
     file::{GoProject, GoResource},
     finalized::Finalized,
-    go::Value,
+    go::GoValue,
     go_files::GoFiles,
     group_kind::GroupKind,
     lost::Lost,
-    operator::{Code, GoKind, shown},
+    operator::{ControllerFacts, GoKind, shown},
     related,
     setups::Setups,
     source::Source,
@@ -44,17 +44,17 @@ pub(super) enum Check {
 }
 
 /// What the Go project says about its kinds.
-pub(super) struct Found<'a> {
+pub(super) struct KindFacts<'a> {
     source: &'a Source,
     go: &'a GoProject,
     pub crds: Crds,
     setups: Setups<'a>,
-    codes: Codes,
+    mentions: Mentions,
     finalized: Finalized,
     webhooks: Vec<GoWebhook>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> KindFacts<'a> {
     pub fn new(
         source: &'a Source,
         go: &'a GoProject,
@@ -66,7 +66,7 @@ impl<'a> Found<'a> {
         Self {
             source,
             go,
-            codes: Codes::new(&source.go, &setups),
+            mentions: Mentions::new(&source.go, &setups),
             finalized: Finalized::new(&source.go, &setups),
             crds,
             setups,
@@ -80,48 +80,48 @@ impl<'a> Found<'a> {
     }
 
     /// Adds the kinds to `project`.
-    pub fn add_to(&self, project: Project, check: Check, lost: Lost) -> Taken<'_> {
-        let mut taken = Taken {
-            found: self,
+    pub fn add_to(&self, project: Project, check: Check, lost: Lost) -> Takeover<'_> {
+        let mut takeover = Takeover {
+            facts: self,
             check,
             project,
             kinds: Vec::new(),
             lost,
         };
         for (file, crd) in &self.crds.own {
-            if let Err(error) = taken.with_crd(crd) {
+            if let Err(error) = takeover.with_crd(crd) {
                 let (kind, group) = (visible(&crd.kind), visible(&crd.group));
-                taken
+                takeover
                     .lost
                     .add(format!("`{kind}` of `{group}`, in `{file}`: {error:#}"));
             }
         }
         for (entry, name) in self.entries() {
-            if let Err(error) = taken.without_crd(entry, name) {
+            if let Err(error) = takeover.without_crd(entry, name) {
                 let kind = visible(&entry.kind);
-                taken.lost.add(format!("`{kind}` in PROJECT: {error:#}"));
+                takeover.lost.add(format!("`{kind}` in PROJECT: {error:#}"));
             }
         }
-        related::take(&mut taken.project, self.source, &mut taken.kinds);
-        taken.project.sort();
+        related::take(&mut takeover.project, self.source, &mut takeover.kinds);
+        takeover.project.sort();
         self.finalized
-            .report(&taken.kinds, &taken.project, &mut taken.lost);
-        controllers::report(&self.source.go, &self.setups.files, &mut taken.lost);
-        taken.report_webhooks();
-        taken
+            .report(&takeover.kinds, &takeover.project, &mut takeover.lost);
+        controllers::report(&self.source.go, &self.setups.files, &mut takeover.lost);
+        takeover.report_webhooks();
+        takeover
     }
 }
 
 /// A project to which the kinds are added, one by one.
-pub(super) struct Taken<'a> {
-    found: &'a Found<'a>,
+pub(super) struct Takeover<'a> {
+    facts: &'a KindFacts<'a>,
     check: Check,
     pub project: Project,
     pub kinds: Vec<GoKind>,
     pub lost: Lost,
 }
 
-impl Taken<'_> {
+impl Takeover<'_> {
     /// Adds a kind that has a CRD.
     fn with_crd(&mut self, crd: &Crd) -> Result<()> {
         let from_crd = KindFromCrd::of_project(crd, None, &self.project)?;
@@ -129,7 +129,7 @@ impl Taken<'_> {
         let resources = versions.map(|(_version, resource)| resource).collect();
         let kind = visible(&crd.kind);
         let name = GroupKind::of(crd);
-        let of_kind = self.found.entries().filter(|(_, kind)| **kind == name);
+        let of_kind = self.facts.entries().filter(|(_, kind)| **kind == name);
         let entries: Vec<_> = of_kind.map(|(entry, _)| entry).collect();
         let id = self.add(name, resources, &entries, Some(crd.clone()))?;
         self.convert(crd, &id, &entries);
@@ -237,7 +237,7 @@ impl Taken<'_> {
                 _ => self.of_others(entry, kind, version),
             };
         }
-        let full = entry.full_group(self.found.go.domain.as_deref());
+        let full = entry.full_group(self.facts.go.domain.as_deref());
         let (group, domain) = group(&self.project, &full.parse()?)?;
         self.lost.add(format!(
             "the fields of `{kind}`: neither `config` nor a folder `crds` of the Go project has a CRD of this kind; write \
@@ -273,7 +273,7 @@ impl Taken<'_> {
     /// The CRD of an external kind.
     fn crd_of_others(&self, entry: &GoResource) -> Option<&Crd> {
         let name = GroupKind::of_entry(entry, None);
-        self.found.crds.others.get(&name)
+        self.facts.crds.others.get(&name)
     }
 
     /// Adds the controllers of the kind to `resource`. Returns what the code says about each.
@@ -282,14 +282,14 @@ impl Taken<'_> {
         resource: &mut Resource,
         kind: &GroupKind,
         entries: &[&GoResource],
-    ) -> Vec<Code> {
-        let Found {
+    ) -> Vec<ControllerFacts> {
+        let KindFacts {
             setups,
-            codes,
+            mentions,
             finalized,
             go,
             ..
-        } = self.found;
+        } = self.facts;
         let mut names = BTreeSet::new();
         let what = format!("a controller of `{}`", resource.kind);
         let own = resource.kind.controller();
@@ -319,7 +319,7 @@ impl Taken<'_> {
             names.insert(own);
         }
         let names: Vec<_> = names.into_iter().collect();
-        let taken = codes.of_kind(kind, &names, setups, finalized, &mut self.lost);
+        let taken = mentions.of_kind(kind, &names, setups, finalized, &mut self.lost);
         for code in &taken {
             resource.set_controller(Controller {
                 finalizer: !code.finalizers.is_empty(),
@@ -340,7 +340,7 @@ impl Taken<'_> {
         let (group, plural) = (self.project.full_group(resource), resource.plural.clone());
         let mut taken = Vec::new();
         for admission in [Admission::Defaulting, Admission::Validation] {
-            let of_kind = self.found.webhooks.iter().filter(|webhook| {
+            let of_kind = self.facts.webhooks.iter().filter(|webhook| {
                 webhook.admission() == admission && webhook.is_of(&group, plural.as_str())
             });
             let (of_objects, of_subresources): (Vec<_>, Vec<_>) =
@@ -348,7 +348,7 @@ impl Taken<'_> {
             for webhook in &of_subresources {
                 let subresources = webhook.subresources(plural.as_str());
                 let line =
-                    webhook.about_subresources(self.found.source, &resource.kind, &subresources);
+                    webhook.about_subresources(self.facts.source, &resource.kind, &subresources);
                 self.lost.add(line);
             }
             let version = resource.version.as_str();
@@ -359,7 +359,7 @@ impl Taken<'_> {
                 self.lost.add(format!(
                     "{}: the webhook of `{}` with `matchPolicy: Exact` for {}: here, the webhooks of a kind are for the \
                      stored version `{version}`; write the webhook for other versions by hand",
-                    webhook.place(self.found.source),
+                    webhook.place(self.facts.source),
                     resource.kind,
                     webhook.other_versions(version),
                 ));
@@ -378,14 +378,14 @@ impl Taken<'_> {
                 };
                 self.lost.add(format!(
                     "{}: the webhook of `{}` for {others}: here, it gets objects of the version `{version}`, and {what}",
-                    webhook.place(self.found.source),
+                    webhook.place(self.facts.source),
                     resource.kind,
                 ));
             }
             for further in in_manifests {
                 self.lost.add(format!(
                     "{}: a further rule for `{plural}` of `{group}` in a {}: here, only the first one counts",
-                    further.place(self.found.source),
+                    further.place(self.facts.source),
                     further.configuration.kind(),
                 ));
             }
@@ -428,7 +428,7 @@ impl Taken<'_> {
             let group = self.project.full_group(resource);
             known.insert((group, resource.plural.to_string()));
         }
-        for webhook in &self.found.webhooks {
+        for webhook in &self.facts.webhooks {
             // A rule has the product of its groups and resources, and most of these pairs do not exist.
             let [groups, mut resources] = webhook.targets();
             resources.retain(|resource| {
@@ -453,7 +453,7 @@ impl Taken<'_> {
             self.lost.add(format!(
                 "{}: the webhook for {resources} of {groups}, which {are} of the project: for a kind of Kubernetes, add the \
                  webhook with `rscaffold create webhook`",
-                webhook.place(self.found.source),
+                webhook.place(self.facts.source),
             ));
         }
     }
@@ -548,7 +548,7 @@ fn without_clashes(project: &mut Project, id: &GroupVersionKind) -> Result<Vec<C
 
 /// The finalizers and field managers that a controller does not get, because they are not one constant
 /// in the Go code.
-fn unnamed(resource: &Resource, code: &Code) -> Vec<String> {
+fn unnamed(resource: &Resource, code: &ControllerFacts) -> Vec<String> {
     let mut lines = Vec::new();
     let mut controllers = resource.controllers.iter();
     let Some(controller) = controllers.find(|controller| controller.name == code.name) else {
@@ -567,7 +567,7 @@ fn unnamed(resource: &Resource, code: &Code) -> Vec<String> {
         ));
     }
     if !code.field_managers.is_empty() && controller.field_manager.is_none() {
-        let names: Vec<_> = code.field_managers.iter().map(Value::text).collect();
+        let names: Vec<_> = code.field_managers.iter().map(GoValue::text).collect();
         lines.push(format!(
             "the field manager of {kind}, which is `{}` in Go: set `FIELD_MANAGER` in its controller",
             names.join("` and `")
@@ -586,10 +586,10 @@ fn backticked(names: &[&str]) -> String {
 }
 
 /// The text of the only value, if it is known.
-fn only<'a>(values: impl IntoIterator<Item = &'a Value>) -> Option<&'a str> {
+fn only<'a>(values: impl IntoIterator<Item = &'a GoValue>) -> Option<&'a str> {
     let mut all = values.into_iter();
     match (all.next(), all.next()) {
-        (Some(Value::Known(text)), None) => Some(text),
+        (Some(GoValue::Known(text)), None) => Some(text),
         _ => None,
     }
 }

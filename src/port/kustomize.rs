@@ -23,7 +23,7 @@ use self::{
 };
 use super::{
     path::{folder, join},
-    source::Object,
+    source::Manifest,
 };
 use crate::yaml::{Lines, documents, remove_nulls};
 
@@ -40,7 +40,7 @@ const MAX_FOLDERS: usize = 1_000;
 /// What a kustomization deploys.
 #[derive(Debug, Default)]
 pub(super) struct Built {
-    pub objects: Vec<Object>,
+    pub objects: Vec<Manifest>,
     /// The prefix of the names of most objects.
     pub prefix: String,
     /// The namespace of all objects. Empty if the kustomization does not set one.
@@ -248,7 +248,7 @@ impl Builder<'_> {
             };
             for value in items {
                 if value["kind"].is_string() {
-                    resources.push(Resource::new(Object::new(path, document, value)));
+                    resources.push(Resource::new(Manifest::new(path, document, value)));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    deployed::Deployed, go::Value, go_file::Place, group_kind::GroupKind, rules::Granted,
+    deployed::Deployed, go::GoValue, go_file::Place, group_kind::GroupKind, rules::Granted,
     source::Source, webhooks::GoWebhook,
 };
 use crate::{
@@ -31,7 +31,7 @@ impl Operator {
     pub fn controlled<'a>(
         &'a self,
         project: &'a Project,
-    ) -> Vec<(&'a Code, &'a Resource, &'a Controller)> {
+    ) -> Vec<(&'a ControllerFacts, &'a Resource, &'a Controller)> {
         let mut controlled = Vec::new();
         for kind in &self.kinds {
             for code in &kind.controllers {
@@ -65,7 +65,7 @@ pub(super) struct GoKind {
     /// Its CRD, if the Go project has one.
     pub crd: Option<Crd>,
     /// What the Go code says about its controllers.
-    pub controllers: Vec<Code>,
+    pub controllers: Vec<ControllerFacts>,
     /// Its webhooks, the defaulting one and the validating one at most.
     pub webhooks: Vec<GoWebhook>,
 }
@@ -80,14 +80,14 @@ impl GoKind {
 
 /// What the Go code says about a controller.
 #[derive(Debug)]
-pub(super) struct Code {
+pub(super) struct ControllerFacts {
     pub name: ControllerName,
     /// The files that set the controller up.
     pub files: BTreeSet<String>,
     /// The finalizers, each with the first place that sets it.
-    pub finalizers: BTreeMap<Value, Place>,
-    pub field_managers: BTreeSet<Value>,
-    pub event_reporters: BTreeSet<Value>,
+    pub finalizers: BTreeMap<GoValue, Place>,
+    pub field_managers: BTreeSet<GoValue>,
+    pub event_reporters: BTreeSet<GoValue>,
     /// The kinds that the controller owns, each with the name of its package.
     pub owns: BTreeSet<(String, String)>,
     /// The same for watched kinds. `related::take` removes the kinds that the project watches.
@@ -98,7 +98,7 @@ pub(super) struct Code {
     pub owned: Vec<GroupVersionKind>,
 }
 
-impl Code {
+impl ControllerFacts {
     pub fn new(name: &ControllerName) -> Self {
         Self {
             name: name.clone(),

@@ -102,8 +102,8 @@ impl Remaining<'_> {
                 _ => None,
             };
         }
-        let mut codes = (self.operator.kinds.iter()).flat_map(|kind| &kind.controllers);
-        if codes.any(|code| code.files.contains(path)) {
+        let mut controllers = (self.operator.kinds.iter()).flat_map(|kind| &kind.controllers);
+        if controllers.any(|own| own.files.contains(path)) {
             return not_empty(self.reconcilers(path)).map(Content::Reconcilers);
         }
         if file.mentions("NewWebhookManagedBy") {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{
     deployment::Deployment,
-    go::Value,
+    go::GoValue,
     lost::Lost,
     operator::{Operator, shown},
     remaining::{self, File, Folder},
@@ -80,8 +80,8 @@ impl Name {
     }
 
     /// A name that has several values in Go.
-    fn joined<'a>(go: impl IntoIterator<Item = &'a Value>, here: String) -> Self {
-        let texts: Vec<_> = go.into_iter().map(Value::text).collect();
+    fn joined<'a>(go: impl IntoIterator<Item = &'a GoValue>, here: String) -> Self {
+        let texts: Vec<_> = go.into_iter().map(GoValue::text).collect();
         Self::new(Some(texts.join(", ")), here)
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{
     deployed::Deployed,
     lost::Lost,
-    source::{Object, Source, list, texts},
+    source::{Manifest, Source, list, texts},
 };
 use crate::{
     names::{ControllerName, GroupVersionKind},
@@ -36,17 +36,17 @@ const OF_RUNTIME: [&str; 3] = ["leader-election-role", "metrics-auth-role", "pro
 #[derive(Debug)]
 pub(super) struct Granted {
     /// The bindings of its `ServiceAccount`.
-    bindings: Vec<Object>,
+    bindings: Vec<Manifest>,
     /// The roles that these bind, with those that a bound role aggregates, or else those called `manager-role`.
     roles: Vec<Role>,
     /// Those of the bindings whose role is not among the deployed ones.
-    without_role: Vec<Object>,
+    without_role: Vec<Manifest>,
 }
 
 /// A role of the manager.
 #[derive(Debug)]
 struct Role {
-    object: Object,
+    object: Manifest,
     /// The namespace in which it counts; `None` for the whole cluster.
     namespace: Option<String>,
 }
@@ -99,7 +99,7 @@ impl Granted {
     }
 
     /// Whether `object` is one of the roles or bindings.
-    pub fn has(&self, object: &Object) -> bool {
+    pub fn has(&self, object: &Manifest) -> bool {
         let roles = self.roles.iter().map(|role| &role.object);
         let mut all = roles.chain(&self.bindings);
         all.any(|other| {
@@ -181,7 +181,7 @@ fn joined(rules: impl IntoIterator<Item = Rule>) -> Vec<Rule> {
 }
 
 /// The bindings of the `ServiceAccount` of the manager.
-fn bindings(deployed: &Deployed) -> Vec<Object> {
+fn bindings(deployed: &Deployed) -> Vec<Manifest> {
     let mut bindings = Vec::new();
     for object in &deployed.objects {
         let mut subjects = list(&object.value["subjects"]);
@@ -195,7 +195,7 @@ fn bindings(deployed: &Deployed) -> Vec<Object> {
 }
 
 /// The namespaces in which a role is bound; `None` for the whole cluster.
-fn namespaces(role: &Object, bindings: &[Object]) -> BTreeSet<Option<String>> {
+fn namespaces(role: &Manifest, bindings: &[Manifest]) -> BTreeSet<Option<String>> {
     let mut namespaces = BTreeSet::new();
     for binding in bindings {
         let (named, within) = (&binding.value["roleRef"], binding.namespace());
@@ -212,7 +212,7 @@ fn namespaces(role: &Object, bindings: &[Object]) -> BTreeSet<Option<String>> {
 }
 
 /// Whether a cluster adds the rules of a role to those of the `ClusterRole` `whole`, which selects it by labels.
-fn is_aggregated(part: &Object, whole: &Object) -> bool {
+fn is_aggregated(part: &Manifest, whole: &Manifest) -> bool {
     let labels = &part.value["metadata"]["labels"];
     let mut selectors = list(&whole.value["aggregationRule"]["clusterRoleSelectors"]);
     part.is_a("ClusterRole")

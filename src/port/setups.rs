@@ -8,7 +8,7 @@ use std::{
 use heck::ToKebabCase as _;
 
 use super::{
-    go::{Go, Value},
+    go::{Go, GoValue},
     go_file::{File, Place},
     go_files::GoFiles,
     group_kind::GroupKind,
@@ -108,7 +108,7 @@ impl<'a> Setups<'a> {
             };
             match *name {
                 "Named" => {
-                    if let Value::Known(name) = go.value(file, argument) {
+                    if let GoValue::Known(name) = go.value(file, argument) {
                         names.push(name);
                     }
                 }

@@ -41,9 +41,9 @@ pub(super) struct Source {
     lines: RefCell<BTreeMap<String, Lines>>,
 }
 
-/// An object of a manifest, and where it is.
+/// An object in the manifests of the project, and where it is.
 #[derive(Debug, Clone)]
-pub(super) struct Object {
+pub(super) struct Manifest {
     /// The file and the number of the document in it, from 0. More of them are patches, in their order.
     pub sources: Vec<(String, usize)>,
     pub value: Value,
@@ -51,7 +51,7 @@ pub(super) struct Object {
     pub name_in_file: String,
 }
 
-impl Object {
+impl Manifest {
     /// The object in a document of a file.
     pub fn new(file: &str, document: usize, value: Value) -> Self {
         let mut object = Self {
@@ -140,7 +140,7 @@ impl Source {
     }
 
     /// Where the value at `path` of an object is, as `file:line` in backticks.
-    pub fn place(&self, object: &Object, path: &[&str]) -> String {
+    pub fn place(&self, object: &Manifest, path: &[&str]) -> String {
         let (mut place, mut deepest) = (format!("`{}`", object.file()), 0);
         for (file, document) in &object.sources {
             let mut lines = self.lines.borrow_mut();
@@ -163,8 +163,8 @@ impl Source {
         paths.any(|path| path.starts_with(folder))
     }
 
-    /// The paths and texts of the manifests below `folder`, which ends in `/`.
-    pub fn manifests(&self, folder: &str) -> impl Iterator<Item = (&str, &str)> {
+    /// The paths and texts of the files with manifests below `folder`, which ends in `/`.
+    pub fn manifest_files(&self, folder: &str) -> impl Iterator<Item = (&str, &str)> {
         let texts = self.files.texts.iter();
         texts
             .filter(move |(path, _)| path.starts_with(folder) && !is_file_of("go", path))
@@ -173,11 +173,11 @@ impl Source {
 
     /// The objects in the manifests below `folder`. A file that is not valid YAML, such as the template of a chart, has
     /// no objects.
-    pub fn objects(&self, folder: &str) -> Vec<Object> {
+    pub fn objects(&self, folder: &str) -> Vec<Manifest> {
         let mut objects = Vec::new();
-        for (file, text) in self.manifests(folder) {
+        for (file, text) in self.manifest_files(folder) {
             for (document, value) in documents(text).into_iter().flatten().enumerate() {
-                objects.push(Object::new(file, document, value));
+                objects.push(Manifest::new(file, document, value));
             }
         }
         objects

@@ -57,7 +57,7 @@ pub(super) fn samples(
             "`{file}`: a sample in JSON, which is not read: copy it to `config/samples` as YAML"
         ));
     }
-    for (file, text) in operator.source.manifests("config/samples/") {
+    for (file, text) in operator.source.manifest_files("config/samples/") {
         let text = &text.replace("\r\n", "\n");
         let documents = match documents(text) {
             Ok(documents) => documents,

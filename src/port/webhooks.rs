@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     deployed::Deployed,
     lost::Lost,
-    source::{Object, Source, list, texts},
+    source::{Manifest, Source, list, texts},
 };
 use crate::{
     names::Kind,
@@ -21,7 +21,7 @@ use crate::{
 /// A rule of a webhook of the Go operator.
 #[derive(Debug, Clone)]
 pub(super) struct GoWebhook {
-    pub configuration: Arc<Object>,
+    pub configuration: Arc<Manifest>,
     /// The number of the webhook in the configuration.
     index: usize,
     /// The number of the rule in the webhook.

@@ -42,9 +42,9 @@ impl<'a> Finder<'a> {
         match helper.parameter.map(|value| arguments.get(value)) {
             Some(Some(value)) => {
                 let action = helper.setting.action;
-                let beside = || self.object_beside(file, &arguments, value);
+                let in_call = || self.object_in_call(file, &arguments, value);
                 let target = target.unwrap_or_else(|| {
-                    let object = beside().unwrap_or_else(|| helper.setting.object.clone());
+                    let object = in_call().unwrap_or_else(|| helper.setting.object.clone());
                     object.into()
                 });
                 self.helpers[index].is_called = true;

@@ -3,7 +3,8 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{
-    Action, FinalizerTarget, Finder, MAX_PATH, MAX_PLACES, MAX_READS, Object, action, owner, sets,
+    Action, FinalizerObject, FinalizerTarget, Finder, MAX_PATH, MAX_PLACES, MAX_READS, action,
+    owner, sets,
 };
 use crate::port::{
     go::written,
@@ -44,8 +45,9 @@ impl<'a> Finder<'a> {
                     return false;
                 };
                 let objects = self.target(file, &path).objects;
-                let is_kind =
-                    |object: &Object| matches!(object, Object::Kind(_) | Object::Other(_));
+                let is_kind = |object: &FinalizerObject| {
+                    matches!(object, FinalizerObject::Kind(_) | FinalizerObject::Other(_))
+                };
                 self.own == file.tokens[path] || objects.iter().any(is_kind)
             }
             (Some(open), _) if file.is_sign(open, '[') => {

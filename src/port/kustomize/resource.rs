@@ -1,11 +1,11 @@
 //! Objects while they are built.
 
-use crate::{port::source::Object, project::builtin};
+use crate::{port::source::Manifest, project::builtin};
 
 /// An object, and what it was called before the kustomizations changed it.
 #[derive(Debug)]
 pub(super) struct Resource {
-    pub object: Object,
+    pub object: Manifest,
     /// All names and namespaces, the first ones first.
     pub called: Vec<(String, String)>,
     /// The prefix and the suffix that its kustomizations gave it.
@@ -13,7 +13,7 @@ pub(super) struct Resource {
 }
 
 impl Resource {
-    pub fn new(object: Object) -> Self {
+    pub fn new(object: Manifest) -> Self {
         let mut resource = Self {
             object,
             called: Vec::new(),

@@ -10,7 +10,7 @@ use super::{
     },
     resource::Resource,
 };
-use crate::port::source::Object;
+use crate::port::source::Manifest;
 
 /// An entry of `labels`.
 #[derive(Debug, Default, Deserialize)]
@@ -131,7 +131,7 @@ pub(super) fn annotate(resources: &mut [Resource], annotations: &Pairs) {
 }
 
 /// Adds pairs to this field of the metadata of Pods.
-fn add_to_template(object: &mut Object, field: &str, pairs: &Pairs) {
+fn add_to_template(object: &mut Manifest, field: &str, pairs: &Pairs) {
     if object.is_a("Deployment") {
         let path = format!("{TEMPLATE}/metadata/{field}");
         add(&mut object.value, &path, Create, pairs);
