@@ -53,7 +53,7 @@ use self::{
     deployed::Deployed,
     election::Election,
     file::GoProject,
-    kinds::{Check, KindFacts},
+    kinds::KindFacts,
     lost::Lost,
     operator::Operator,
     rules::{Granted, Key},
@@ -143,16 +143,7 @@ impl Port {
         if let Some(deployment) = &deployed.deployment {
             project.deployment = deployment.settings(&project, &source, &mut Lost::default());
         }
-        let mut takeover = facts.add_to(project.clone(), Check::None, lost.clone());
-        if takeover.project.validate().is_err() && project.namespaced {
-            // A controller of a cluster-scoped kind is not for one namespace.
-            project.namespaced = go.namespaced;
-            takeover = facts.add_to(project.clone(), Check::None, lost.clone());
-        }
-        if takeover.project.validate().is_err() {
-            // The kinds do not fit together.
-            takeover = facts.add_to(project, Check::Each, lost);
-        }
+        let takeover = facts.take_over(project, lost);
         let (project, kinds, mut lost) = (takeover.project, takeover.kinds, takeover.lost);
         lost.add_all(go.plugins_left(source.text("PROJECT").unwrap_or(""), &project));
         for main in &source.go.others.mains {

@@ -1,6 +1,6 @@
 //! What the Go code says about each of its controllers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     finalized::Finalized,
@@ -87,7 +87,7 @@ impl Mentions {
         for setting in finalized.of_kind(kind) {
             let text = setting.value.text();
             let of_kind = setting.setups.iter().filter(|number| owners.has(**number));
-            let why = match owners.only(of_kind.copied().collect()) {
+            let why = match owners.only(&of_kind.copied().collect()) {
                 Owner::One(number) => {
                     let finalizers = &mut controllers[number].finalizers;
                     finalizers
@@ -112,7 +112,7 @@ impl Mentions {
             if !is_beside && !is_of_kind {
                 continue;
             }
-            match owners.only(mention.setups.clone()) {
+            match owners.only(&mention.setups) {
                 Owner::One(number) => controllers[number].add(&mention.what),
                 Owner::Unclear => lost.add_all(mention.unclear()),
                 Owner::None => {}
@@ -190,14 +190,12 @@ fn related(file: &File, setups: &Setups) -> Vec<(usize, MentionKind)> {
             }
             None => continue,
         };
-        related.push((
-            at,
-            if is_owned {
-                MentionKind::Owns(kind)
-            } else {
-                MentionKind::Watches(kind)
-            },
-        ));
+        let what = if is_owned {
+            MentionKind::Owns(kind)
+        } else {
+            MentionKind::Watches(kind)
+        };
+        related.push((at, what));
     }
     related
 }
@@ -222,10 +220,20 @@ enum Owner {
     None,
 }
 
+/// What a controller that the code builds is among the controllers of a kind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Match {
+    OfOtherKind,
+    /// A controller of the kind that has no name here.
+    Unnamed,
+    /// The controller with the name of this number.
+    Named(usize),
+}
+
 /// The controllers of a kind.
 struct Owners {
-    /// For each controller that the code builds for the kind, its number among the names.
-    numbers: Vec<(usize, Option<usize>)>,
+    /// The controllers that the code builds for the kind, by their numbers in the code.
+    built: BTreeMap<usize, Match>,
     names: usize,
 }
 
@@ -241,7 +249,7 @@ impl Owners {
         let built: Vec<_> = setups.of_kind(kind).collect();
         let called: BTreeSet<_> = built.iter().map(|(_, setup)| &setup.names[0]).collect();
         let are_same = called.len() == 1;
-        let mut numbers = Vec::new();
+        let mut matches = BTreeMap::new();
         for (number, setup) in &built {
             let mut called = setup.names.iter();
             let found = if names.len() == 1 && are_same {
@@ -258,21 +266,21 @@ impl Owners {
                     kind.kind, setup.place, kind.kind,
                 )),
             }
-            numbers.push((*number, found));
+            matches.insert(*number, found.map_or(Match::Unnamed, Match::Named));
         }
         Self {
-            numbers,
+            built: matches,
             names: names.len(),
         }
     }
 
     /// Whether the controller of this number is one of the kind.
     fn has(&self, number: usize) -> bool {
-        self.numbers.iter().any(|(own, _)| *own == number)
+        self.built.contains_key(&number)
     }
 
     /// The controller that the code is about, if it belongs to these controllers.
-    fn only(&self, setups: BTreeSet<usize>) -> Owner {
+    fn only(&self, setups: &BTreeSet<usize>) -> Owner {
         if setups.is_empty() {
             return match self.names {
                 0 => Owner::None,
@@ -280,15 +288,11 @@ impl Owners {
                 _ => Owner::Unclear,
             };
         }
-        let mut found = BTreeSet::new();
-        for number in setups {
-            let mut own = self.numbers.iter().filter(|(own, _)| *own == number);
-            // The controller of another kind has no number here.
-            found.insert(own.next().map(|(_, name)| *name));
-        }
-        match (found.len(), found.pop_first().flatten()) {
-            (1, Some(Some(number))) => Owner::One(number),
-            (1, _) => Owner::None,
+        let found = setups.iter().map(|number| self.built.get(number).copied());
+        let found: BTreeSet<_> = found.map(|own| own.unwrap_or(Match::OfOtherKind)).collect();
+        match Vec::from_iter(found)[..] {
+            [Match::Named(number)] => Owner::One(number),
+            [Match::OfOtherKind | Match::Unnamed] => Owner::None,
             _ => Owner::Unclear,
         }
     }

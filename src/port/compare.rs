@@ -48,68 +48,81 @@ pub(super) fn report(
         }
     }
     for object in objects {
-        let (kind, name) = (object.kind(), object.name());
         let mut usual: Vec<_> = lists.iter().flat_map(list).collect();
         usual.retain(|usual| is_of_kind(object, &usual["kind"]));
         usual.retain(|usual| is_called(deployed.usual_name(object), &usual["name"]));
         let found = counterpart(object, &usual, &here);
-        let is_operator = deployed.is_operator(object);
-        let is_taken = operator.granted.has(object) || kind.ends_with("WebhookConfiguration");
-        let is_needed = usual.is_empty()
-            || is_user_role(object)
-            || matches!(kind, "NetworkPolicy" | "ServiceMonitor");
-        if found.is_none() && is_needed && !is_operator && !is_taken {
-            lost.add(format!(
-                "{}: the {kind} `{name}`: copy it to `config/default`, and add the file to \
-                 `config/default/kustomization.yaml`",
-                source.place(object, &["kind"]),
-            ));
-            continue;
-        }
-        let advice = match found {
-            // `make manifests` writes these objects.
-            _ if is_taken => "add a patch to `config/default/kustomization.yaml`".to_owned(),
-            Some(found) => format!("set it in `{}`", found.file()),
-            None => "the new project has no such object".to_owned(),
-        };
         usual.extend(found.map(|found| &found.value));
-        let mut comparison = Comparison {
-            prefix: &deployed.prefix,
-            ..Comparison::default()
-        };
-        comparison.compare_fields(&object.value, &usual);
-        for (path, value) in comparison.fields {
-            let path: Vec<_> = path.iter().map(String::as_str).collect();
-            let is_of_all = of_all.iter().any(|(of_all, _)| path == of_all);
-            let is_elsewhere = match path.as_slice() {
-                ["roleRef" | "rules" | "webhooks", ..] | ["metadata", "namespace"] if is_taken => {
-                    true
-                }
-                ["metadata", "annotations", ..] => false,
-                _ => is_operator,
-            };
-            if !is_of_all && !is_elsewhere && !is_usual(&path, value, deployed) {
-                let is_role = found.is_some_and(|found| found.file() == "config/rbac/role.yaml");
-                let advice = match path.as_slice() {
-                    // `make manifests` writes the rules of this role.
-                    ["rules", ..] if is_role => "write it as `RULES` of a controller",
-                    ["aggregationRule", ..] => {
-                        "write the permissions that it adds from roles of other projects as `RULES` of a controller"
-                    }
-                    ["spec", "minAvailable"] if found.is_some() => {
-                        &format!("{advice}, instead of `maxUnavailable`")
-                    }
-                    _ => &advice,
-                };
-                lost.add(format!(
-                    "{}: `{}: {value}` of the {kind} `{name}`: {advice}",
-                    source.place(object, &path),
-                    path.join("."),
-                ));
-            }
-        }
+        compare_object(operator, object, found, &usual, &of_all, lost);
     }
     Ok(())
+}
+
+/// Reports an object that is missing in the new project, or else its fields that differ from each object in `usual`. `found`
+/// is the object of the new project that does the same.
+fn compare_object(
+    operator: &Operator,
+    object: &Manifest,
+    found: Option<&Manifest>,
+    usual: &[&Value],
+    of_all: &[([&str; 3], &Value)],
+    lost: &mut Lost,
+) {
+    let (source, deployed) = (&operator.source, &operator.deployed);
+    let (kind, name) = (object.kind(), object.name());
+    let is_operator = deployed.is_operator(object);
+    let is_taken = operator.granted.has(object) || kind.ends_with("WebhookConfiguration");
+    let is_needed = usual.is_empty()
+        || is_user_role(object)
+        || matches!(kind, "NetworkPolicy" | "ServiceMonitor");
+    if found.is_none() && is_needed && !is_operator && !is_taken {
+        return lost.add(format!(
+            "{}: the {kind} `{name}`: copy it to `config/default`, and add the file to \
+             `config/default/kustomization.yaml`",
+            source.place(object, &["kind"]),
+        ));
+    }
+    let mut comparison = Comparison {
+        prefix: &deployed.prefix,
+        ..Comparison::default()
+    };
+    comparison.compare_fields(&object.value, usual);
+    for (path, value) in comparison.fields {
+        let path: Vec<_> = path.iter().map(String::as_str).collect();
+        let is_of_all = of_all.iter().any(|(of_all, _)| path == of_all);
+        let is_elsewhere = match path.as_slice() {
+            ["roleRef" | "rules" | "webhooks", ..] | ["metadata", "namespace"] if is_taken => true,
+            ["metadata", "annotations", ..] => false,
+            _ => is_operator,
+        };
+        if !is_of_all && !is_elsewhere && !is_usual(&path, value, deployed) {
+            lost.add(format!(
+                "{}: `{}: {value}` of the {kind} `{name}`: {}",
+                source.place(object, &path),
+                path.join("."),
+                advice(&path, found, is_taken),
+            ));
+        }
+    }
+}
+
+/// What to do about a field that `found` does not have. `is_taken` is for the objects that `make manifests` writes.
+fn advice(path: &[&str], found: Option<&Manifest>, is_taken: bool) -> String {
+    let file = found.map(Manifest::file);
+    let advice = match (path, file) {
+        // `make manifests` writes the rules of this role.
+        (["rules", ..], Some("config/rbac/role.yaml")) => "write it as `RULES` of a controller",
+        (["aggregationRule", ..], _) => {
+            "write the permissions that it adds from roles of other projects as `RULES` of a controller"
+        }
+        _ if is_taken => "add a patch to `config/default/kustomization.yaml`",
+        (["spec", "minAvailable"], Some(file)) => {
+            return format!("set it in `{file}`, instead of `maxUnavailable`");
+        }
+        (_, Some(file)) => return format!("set it in `{file}`"),
+        (_, None) => "the new project has no such object",
+    };
+    advice.to_owned()
 }
 
 /// The labels and annotations that all of several objects have.
@@ -119,14 +132,10 @@ fn of_all<'a>(objects: &[&'a Manifest]) -> Vec<([&'a str; 3], &'a Value)> {
         return found;
     };
     for field in ["annotations", "labels"] {
-        for (key, value) in first.value["metadata"][field]
-            .as_object()
-            .into_iter()
-            .flatten()
-        {
-            let path = ["metadata", field, key];
+        let of_first = first.value["metadata"][field].as_object();
+        for (key, value) in of_first.into_iter().flatten() {
             if (objects.iter()).all(|object| object.value["metadata"][field][key] == *value) {
-                found.push((path, value));
+                found.push((["metadata", field, key], value));
             }
         }
     }
@@ -171,19 +180,17 @@ fn counterpart<'a>(
     here: &'a [Manifest],
 ) -> Option<&'a Manifest> {
     let mut found = None;
-    for other in here
+    let of_kind = here
         .iter()
-        .filter(|other| is_of_kind(object, &other.value["kind"]))
-    {
+        .filter(|other| is_of_kind(object, &other.value["kind"]));
+    for other in of_kind {
         if other.name() == object.name() {
             return Some(other);
         }
         let [rule, other_rule] = [object, other].map(|role| &role.value["rules"][0]);
-        if usual
-            .iter()
-            .any(|usual| is_called(&other.name_in_file, &usual["here"]))
-            && (!is_user_role(object) || rule["resources"] == other_rule["resources"])
-        {
+        let is_alike = !is_user_role(object) || rule["resources"] == other_rule["resources"];
+        let mut names = usual.iter().map(|usual| &usual["here"]);
+        if is_alike && names.any(|name| is_called(&other.name_in_file, name)) {
             found = found.or(Some(other));
         }
     }

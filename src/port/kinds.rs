@@ -35,7 +35,7 @@ use crate::{
 
 /// When the project is validated while kinds are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Check {
+enum Check {
     /// Not at all: the caller validates the project once, which is enough if the kinds fit together.
     None,
     /// After each kind: a kind that contradicts earlier kinds is left out. The time is quadratic in the number of
@@ -79,8 +79,23 @@ impl<'a> KindFacts<'a> {
         self.go.resources.iter().zip(&self.crds.entries)
     }
 
+    /// Adds the kinds to `project`. If the result is not valid, tries again with less.
+    pub fn take_over(&self, mut project: Project, lost: Lost) -> Takeover<'_> {
+        let mut takeover = self.add_to(project.clone(), Check::None, lost.clone());
+        if takeover.project.validate().is_err() && project.namespaced {
+            // A controller of a cluster-scoped kind is not for one namespace.
+            project.namespaced = self.go.namespaced;
+            takeover = self.add_to(project.clone(), Check::None, lost.clone());
+        }
+        if takeover.project.validate().is_err() {
+            // The kinds do not fit together.
+            takeover = self.add_to(project, Check::Each, lost);
+        }
+        takeover
+    }
+
     /// Adds the kinds to `project`.
-    pub fn add_to(&self, project: Project, check: Check, lost: Lost) -> Takeover<'_> {
+    fn add_to(&self, project: Project, check: Check, lost: Lost) -> Takeover<'_> {
         let mut takeover = Takeover {
             facts: self,
             check,
@@ -121,7 +136,7 @@ pub(super) struct Takeover<'a> {
     pub lost: Lost,
 }
 
-impl Takeover<'_> {
+impl<'a> Takeover<'a> {
     /// Adds a kind that has a CRD.
     fn with_crd(&mut self, crd: &Crd) -> Result<()> {
         let from_crd = KindFromCrd::of_project(crd, None, &self.project)?;
@@ -337,67 +352,16 @@ impl Takeover<'_> {
         resource: &mut Resource,
         entries: &[&GoResource],
     ) -> Vec<GoWebhook> {
-        let (group, plural) = (self.project.full_group(resource), resource.plural.clone());
         let mut taken = Vec::new();
         for admission in [Admission::Defaulting, Admission::Validation] {
-            let of_kind = self.facts.webhooks.iter().filter(|webhook| {
-                webhook.admission() == admission && webhook.is_of(&group, plural.as_str())
-            });
-            let (of_objects, of_subresources): (Vec<_>, Vec<_>) =
-                of_kind.partition(|webhook| webhook.is_of_objects(plural.as_str()));
-            for webhook in &of_subresources {
-                let subresources = webhook.subresources(plural.as_str());
-                let line =
-                    webhook.about_subresources(self.facts.source, &resource.kind, &subresources);
-                self.lost.add(line);
-            }
-            let version = resource.version.as_str();
-            let (mut of_version, of_others): (Vec<_>, Vec<_>) = (of_objects.into_iter())
-                .partition(|webhook| webhook.has_version(version) || !webhook.is_exact());
-            of_version.sort_by_key(|webhook| !webhook.has_version(version));
-            for webhook in &of_others {
-                self.lost.add(format!(
-                    "{}: the webhook of `{}` with `matchPolicy: Exact` for {}: here, the webhooks of a kind are for the \
-                     stored version `{version}`; write the webhook for other versions by hand",
-                    webhook.place(self.facts.source),
-                    resource.kind,
-                    webhook.other_versions(version),
-                ));
-            }
-            let mut in_manifests = of_version.into_iter();
-            let in_manifest = in_manifests.next();
-            if let Some(webhook) = in_manifest
-                && let others = webhook.other_versions(version)
-                && !others.is_empty()
-                && (webhook.is_exact() || !webhook.has_version(version))
-            {
-                let what = if webhook.is_exact() {
-                    "`matchPolicy: Exact` leaves these versions out; `Equivalent` in `HOOK` adds them"
-                } else {
-                    "the API server converts objects of all versions to it"
-                };
-                self.lost.add(format!(
-                    "{}: the webhook of `{}` for {others}: here, it gets objects of the version `{version}`, and {what}",
-                    webhook.place(self.facts.source),
-                    resource.kind,
-                ));
-            }
-            for further in in_manifests {
-                self.lost.add(format!(
-                    "{}: a further rule for `{plural}` of `{group}` in a {}: here, only the first one counts",
-                    further.place(self.facts.source),
-                    further.configuration.kind(),
-                ));
-            }
+            let (in_manifest, has_others) = self.in_manifests(resource, admission);
             let mut in_entries = entries.iter().filter_map(|entry| entry.webhooks.as_ref());
             let in_project = in_entries.find_map(|webhooks| webhooks.path(admission));
-            // An entry of PROJECT does not say that its webhook is only for subresources or for other versions.
-            let is_in_project =
-                in_project.is_some() && of_subresources.is_empty() && of_others.is_empty();
-            if in_manifest.is_none() && !is_in_project {
-                continue;
-            }
             if in_manifest.is_none() {
+                // An entry of PROJECT does not say that its webhook is only for subresources or for other versions.
+                if in_project.is_none() || has_others {
+                    continue;
+                }
                 let file = self.project.webhook_file(resource);
                 self.lost.add(format!(
                     "the settings of a webhook of `{}`, which is in no manifest of the Go project: compare `HOOK` in \
@@ -419,6 +383,62 @@ impl Takeover<'_> {
             }
         }
         taken
+    }
+
+    /// The webhook in the manifests of the Go project for the objects of a version, and whether there are others for its
+    /// subresources or for other versions of the kind.
+    fn in_manifests(
+        &mut self,
+        resource: &Resource,
+        admission: Admission,
+    ) -> (Option<&'a GoWebhook>, bool) {
+        let source = self.facts.source;
+        let (group, plural) = (self.project.full_group(resource), resource.plural.as_str());
+        let (kind, version) = (&resource.kind, resource.version.as_str());
+        let of_kind = (self.facts.webhooks.iter())
+            .filter(|webhook| webhook.admission() == admission && webhook.is_of(&group, plural));
+        let (of_objects, of_subresources): (Vec<_>, Vec<_>) =
+            of_kind.partition(|webhook| webhook.is_of_objects(plural));
+        for webhook in &of_subresources {
+            let subresources = webhook.subresources(plural);
+            (self.lost).add(webhook.about_subresources(source, kind, &subresources));
+        }
+        let (mut of_version, of_others): (Vec<_>, Vec<_>) = (of_objects.into_iter())
+            .partition(|webhook| webhook.has_version(version) || !webhook.is_exact());
+        of_version.sort_by_key(|webhook| !webhook.has_version(version));
+        for webhook in &of_others {
+            self.lost.add(format!(
+                "{}: the webhook of `{kind}` with `matchPolicy: Exact` for {}: here, the webhooks of a kind are for the \
+                 stored version `{version}`; write the webhook for other versions by hand",
+                webhook.place(source),
+                webhook.other_versions(version),
+            ));
+        }
+        let mut in_manifests = of_version.into_iter();
+        let first = in_manifests.next();
+        if let Some(webhook) = first
+            && let others = webhook.other_versions(version)
+            && !others.is_empty()
+            && (webhook.is_exact() || !webhook.has_version(version))
+        {
+            let what = if webhook.is_exact() {
+                "`matchPolicy: Exact` leaves these versions out; `Equivalent` in `HOOK` adds them"
+            } else {
+                "the API server converts objects of all versions to it"
+            };
+            self.lost.add(format!(
+                "{}: the webhook of `{kind}` for {others}: here, it gets objects of the version `{version}`, and {what}",
+                webhook.place(source),
+            ));
+        }
+        for further in in_manifests {
+            self.lost.add(format!(
+                "{}: a further rule for `{plural}` of `{group}` in a {}: here, only the first one counts",
+                further.place(source),
+                further.configuration.kind(),
+            ));
+        }
+        (first, !of_subresources.is_empty() || !of_others.is_empty())
     }
 
     /// Reports the webhooks of kinds that are not in the project.
@@ -494,10 +514,8 @@ impl Takeover<'_> {
         if !spokes.is_empty()
             && let Err(error) = self.project.convert(&hub, &spokes)
         {
-            self.lost.add(format!(
-                "the conversion webhook of `{}`: {error:#}",
-                hub.kind
-            ));
+            let kind = &hub.kind;
+            (self.lost).add(format!("the conversion webhook of `{kind}`: {error:#}"));
         }
     }
 }

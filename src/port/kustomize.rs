@@ -102,8 +102,24 @@ pub(super) fn build(files: &Files, folder: &str) -> Built {
     builder.built
 }
 
-/// A pointer to a value: the file, the number of the document in it, and the path of the value.
-type Pointer<'a> = (&'a str, usize, &'a [&'a str]);
+/// The place of a value.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    file: &'a str,
+    /// The number of the document in the file.
+    document: usize,
+    path: &'a [&'a str],
+}
+
+impl<'a> Place<'a> {
+    fn new(file: &'a str, document: usize, path: &'a [&'a str]) -> Self {
+        Self {
+            file,
+            document,
+            path,
+        }
+    }
+}
 
 struct Builder<'a> {
     files: &'a Files<'a>,
@@ -120,20 +136,20 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     /// Names what was left out, with the file and the line of the value.
-    fn leave(&mut self, (file, document, path): Pointer, what: &str) {
-        let text = self.files.get(file).copied().unwrap_or_default();
-        let lines = self.lines.entry(file.to_owned());
+    fn leave(&mut self, at: Place, what: &str) {
+        let text = self.files.get(at.file).copied().unwrap_or_default();
+        let lines = self.lines.entry(at.file.to_owned());
         let lines = lines.or_insert_with(|| Lines::of(text));
-        let place = match lines.line(document, path) {
-            Some((line, _)) => format!("{file}:{line}"),
-            None => file.to_owned(),
+        let place = match lines.line(at.document, at.path) {
+            Some((line, _)) => format!("{}:{line}", at.file),
+            None => at.file.to_owned(),
         };
         self.built.left.insert(format!("`{place}`: {what}"));
     }
 
     fn leave_field(&mut self, file: &str, document: usize, name: &str) {
         let what = format!("`{name}`, which `init --from` does not apply");
-        self.leave((file, document, &[name]), &what);
+        self.leave(Place::new(file, document, &[name]), &what);
     }
 
     /// The path of the kustomization in `folder`.
@@ -148,7 +164,7 @@ impl Builder<'_> {
         match serde_json::from_value(document) {
             Ok(read) => Some(read),
             Err(error) => {
-                self.leave((file, 0, &[]), &error.to_string());
+                self.leave(Place::new(file, 0, &[]), &error.to_string());
                 None
             }
         }
@@ -159,7 +175,7 @@ impl Builder<'_> {
         match documents(text) {
             Ok(documents) => documents,
             Err(error) => {
-                self.leave((file, 0, &[]), &error.to_string());
+                self.leave(Place::new(file, 0, &[]), &error.to_string());
                 Vec::new()
             }
         }
@@ -170,16 +186,16 @@ impl Builder<'_> {
         self.visited += 1;
         if self.visited > MAX_FOLDERS || resources.len() > MAX_OBJECTS {
             let what = "the kustomizations have too many folders or objects";
-            return self.leave((folder, 0, &[]), what);
+            return self.leave(Place::new(folder, 0, &[]), what);
         }
         if self.open.iter().any(|open| open == folder) {
             let what = "a kustomization that contains itself";
-            return self.leave((folder, 0, &[]), what);
+            return self.leave(Place::new(folder, 0, &[]), what);
         }
         let Some(file) = self.file(folder) else {
             let below = format!("{folder}/");
             let what = "there is no kustomization in this folder; its manifests were read";
-            self.leave((&below, 0, &[]), what);
+            self.leave(Place::new(&below, 0, &[]), what);
             self.built.folders.insert(folder.to_owned());
             let files = self.files;
             for path in files.keys().filter(|path| path.starts_with(&below)) {
@@ -201,13 +217,13 @@ impl Builder<'_> {
         ] {
             for entry in entries {
                 let mut added = Vec::new();
-                self.entry((&file, 0, &[field, entry]), entry, &mut added);
+                self.entry(Place::new(&file, 0, &[field, entry]), entry, &mut added);
                 resources.append(&mut added);
             }
         }
         for component in &kustomization.components {
-            let pointer = (file.as_str(), 0, &["components", component][..]);
-            if let Some(path) = self.path(pointer, component) {
+            let path = ["components", component];
+            if let Some(path) = self.path(Place::new(&file, 0, &path), component) {
                 self.add_folder(&path, resources);
             }
         }
@@ -226,9 +242,9 @@ impl Builder<'_> {
         self.built.namespace = kustomization.namespace;
     }
 
-    /// Adds the objects of a file or a folder that a kustomization names at `pointer`.
-    fn entry(&mut self, pointer: Pointer, entry: &str, resources: &mut Vec<Resource>) {
-        let Some(path) = self.path(pointer, entry) else {
+    /// Adds the objects of a file or a folder that a kustomization names at `place`.
+    fn entry(&mut self, place: Place, entry: &str, resources: &mut Vec<Resource>) {
+        let Some(path) = self.path(place, entry) else {
             return;
         };
         if self.files.contains_key(path.as_str()) {
@@ -260,9 +276,9 @@ impl Builder<'_> {
         self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&below))
     }
 
-    /// The path of an entry that a kustomization has at `pointer`. An entry that is not in the project is left out.
-    fn path(&mut self, pointer: Pointer, entry: &str) -> Option<String> {
-        let path = join(folder(pointer.0), entry).filter(|path| self.has(path));
+    /// The path of an entry that a kustomization has at `place`. An entry that is not in the project is left out.
+    fn path(&mut self, place: Place, entry: &str) -> Option<String> {
+        let path = join(folder(place.file), entry).filter(|path| self.has(path));
         if path.is_none() {
             let is_remote = entry.contains("://")
                 || entry.contains("?ref=")
@@ -273,14 +289,15 @@ impl Builder<'_> {
             } else {
                 format!("`{entry}`, which was not found")
             };
-            self.leave(pointer, &what);
+            self.leave(place, &what);
         }
         path
     }
 
     /// Adds what a file of `configurations` declares.
     fn configure(&mut self, file: &str, entry: &str) {
-        let Some(path) = self.path((file, 0, &["configurations", entry]), entry) else {
+        let place = ["configurations", entry];
+        let Some(path) = self.path(Place::new(file, 0, &place), entry) else {
             return;
         };
         for (number, document) in self.documents(&path).into_iter().enumerate() {
@@ -307,10 +324,12 @@ impl Builder<'_> {
                 patch: entry.clone(),
                 target: None,
             };
-            self.patch((file, "patchesStrategicMerge", number), &patch, resources);
+            let at = ["patchesStrategicMerge", &number.to_string()];
+            self.patch(Place::new(file, 0, &at), &patch, resources);
         }
         for (number, patch) in kustomization.patches.iter().enumerate() {
-            self.patch((file, "patches", number), patch, resources);
+            let at = ["patches", &number.to_string()];
+            self.patch(Place::new(file, 0, &at), patch, resources);
         }
         if !kustomization.namespace.is_empty() {
             transform::namespace(resources, &kustomization.namespace);
@@ -326,7 +345,8 @@ impl Builder<'_> {
         }
         transform::annotate(resources, &kustomization.common_annotations);
         for (number, patch) in kustomization.patches_json6902.iter().enumerate() {
-            self.patch((file, "patchesJson6902", number), patch, resources);
+            let at = ["patchesJson6902", &number.to_string()];
+            self.patch(Place::new(file, 0, &at), patch, resources);
         }
         for replicas in &kustomization.replicas {
             transform::replicate(resources, replicas);
@@ -336,25 +356,19 @@ impl Builder<'_> {
         }
     }
 
-    /// Applies the patch that the kustomization in `file` names or contains, in a list of this name at this number.
-    fn patch(
-        &mut self,
-        (file, list, number): (&str, &str, usize),
-        patch: &PatchFile,
-        resources: &mut Vec<Resource>,
-    ) {
-        let position = number.to_string();
-        let here = (file, 0, &[list, &position][..]);
+    /// Applies the patch that a kustomization names or contains at `place`.
+    fn patch(&mut self, place: Place, patch: &PatchFile, resources: &mut Vec<Resource>) {
         let (source, changes) = if let Some(entry) = &patch.path {
-            let Some(source) = self.path((file, 0, &[list, &position, "path"]), entry) else {
+            let at = [place.path, &["path"]].concat();
+            let Some(source) = self.path(Place::new(place.file, 0, &at), entry) else {
                 return;
             };
             let changes = self.documents(&source);
             (source, changes)
         } else {
             match documents(&patch.patch) {
-                Ok(changes) => (file.to_owned(), changes),
-                Err(error) => return self.leave(here, &format!("a patch: {error}")),
+                Ok(changes) => (place.file.to_owned(), changes),
+                Err(error) => return self.leave(place, &format!("a patch: {error}")),
             }
         };
         for (document, change) in changes.into_iter().enumerate() {
@@ -366,8 +380,8 @@ impl Builder<'_> {
             if let Err(error) = applied {
                 let what = format!("a patch: {error:#}");
                 match patch.path {
-                    Some(_) => self.leave((&source, document, &[start]), &what),
-                    None => self.leave(here, &what),
+                    Some(_) => self.leave(Place::new(&source, document, &[start]), &what),
+                    None => self.leave(place, &what),
                 }
             }
         }

@@ -127,39 +127,9 @@ impl Reader<'_> {
     pub fn read(&mut self) -> Result<Option<Taken>> {
         let spec = &self.deployment.object.value["spec"];
         let pod = &spec["template"]["spec"];
-        let found = self.deployment.container();
-        let container = found.unwrap_or(&Value::Null);
-        if found.is_none() && !pod["containers"].is_null() {
-            let what = "the containers: the Deployment does not say which one runs the operator; copy its settings to \
-                        `manager` in `config/manager/manager.yaml`, and copy the other containers";
-            self.line(&["containers"], what);
-        }
-        let mut others = Vec::new();
-        for other in list(&pod["containers"]).filter(|other| *other != container) {
-            if runs(other, METRICS_PROXY) {
-                let name = other["name"].as_str().unwrap_or("");
-                let what = format!(
-                    "the container `{name}`: here, the operator itself checks who reads its metrics"
-                );
-                self.line(&["containers", name], &what);
-            } else if found.is_some() {
-                others.push(other);
-            }
-        }
-        let mut of_deployment = without(spec, &OF_DEPLOYMENT);
-        if !self.elects_leader() {
-            of_deployment.remove("strategy");
-        }
-        if !self.deployment.is_deployment() {
-            for (field, value) in without(&of_deployment.clone().into(), &MORE_OF_DEPLOYMENT) {
-                of_deployment.remove(&field);
-                let kind = self.deployment.object.kind();
-                let what = format!(
-                    "`{field}: {value}` of the {kind}: a Deployment does not have this field"
-                );
-                self.line_at(&["spec", &field], &what);
-            }
-        }
+        let container = self.deployment.container().unwrap_or(&Value::Null);
+        let others = self.sidecars(pod);
+        let of_deployment = self.of_deployment(spec);
         let annotations = without(
             &spec["template"]["metadata"]["annotations"],
             &["kubectl.kubernetes.io/default-container"],
@@ -172,8 +142,8 @@ impl Reader<'_> {
         let of_container = without(container, &OF_CONTAINER);
         let forbidden = forbidden(&of_pod, &volumes, &others, &ports);
         let pod_security = self.pod_security(&forbidden);
-        let replicas = spec["replicas"].as_u64().unwrap_or(1);
-        let is_taken = replicas == 0 || replicas > 1 && self.elects_leader();
+        let replicas = (spec["replicas"].as_u64())
+            .filter(|count| *count == 0 || *count > 1 && self.elects_leader());
         let mut in_chart = vec![
             ("extraVolumeMounts", json!(mounts)),
             ("extraVolumes", json!(volumes)),
@@ -184,21 +154,12 @@ impl Reader<'_> {
         for name in IN_CHART {
             in_chart.extend(of_pod.get(name).map(|value| (name, value.clone())));
         }
-        let mut chart = BTreeMap::new();
-        for (name, value) in in_chart {
-            if !self.block(&value)?.is_empty() {
-                chart.insert(name, self.block(json!({ name: value }))?);
-            }
-        }
+        let chart = self.chart(in_chart)?;
         self.report_chart(&[&of_deployment, &of_pod, &of_container], &others, &ports);
         let taken = Taken {
             image: self.image(container),
-            replicas: if is_taken {
-                replicas.to_string()
-            } else {
-                String::new()
-            },
-            has_several: is_taken && replicas > 1,
+            replicas: replicas.map(|count| count.to_string()).unwrap_or_default(),
+            has_several: replicas.is_some_and(|count| count > 1),
             pod_security,
             deployment: self.block(of_deployment)?,
             annotations: self.block(annotations)?,
@@ -214,6 +175,62 @@ impl Reader<'_> {
         };
         self.report(spec, container);
         Ok((taken != Taken::default()).then_some(taken))
+    }
+
+    /// The containers beside that of the operator.
+    fn sidecars<'v>(&mut self, pod: &'v Value) -> Vec<&'v Value> {
+        let own = self.deployment.container();
+        if own.is_none() && !pod["containers"].is_null() {
+            let what = "the containers: the Deployment does not say which one runs the operator; copy its settings to \
+                        `manager` in `config/manager/manager.yaml`, and copy the other containers";
+            self.line(&["containers"], what);
+        }
+        let mut sidecars = Vec::new();
+        for container in list(&pod["containers"]).filter(|other| Some(*other) != own) {
+            if runs(container, METRICS_PROXY) {
+                let name = container["name"].as_str().unwrap_or("");
+                let what = format!(
+                    "the container `{name}`: here, the operator itself checks who reads its metrics"
+                );
+                self.line(&["containers", name], &what);
+            } else if own.is_some() {
+                sidecars.push(container);
+            }
+        }
+        sidecars
+    }
+
+    /// The fields of the spec that the new Deployment gets.
+    fn of_deployment(&mut self, spec: &Value) -> Map<String, Value> {
+        let mut fields = without(spec, &OF_DEPLOYMENT);
+        if !self.elects_leader() {
+            fields.remove("strategy");
+        }
+        let kind = self.deployment.object.kind();
+        if !self.deployment.is_deployment() {
+            for (field, value) in without(&fields.clone().into(), &MORE_OF_DEPLOYMENT) {
+                fields.remove(&field);
+                let what = format!(
+                    "`{field}: {value}` of the {kind}: a Deployment does not have this field"
+                );
+                self.line_at(&["spec", &field], &what);
+            }
+        }
+        fields
+    }
+
+    /// The values of the chart as YAML, each with its name. An empty value is left out.
+    fn chart(
+        &mut self,
+        values: Vec<(&'static str, Value)>,
+    ) -> Result<BTreeMap<&'static str, String>> {
+        let mut chart = BTreeMap::new();
+        for (name, value) in values {
+            if !self.block(&value)?.is_empty() {
+                chart.insert(name, self.block(json!({ name: value }))?);
+            }
+        }
+        Ok(chart)
     }
 
     /// The level of the namespace, if the usual one forbids something in the Pods.
@@ -247,16 +264,12 @@ impl Reader<'_> {
                 left.push(format!("`{name}`"));
             }
         }
-        left.extend(
-            others
-                .iter()
-                .map(|other| format!("the container {}", name(other))),
-        );
-        left.extend(
-            ports
-                .iter()
-                .map(|port| format!("the port {}", port["containerPort"])),
-        );
+        for other in others {
+            left.push(format!("the container {}", name(other)));
+        }
+        for port in ports {
+            left.push(format!("the port {}", port["containerPort"]));
+        }
         if !left.is_empty() {
             let what = format!(
                 "the chart has no value for {} of the Deployment: if the new operator needs it, add it to \
