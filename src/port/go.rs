@@ -217,19 +217,14 @@ impl Go {
             if is_declaration(name) && file.is_sign(at + 1, '(') {
                 block = at + 2..file.end(at + 1);
             }
-            let is_first = at.checked_sub(1).is_some_and(|before| {
-                file.name(before).is_some_and(is_declaration)
-                    || block.contains(&at) && !file.is_one_line(before..at + 1)
-            });
+            let is_first = file.name_before(at).is_some_and(is_declaration)
+                || block.contains(&at) && !file.is_one_line(at - 1..at + 1);
             // One of several names that get values at the same time.
             let of_list = file.assigned_to_list(at);
             let value = of_list.clone().or_else(|| value_of(file, at));
             let is_name = is_first && !is_declaration(name);
-            let starts = value.as_ref().is_some_and(|value| value.start > at + 2);
-            let is_new = starts
-                && value
-                    .as_ref()
-                    .is_some_and(|value| file.is_sign(value.start - 2, ':'));
+            let is_new = (value.as_ref())
+                .is_some_and(|value| value.start > at + 2 && file.is_sign(value.start - 2, ':'));
             if value.is_none() && !is_name {
                 continue;
             }

@@ -30,6 +30,16 @@ pub(super) struct GoType<'a> {
     pub name: &'a str,
 }
 
+impl<'a> GoType<'a> {
+    fn new(file: &'a File, package: &'a str, name: &'a str) -> Self {
+        Self {
+            file,
+            package,
+            name,
+        }
+    }
+}
+
 /// Where the code gives a type to a variable.
 struct Origin<'a> {
     types: Vec<GoType<'a>>,
@@ -176,11 +186,7 @@ impl<'a> GoTypes<'a> {
             }
         }
         if types.is_empty() {
-            types.push(GoType {
-                file,
-                package: "",
-                name,
-            });
+            types.push(GoType::new(file, "", name));
         }
         types
     }
@@ -235,14 +241,8 @@ impl<'a> GoTypes<'a> {
         if let Some((variable, kind)) = &function.receiver
             && variable == name
         {
-            let (package, name) = ("", kind.as_str());
-            let types = vec![GoType {
-                file,
-                package,
-                name,
-            }];
             return Variable {
-                types,
+                types: vec![GoType::new(file, "", kind)],
                 is_local: false,
             };
         }
@@ -432,11 +432,7 @@ fn type_at(file: &File, at: usize) -> Option<GoType<'_>> {
         }
     }
     let (package, name) = file.type_at(at)?;
-    Some(GoType {
-        file,
-        package,
-        name,
-    })
+    Some(GoType::new(file, package, name))
 }
 
 /// The type of the result at `index` of a function.
