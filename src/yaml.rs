@@ -57,11 +57,16 @@ pub fn documents(text: &str) -> Result<Vec<Value>> {
 
 /// Removes all fields that are null: a field without a value, such as `resources:` alone, counts as missing.
 pub fn remove_nulls(value: &mut Value) {
+    remove_fields(value, Value::is_null);
+}
+
+/// Removes all fields whose value `is_empty`.
+pub fn remove_fields(value: &mut Value, is_empty: fn(&Value) -> bool) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        Value::Array(items) => (items.iter_mut()).for_each(|item| remove_fields(item, is_empty)),
         Value::Object(fields) => {
-            fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(remove_nulls);
+            fields.retain(|_, field| !is_empty(field));
+            (fields.values_mut()).for_each(|field| remove_fields(field, is_empty));
         }
         _ => {}
     }

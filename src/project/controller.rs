@@ -18,29 +18,26 @@ use crate::names::{ControllerName, FieldManager, FinalizerName, GroupVersionKind
 )]
 pub struct Controller {
     /// The owner of the fields that the controller applies, if it is not the name of the controller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field_manager: Option<FieldManager>,
     /// Whether the controller cleans up before an object is deleted.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub finalizer: bool,
     /// The name of the finalizer, if it is not the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalizer_name: Option<FinalizerName>,
     /// The image that the controller runs in a Deployment for each object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
     /// The controller's name, unique in the group.
     pub name: ControllerName,
     /// The kinds of the objects that the controller creates, in the spelling of
     /// [`Project::parse`](super::Project::parse).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub owns: Vec<GroupVersionKind>,
     /// The types of the kind when the controller was created. If the user had replaced the example by then, the
     /// controller names none of their fields.
     #[serde(default, skip_serializing_if = "Types::is_example")]
     pub types: Types,
     /// The kinds that the controller's objects refer to, in the same spelling.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub watches: Vec<GroupVersionKind>,
 }
 

@@ -27,70 +27,47 @@ use crate::{
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
 pub(super) struct ResourceEntry {
-    #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<ApiEntry>,
     /// Whether the kind has exactly one controller, its own, which was created with the example types. The fields of
     /// [`Controller`] belong to it.
     #[serde(default, skip_serializing_if = "Not::not")]
     controller: bool,
     /// All controllers, if there are others than that one.
-    #[serde(
-        default,
-        deserialize_with = "yaml::list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "yaml::list")]
     controllers: Vec<Controller>,
     #[serde(default, skip_serializing_if = "Not::not")]
     core: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<Domain>,
     /// Whether another project defines the kind. `module`, `namespaced` and `path` belong to it.
     #[serde(default, skip_serializing_if = "Not::not")]
     external: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     field_manager: Option<FieldManager>,
     #[serde(default, skip_serializing_if = "Not::not")]
     finalizer: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     finalizer_name: Option<FinalizerName>,
     /// Left out if the domain is the whole group, as in kubebuilder.
     #[serde(default = "Group::none", skip_serializing_if = "Group::is_empty")]
     group: Group,
-    #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<Image>,
     kind: Kind,
-    #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<Dependency>,
     #[serde(default, skip_serializing_if = "Not::not")]
     namespaced: bool,
-    #[serde(
-        default,
-        deserialize_with = "yaml::list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "yaml::list")]
     owns: Vec<GroupVersionKind>,
     /// The Rust type of an `external` kind whose types are not made from a CRD. For other kinds, rscaffold computes the
     /// path, and ignores the value that it reads.
     path: Option<String>,
     /// May be left out if it is the default, as in kubebuilder.
     plural: Option<Plural>,
-    #[serde(
-        default,
-        deserialize_with = "yaml::list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "yaml::list")]
     short_names: Vec<ShortName>,
     /// Used for an `external` kind.
     #[serde(default, skip_serializing_if = "Types::is_example")]
     types: Types,
     version: Version,
-    #[serde(
-        default,
-        deserialize_with = "yaml::list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "yaml::list")]
     watches: Vec<GroupVersionKind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     webhooks: Option<WebhooksEntry>,
 }
 
@@ -290,7 +267,6 @@ struct ApiEntry {
     crd_version: FormatVersion,
     #[serde(default, skip_serializing_if = "Not::not")]
     deprecated: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     deprecation_warning: Option<Warning>,
     #[serde(default, skip_serializing_if = "Not::not")]
     namespaced: bool,
@@ -357,14 +333,12 @@ struct WebhooksEntry {
     conversion: bool,
     #[serde(default, skip_serializing_if = "Not::not")]
     defaulting: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     defaulting_path: Option<WebhookPath>,
     /// The versions that are converted to the hub and back.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(default)]
     spoke: BTreeSet<Version>,
     #[serde(default, skip_serializing_if = "Not::not")]
     validation: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     validation_path: Option<WebhookPath>,
     webhook_version: FormatVersion,
 }

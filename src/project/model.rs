@@ -29,24 +29,20 @@ pub struct Project {
     /// Always [`Project::LAYOUT`].
     pub(crate) layout: Vec<String>,
     /// The name of the Lease that replicas share, if it is not the default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseName>,
     /// The license of the project's own code.
     pub license: License,
     /// The header of each source file, in place of the one made from license and owner.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub license_header: Option<Header>,
     /// Always `true`: each group has its own folder.
     #[serde(deserialize_with = "multigroup")]
     pub(crate) multigroup: bool,
     /// The namespace that the operator is deployed to, if it is not the default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<NamespaceName>,
     /// Whether the operator watches only its own namespace, and needs no cluster-wide permissions.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub namespaced: bool,
     /// The copyright holder in the header of each source file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// The prefix of the names of the project's objects.
     pub project_name: ProjectName,
@@ -62,7 +58,6 @@ pub struct Project {
     /// The version of the file format, always `3`.
     pub(crate) version: String,
     /// The root of the cargo workspace that the project is a member of.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceRoot>,
 }
 

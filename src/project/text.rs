@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, from_value, to_value};
+use serde_json::{Value, from_value, json, to_value};
 
 use super::{entry::ResourceEntry, model::Project};
 use crate::{names::GroupVersionKind, yaml};
@@ -56,9 +56,12 @@ impl Project {
         let mut sorted = self.clone();
         sorted.sort();
         let mut fields: BTreeMap<String, Value> = from_value(to_value(&sorted)?)?;
+        fields.retain(|_, field| !field.is_null());
         let mut entries = Vec::new();
         for resource in sorted.resources.iter() {
-            entries.push(to_value(ResourceEntry::new(&sorted, resource))?);
+            let mut entry = to_value(ResourceEntry::new(&sorted, resource))?;
+            yaml::remove_fields(&mut entry, |field| field.is_null() || *field == json!([]));
+            entries.push(entry);
         }
         fields.insert("resources".to_owned(), entries.into());
         let below = fields.split_off("resources");
