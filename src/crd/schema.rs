@@ -2,51 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-/// The keywords that the API server supports, except for references such as `$ref`.
-pub(super) const KEYWORDS: [&str; 36] = [
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "default",
-    "description",
-    "enum",
-    "example",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "externalDocs",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "nullable",
-    "oneOf",
-    "pattern",
-    "properties",
-    "required",
-    "title",
-    "type",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-validations",
-];
-
 /// The types of values.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
 /// The keywords for which `false` is the default.
-pub(super) const FLAGS: [&str; 7] = [
+const FLAGS: [&str; 7] = [
     "exclusiveMaximum",
     "exclusiveMinimum",
     "nullable",
@@ -67,17 +27,6 @@ const LIFTED: [&str; 7] = [
     "type",
 ];
 
-/// The keywords of JSON Schema that the API server knows and refuses.
-const REFUSED: [&str; 7] = [
-    "$ref",
-    "$schema",
-    "additionalItems",
-    "definitions",
-    "dependencies",
-    "id",
-    "patternProperties",
-];
-
 /// What is wrong with the value of a keyword that the API server does not take.
 pub(super) fn fault(keyword: &str, value: &Value) -> Option<&'static str> {
     let (is_right, needed) = match keyword {
@@ -85,6 +34,7 @@ pub(super) fn fault(keyword: &str, value: &Value) -> Option<&'static str> {
             *value != Value::Bool(false),
             "the API server refuses `false`",
         ),
+        "default" | "example" | "externalDocs" | "items" | "not" | "properties" => return None,
         "maxItems" | "maxLength" | "maxProperties" | "maximum" | "minItems" | "minLength"
         | "minProperties" | "minimum" | "multipleOf" => (value.is_number(), "it must be a number"),
         "allOf"
@@ -105,13 +55,16 @@ pub(super) fn fault(keyword: &str, value: &Value) -> Option<&'static str> {
         | "x-kubernetes-list-type"
         | "x-kubernetes-map-type" => (value.is_string(), "it must be a text"),
         keyword if FLAGS.contains(&keyword) => (value.is_boolean(), "it must be `true` or `false`"),
-        keyword if REFUSED.contains(&keyword) => (false, "the API server refuses it"),
-        keyword => (
-            KEYWORDS.contains(&keyword),
-            "the API server does not know it",
-        ),
+        "$ref" | "$schema" | "additionalItems" | "definitions" | "dependencies" | "id"
+        | "patternProperties" => (false, "the API server refuses it"),
+        _ => (false, "the API server does not know it"),
     };
     (!is_right).then_some(needed)
+}
+
+/// Whether the API server takes the value of a keyword, and kube does not remove it.
+fn is_kept(keyword: &str, value: &Value) -> bool {
+    keyword != "uniqueItems" && fault(keyword, value).is_none()
 }
 
 /// The keyword that keeps fields of which the schema says nothing.
@@ -202,8 +155,7 @@ pub(super) fn numbers(value: Value) -> Value {
 /// items stay as they are.
 pub(super) fn supported(mut schema: Schema) -> Schema {
     schema.retain(|keyword, value| {
-        KEYWORDS.contains(&keyword.as_str())
-            && (keyword == "additionalProperties" || fault(keyword, value).is_none())
+        (keyword == "additionalProperties" || is_kept(keyword, value))
             && match keyword.as_str() {
                 "anyOf" | "oneOf" => are_branches_supported(keyword, value),
                 "allOf" => are_left_alone(value),
@@ -269,6 +221,6 @@ fn is_left_alone(schema: &Value) -> bool {
                 (value.as_object().into_iter().flat_map(Map::values)).all(is_left_alone)
             }
             "additionalProperties" => !value.is_boolean() && is_left_alone(value),
-            keyword => KEYWORDS.contains(&keyword) && fault(keyword, value).is_none(),
+            keyword => is_kept(keyword, value),
         })
 }
