@@ -52,20 +52,9 @@ impl Project {
     /// of `group`, if it is given.
     pub fn called(&self, name: &str, group: Option<&Group>) -> Vec<GroupVersionKind> {
         let name = name.to_ascii_lowercase();
-        let mut ids = Vec::new();
-        for own in self.resources.iter().filter(|own| !own.is_builtin()) {
-            let is_there = group.is_none_or(|group| self.is_in(own, group));
-            if is_there && (own.kind.lower() == name || own.plural.as_str() == name) {
-                ids.push(own.id());
-            }
-        }
-        for builtin in builtin::all() {
-            let is_there = group.is_none_or(|group| builtin.is_in(group.as_str()));
-            if is_there && (builtin.kind.eq_ignore_ascii_case(&name) || builtin.plural == name) {
-                ids.extend(builtin.id().parse().ok());
-            }
-        }
-        ids
+        self.kinds(group, |id, plural| {
+            id.kind().lower() == name || plural == name
+        })
     }
 
     /// The kinds of this project and of Kubernetes with these parts of a name.
@@ -75,22 +64,29 @@ impl Project {
         version: Option<&Version>,
         kind: Option<&Kind>,
     ) -> Vec<GroupVersionKind> {
-        let mut ids = Vec::new();
-        for own in self.resources.iter().filter(|own| !own.is_builtin()) {
-            if group.is_none_or(|group| self.is_in(own, group)) {
-                ids.push(own.id());
-            }
-        }
-        for builtin in builtin::all() {
-            if group.is_none_or(|group| builtin.is_in(group.as_str())) {
-                ids.extend(builtin.id().parse().ok());
-            }
-        }
-        ids.retain(|id| {
+        self.kinds(group, |id, _| {
             version.is_none_or(|version| id.version() == version)
                 && kind.is_none_or(|kind| id.kind() == kind)
-        });
-        ids
+        })
+    }
+
+    /// The kinds of this project and of Kubernetes that are meant by their name and plural; only those of `group`, if it
+    /// is given.
+    fn kinds(
+        &self,
+        group: Option<&Group>,
+        is_meant: impl Fn(&GroupVersionKind, &str) -> bool,
+    ) -> Vec<GroupVersionKind> {
+        let own = self.resources.iter().filter(|own| !own.is_builtin());
+        let own = own.filter(|own| group.is_none_or(|group| self.is_in(own, group)));
+        let own = own.map(|own| (own.id(), own.plural.as_str()));
+        let of_kubernetes = builtin::all()
+            .filter(|builtin| group.is_none_or(|group| builtin.is_in(group.as_str())))
+            .filter_map(|builtin| Some((builtin.id().parse().ok()?, builtin.plural)));
+        let all = own.chain(of_kubernetes);
+        all.filter(|(id, plural)| is_meant(id, plural))
+            .map(|(id, _)| id)
+            .collect()
     }
 
     /// The error for a kind that does not exist. It names the groups and versions that have a kind of this name.

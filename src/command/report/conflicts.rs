@@ -35,31 +35,39 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
         text += &file(path, conflict);
     }
     text.push('\n');
-    let hints = plan.conflicts().map(|(_, conflict)| hint(conflict.reason));
-    let distinct: BTreeSet<_> = hints.collect();
-    for hint in distinct {
+    let hints = plan.conflicts();
+    let hints: BTreeSet<_> = hints
+        .map(|(_, conflict)| words(conflict.reason).1)
+        .collect();
+    for hint in hints {
         text += &aside("hint", hint);
     }
     text
 }
 
-/// What the user can do about a conflict.
-fn hint(reason: Reason) -> &'static str {
+/// What happened, and what the user can do about it.
+fn words(reason: Reason) -> (&'static str, &'static str) {
+    const DECIDE: &str = "`--on-conflict=ours` keeps your lines, `theirs` takes the lines of rscaffold, `markers` \
+                          writes both; `ours:FILE` applies to that file only";
     match reason {
-        Reason::BothChanged | Reason::Untracked | Reason::Dropped => {
-            "`--on-conflict=ours` keeps your lines, `theirs` takes the lines of rscaffold, \
-             `markers` writes both; `ours:FILE` applies to that file only"
-        }
-        Reason::Occupied => "move that file away, and run the command again",
-        Reason::Contradicts => {
+        Reason::BothChanged => ("both you and rscaffold changed these lines", DECIDE),
+        Reason::Untracked => ("existed before rscaffold", DECIDE),
+        Reason::Dropped => ("you changed this file, rscaffold deletes it", DECIDE),
+        Reason::Occupied => (
+            "rscaffold moves another file to this path",
+            "move that file away, and run the command again",
+        ),
+        Reason::Contradicts => (
+            "with your lines, the file would contradict the command",
             "take the lines of rscaffold with `--on-conflict=theirs:PROJECT`, or make the change in \
-             `PROJECT` yourself and run `rscaffold apply`"
-        }
-        Reason::Branches => {
+             `PROJECT` yourself and run `rscaffold apply`",
+        ),
+        Reason::Branches => (
+            "the branches changed these lines in different ways",
             "edit the files until they have the lines that you want and no conflict markers, or \
              take one side with `git checkout --ours FILE` or `--theirs FILE`; then run the \
-             command again"
-        }
+             command again",
+        ),
     }
 }
 
@@ -70,14 +78,7 @@ pub fn show(path: &str, conflict: &Conflict) {
 
 fn file(path: &str, Conflict { reason, hunks }: &Conflict) -> String {
     let (mut text, path) = (String::new(), visible(path));
-    let mut reason = match reason {
-        Reason::BothChanged => "both you and rscaffold changed these lines",
-        Reason::Untracked => "existed before rscaffold",
-        Reason::Dropped => "you changed this file, rscaffold deletes it",
-        Reason::Occupied => "rscaffold moves another file to this path",
-        Reason::Contradicts => "with your lines, the file would contradict the command",
-        Reason::Branches => "the branches changed these lines in different ways",
-    };
+    let (mut reason, _) = words(*reason);
     for hunk in hunks.iter().take(HUNKS) {
         let place = style(format!("{path}:{}", hunk.line)).for_stderr().bold();
         let line = format!("  {place}  {}", take(&mut reason));
