@@ -257,15 +257,7 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         visible(version)
     );
     // A schema keeps its nulls: a default and an enum can have them.
-    let mut schemas = Vec::new();
-    let versions = document.pointer_mut("/spec/versions");
-    for version in versions.and_then(Value::as_array_mut).into_iter().flatten() {
-        schemas.push(
-            version
-                .pointer_mut("/schema/openAPIV3Schema")
-                .map(Value::take),
-        );
-    }
+    let schemas = take_schemas(&mut document);
     yaml::remove_nulls(&mut document);
     let mut track = serde_path_to_error::Track::new();
     let deserializer = serde_path_to_error::Deserializer::new(document, &mut track);
@@ -283,23 +275,7 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         "{shown} has the scope `{}`, which must be `Namespaced` or `Cluster`",
         visible(&spec.scope)
     );
-    let mut names = BTreeSet::new();
-    for version in &spec.versions {
-        ensure!(
-            names.insert(&version.name),
-            "{shown} lists the version `{}` twice",
-            visible(&version.name)
-        );
-    }
-    let stored = spec
-        .versions
-        .iter()
-        .filter(|version| version.storage)
-        .count();
-    ensure!(
-        stored == 1,
-        "{shown} stores {stored} versions: exactly one must be stored"
-    );
+    check_versions(&shown, &spec.versions)?;
     for (version, schema) in spec.versions.iter_mut().zip(schemas) {
         version.schema = schema.filter(Value::is_object).with_context(|| {
             let name = visible(&version.name);
@@ -330,6 +306,36 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         versions: spec.versions,
         kind: names.kind,
     })
+}
+
+/// Takes the schema of each version out of a CRD.
+fn take_schemas(crd: &mut Value) -> Vec<Option<Value>> {
+    let versions = crd
+        .pointer_mut("/spec/versions")
+        .and_then(Value::as_array_mut);
+    let schemas = versions.into_iter().flatten().map(|version| {
+        let schema = version.pointer_mut("/schema/openAPIV3Schema");
+        schema.map(Value::take)
+    });
+    schemas.collect()
+}
+
+/// Checks that the versions of the CRD `shown` have different names, and that one of them is stored.
+fn check_versions(shown: &str, versions: &[CrdVersion]) -> Result<()> {
+    let mut names = BTreeSet::new();
+    for version in versions {
+        ensure!(
+            names.insert(&version.name),
+            "{shown} lists the version `{}` twice",
+            visible(&version.name)
+        );
+    }
+    let stored = versions.iter().filter(|version| version.storage).count();
+    ensure!(
+        stored == 1,
+        "{shown} stores {stored} versions: exactly one must be stored"
+    );
+    Ok(())
 }
 
 /// A name, if the CRD sets one that is not `usual`.

@@ -1,6 +1,6 @@
 //! A resource as an entry of the `PROJECT` file.
 
-use std::{collections::BTreeSet, ops::Not};
+use std::{collections::BTreeSet, mem::take, ops::Not};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -132,7 +132,7 @@ impl ResourceEntry {
         GroupVersionKind::new(group, version, self.kind.clone())
     }
 
-    fn resource(self) -> Result<Resource> {
+    fn resource(mut self) -> Result<Resource> {
         let id = self.id();
         let builtin = builtin::named(&id).filter(|_| self.core);
         ensure!(
@@ -140,62 +140,83 @@ impl ResourceEntry {
             "`{id}` is not a kind that Kubernetes has built in: leave `core` out"
         );
         self.check_fields(&id)?;
-        let (group, domain) = match self.domain {
-            // `domain` alone is the whole group.
-            Some(domain) if self.external && self.group.is_empty() => {
-                (domain.as_str().parse()?, None)
-            }
-            None if self.external && self.group.is_empty() => {
-                bail!("`{id}` is `external`, so it needs a `group` or a `domain`")
-            }
-            None if self.core && self.group.is_empty() => (Group::core(), None),
-            domain => (self.group, domain),
-        };
+        let (group, domain) = self.group_of(&id)?;
         let usual_plural = match &builtin {
             Some(builtin) => builtin.plural.parse()?,
             None => self.kind.plural(),
         };
-        let plural = self.plural.unwrap_or_else(|| usual_plural.clone());
+        let plural = (self.plural.take()).unwrap_or_else(|| usual_plural.clone());
         ensure!(
             builtin.is_none() || plural == usual_plural,
             "the plural of `{id}` is `{usual_plural}`, not `{plural}`"
         );
-        let (webhooks, spokes) = match self.webhooks {
+        let (webhooks, spokes) = match self.webhooks.take() {
             Some(webhooks) => (webhooks.read()).map_err(|error| anyhow!("`{id}`: {error}"))?,
             None => (Webhooks::default(), None),
         };
-        let (definition, namespaced) = if let Some(builtin) = builtin {
-            (Definition::Builtin(builtin), builtin.namespaced)
-        } else if self.types == Types::Given {
-            (Definition::External(External::Given), self.namespaced)
-        } else if self.external {
-            let path = self.path.with_context(|| {
-                format!("`{id}` is `external`, so it needs the `path` of its type")
-            })?;
-            let external = External::At {
-                dependency: self.module,
-                path: path.parse()?,
-            };
-            (Definition::External(external), self.namespaced)
-        } else {
-            let api = self.api.with_context(|| {
-                format!("`{id}` has no `api`, and is neither `core` nor `external`")
-            })?;
-            let namespaced = api.namespaced;
-            (Definition::Own(api.own(&id, spokes)?), namespaced)
+        let (definition, namespaced) = match builtin {
+            Some(builtin) => (Definition::Builtin(builtin), builtin.namespaced),
+            None => self.definition_of(&id, spokes)?,
         };
         let mut resource = Resource {
             group,
-            version: self.version,
-            kind: self.kind,
+            version: id.version().clone(),
+            kind: id.kind().clone(),
             domain,
             namespaced,
             plural,
-            short_names: self.short_names,
+            short_names: take(&mut self.short_names),
             definition,
-            controllers: self.controllers,
+            controllers: take(&mut self.controllers),
             webhooks,
         };
+        self.add_controller(&mut resource)?;
+        Ok(resource)
+    }
+
+    /// The group of the kind `id`, and its domain if that is not the domain of the project.
+    fn group_of(&self, id: &GroupVersionKind) -> Result<(Group, Option<Domain>)> {
+        match &self.domain {
+            // `domain` alone is the whole group.
+            Some(domain) if self.external && self.group.is_empty() => {
+                Ok((domain.as_str().parse()?, None))
+            }
+            None if self.external && self.group.is_empty() => {
+                bail!("`{id}` is `external`, so it needs a `group` or a `domain`")
+            }
+            None if self.core && self.group.is_empty() => Ok((Group::core(), None)),
+            domain => Ok((self.group.clone(), domain.clone())),
+        }
+    }
+
+    /// Who defines the kind `id`, which is not built in, and whether its objects live in namespaces.
+    fn definition_of(
+        &mut self,
+        id: &GroupVersionKind,
+        spokes: Option<BTreeSet<Version>>,
+    ) -> Result<(Definition, bool)> {
+        if self.types == Types::Given {
+            return Ok((Definition::External(External::Given), self.namespaced));
+        }
+        if self.external {
+            let path = (self.path.take()).with_context(|| {
+                format!("`{id}` is `external`, so it needs the `path` of its type")
+            })?;
+            let external = External::At {
+                dependency: self.module.take(),
+                path: path.parse()?,
+            };
+            return Ok((Definition::External(external), self.namespaced));
+        }
+        let api = (self.api.take()).with_context(|| {
+            format!("`{id}` has no `api`, and is neither `core` nor `external`")
+        })?;
+        let namespaced = api.namespaced;
+        Ok((Definition::Own(api.own(id, spokes)?), namespaced))
+    }
+
+    /// Adds the controller of [`Self::controller`] to `resource`, or checks that the entry has no fields of it.
+    fn add_controller(self, resource: &mut Resource) -> Result<()> {
         let own = Controller {
             field_manager: self.field_manager,
             finalizer: self.finalizer,
@@ -218,7 +239,7 @@ impl ResourceEntry {
                  fields, and a `name`"
             );
         }
-        Ok(resource)
+        Ok(())
     }
 
     /// Checks that the entry of the kind `id` has only fields for who defines the kind.

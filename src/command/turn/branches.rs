@@ -40,78 +40,12 @@ impl<'a> Turn<'a> {
         policy: &Policy,
     ) -> Result<Self> {
         let mut unmerged = tree.unmerged(record.texts.keys().map(String::as_str))?;
-        if let Some(Commits {
-            parent,
-            ours,
-            theirs,
-            ..
-        }) = &mut unmerged.commits
-        {
-            if let (Some(ours), Some(theirs)) = (version(ours), version(theirs)) {
-                ensure_one_version(&ours, &theirs)?;
-            }
-            ensure_not_moved(&unmerged.moved)?;
-            if let Some(parent) = parent {
-                add_other_projects(&mut record, parent, [ours, theirs]);
-            }
-            for commit in parent.iter_mut().chain([ours, theirs]) {
-                repair_commit(commit)?;
-            }
+        if let Some(commits) = &mut unmerged.commits {
+            prepare(commits, &unmerged.moved, &mut record)?;
         }
-        let file = Project::FILE;
-        let (before, after) = if let Some(marked) = Marked::parse(text) {
-            let line = marked.line;
-            let stages = unmerged.stages.get(file);
-            let Some(stages) = stages.filter(|all| all.ours.is_some() && all.theirs.is_some())
-            else {
-                return Err(anyhow!(
-                    "`{file}` has conflict markers in line {line}, and git does not say which \
-                     branches it merges"
-                ))
-                .or_hint(
-                    "resolve the conflict markers, and run the command again; after a `git add` that came too early, \
-                     run `git checkout --merge .` and `rscaffold apply` instead",
-                );
-            };
-            // git also merges the lines outside of the markers, which may form an entry that neither branch has. They count
-            // once the user has begun to edit the file.
-            let written = stages.written.as_ref().map(Text::content);
-            let project = if written.is_some_and(|written| is_as_git_left_it(text, written)) {
-                both_of(stages)
-            } else {
-                let parent = stages.parent.as_ref().map(Text::content);
-                both(parent, &marked.ours, &marked.theirs)
-            };
-            let project = project.or_hint(format!(
-                "resolve the conflict markers in line {line} and below of `{file}`, and run the \
-                 command again"
-            ))?;
-            (None, project)
-        } else {
-            let parsed = Project::parse(text);
-            // Lines that are no project cannot be kept.
-            let is_kept = policy.of(file) == OnConflict::Ours && parsed.is_ok();
-            let by_git = by_git(text, &unmerged).filter(|_| !is_kept);
-            let hint = format!(
-                "edit `{file}` until it says what you want, and run `rscaffold apply \
-                 --on-conflict=ours:{file}`; {RENAMED}"
-            );
-            match (parsed, by_git) {
-                (Ok(before), Some(stages)) => (Some(before), both_of(&stages).or_hint(hint)?),
-                (Ok(before), None) => {
-                    if !is_kept {
-                        ensure_from_branches(&before, &unmerged, &record).or_hint(hint)?;
-                    }
-                    (Some(before.clone()), before)
-                }
-                // The lines of both branches may not even be a project.
-                (Err(_), Some(stages)) => {
-                    let after = both_of(&stages).or_hint(hint)?;
-                    unmerged.stages.insert(file.to_owned(), stages);
-                    (None, after)
-                }
-                (Err(error), None) => return Err(error),
-            }
+        let (before, after) = match Marked::parse(text) {
+            Some(marked) => (None, from_markers(text, &marked, &unmerged)?),
+            None => from_lines(text, &mut unmerged, &record, policy)?,
         };
         let rendered = render(&after)?;
         Ok(Self {
@@ -218,6 +152,86 @@ impl<'a> Turn<'a> {
     }
 }
 
+/// Checks that the commits of a merge can be merged, and repairs their records and the `record` on disk.
+fn prepare(
+    commits: &mut Commits,
+    moved: &BTreeMap<String, String>,
+    record: &mut Record,
+) -> Result<()> {
+    if let (Some(ours), Some(theirs)) = (version(&commits.ours), version(&commits.theirs)) {
+        ensure_one_version(&ours, &theirs)?;
+    }
+    ensure_not_moved(moved)?;
+    if let Some(parent) = &commits.parent {
+        add_other_projects(record, parent, [&commits.ours, &commits.theirs]);
+    }
+    let branches = [&mut commits.ours, &mut commits.theirs];
+    let mut all = commits.parent.iter_mut().chain(branches);
+    all.try_for_each(repair_commit)
+}
+
+/// The project after a merge that left conflict markers in the `text` of `PROJECT`.
+fn from_markers(text: &str, marked: &Marked, unmerged: &Unmerged) -> Result<Project> {
+    let (file, line) = (Project::FILE, marked.line);
+    let stages = unmerged.stages.get(file);
+    let Some(stages) = stages.filter(|all| all.ours.is_some() && all.theirs.is_some()) else {
+        return Err(anyhow!(
+            "`{file}` has conflict markers in line {line}, and git does not say which \
+             branches it merges"
+        ))
+        .or_hint(
+            "resolve the conflict markers, and run the command again; after a `git add` that came too early, \
+             run `git checkout --merge .` and `rscaffold apply` instead",
+        );
+    };
+    // git also merges the lines outside of the markers, which may form an entry that neither branch has. They count once
+    // the user has begun to edit the file.
+    let written = stages.written.as_ref().map(Text::content);
+    let project = if written.is_some_and(|written| is_as_git_left_it(text, written)) {
+        both_of(stages)
+    } else {
+        let parent = stages.parent.as_ref().map(Text::content);
+        both(parent, &marked.ours, &marked.theirs)
+    };
+    project.or_hint(format!(
+        "resolve the conflict markers in line {line} and below of `{file}`, and run the command again"
+    ))
+}
+
+/// The projects before and after the turn, if the `text` of `PROJECT` has no conflict markers.
+fn from_lines(
+    text: &str,
+    unmerged: &mut Unmerged,
+    record: &Record,
+    policy: &Policy,
+) -> Result<(Option<Project>, Project)> {
+    let file = Project::FILE;
+    let parsed = Project::parse(text);
+    // Lines that are no project cannot be kept.
+    let is_kept = policy.of(file) == OnConflict::Ours && parsed.is_ok();
+    let by_git = by_git(text, unmerged).filter(|_| !is_kept);
+    let hint = format!(
+        "edit `{file}` until it says what you want, and run `rscaffold apply \
+         --on-conflict=ours:{file}`; {RENAMED}"
+    );
+    match (parsed, by_git) {
+        (Ok(before), Some(stages)) => Ok((Some(before), both_of(&stages).or_hint(hint)?)),
+        (Ok(before), None) => {
+            if !is_kept {
+                ensure_from_branches(&before, unmerged, record).or_hint(hint)?;
+            }
+            Ok((Some(before.clone()), before))
+        }
+        // The lines of both branches may not even be a project.
+        (Err(_), Some(stages)) => {
+            let after = both_of(&stages).or_hint(hint)?;
+            unmerged.stages.insert(file.to_owned(), stages);
+            Ok((None, after))
+        }
+        (Err(error), None) => Err(error),
+    }
+}
+
 /// The texts that rscaffold renders for branches, for their common ancestor, and for what git made of them.
 struct Renders {
     branches: Vec<Texts>,
@@ -257,24 +271,23 @@ impl Renders {
     fn repair(&self, record: &mut Record, disk: Option<&Texts>) -> Vec<String> {
         let (mut texts, mut unknown) = (Texts::new(), Vec::new());
         for path in self.paths(record) {
-            let base = self.base(path, disk).unwrap_or_else(|path| {
-                // `make manifests` writes a derived file, whatever its text is now.
-                if !CONVENTIONS.is_derived(path) {
-                    unknown.push(path.to_owned());
+            let base = match self.base(path, disk) {
+                Base::Known(text) => text,
+                Base::Unknown => {
+                    // `make manifests` writes a derived file, whatever its text is now.
+                    if !CONVENTIONS.is_derived(path) {
+                        unknown.push(path.to_owned());
+                    }
+                    record.texts.get(path).cloned()
                 }
-                record.texts.get(path).cloned()
-            });
+            };
             texts.extend(base.map(|base| (path.to_owned(), base)));
         }
         record.texts = texts;
         unknown
     }
 
-    /// The text that rscaffold wrote last at `path`, if it wrote one.
-    ///
-    /// # Errors
-    /// The path, when this is unknown.
-    fn base<'a>(&self, path: &'a str, disk: Option<&Texts>) -> Result<Option<Text>, &'a str> {
+    fn base(&self, path: &str, disk: Option<&Texts>) -> Base {
         let is_on_disk = |text: Option<&Text>| {
             disk.is_some_and(|disk| match (disk.get(path), text) {
                 (Some(disk), Some(text)) => is_same(disk.content(), text.content()),
@@ -284,20 +297,27 @@ impl Renders {
         let merged = self.merged.get(path);
         let branches = || self.branches.iter().map(|texts| texts.get(path));
         if is_on_disk(merged) {
-            return Ok(merged.cloned());
+            return Base::Known(merged.cloned());
         }
         let first = branches().next().flatten();
         if branches().all(|text| text == first) {
-            return Ok(first.cloned());
+            return Base::Known(first.cloned());
         }
         let parent = self.parent.as_ref();
         if let Some(Ok(all)) = parent.map(|parent| merge_all(parent.get(path), branches())) {
-            return Ok(all);
+            return Base::Known(all);
         }
         // If the branches conflict, the user may have taken the file of one branch.
         let resolved = branches().find(|text| is_on_disk(*text));
-        resolved.map(Option::<&Text>::cloned).ok_or(path)
+        resolved.map_or(Base::Unknown, |text| Base::Known(text.cloned()))
     }
+}
+
+/// The text that rscaffold wrote last at a path.
+enum Base {
+    /// `None` if it wrote none.
+    Known(Option<Text>),
+    Unknown,
 }
 
 /// The common ancestor of the recorded `projects`, and the two projects that git merged to `merged`; all projects if no

@@ -46,19 +46,14 @@ impl Lower<'_> {
         };
         let (mut serde, mut schemars) = (Vec::new(), Vec::new());
         let mut written = ty.written.clone();
-        let mut is_default = ty.is_default;
         let is_nullable = want.contains_key("nullable");
-
-        // The Rust type, and the value of a missing field.
-        let default = match want.get("default") {
-            // A client does not set defaults: the API server does so, and its defaults may change.
-            Some(default) if self.purpose == Purpose::Define => ty.default_value(default),
-            _ => None,
-        };
-        let mut is_option = is_nullable;
-        match default {
-            _ if context.is_required => {}
-            Some(default) if !is_nullable => {
+        let missing = self.missing(context, &want, &ty);
+        let is_option = is_nullable || matches!(missing, Missing::None | Missing::Null);
+        let mut is_default = is_option || ty.is_default;
+        let skip = |function| Meta::text("skip_serializing_if", function);
+        match missing {
+            Missing::Refused => {}
+            Missing::Default(default) => {
                 if default.is_usual {
                     serde.push(Meta::leaf("default"));
                 } else {
@@ -69,24 +64,10 @@ impl Lower<'_> {
                 written.insert("default".to_owned(), default.written);
                 want.remove("default");
             }
-            _ => {
-                // The API server gives a missing field its default, so an empty list or null must be written.
-                let of_missing = want.get("default");
-                let is_full =
-                    of_missing.is_some_and(|value| *value != json!([]) && *value != json!({}));
-                let is_empty = ty.rust.is_empty().filter(|_| !is_nullable && !is_full);
-                is_option = is_empty.is_none();
-                serde.push(Meta::leaf("default"));
-                // A client leaves out what it does not set. The API server refuses null for each enum.
-                let writes_null = is_nullable && of_missing.is_some() && !want.contains_key("enum");
-                if !writes_null || self.purpose == Purpose::Use {
-                    let skip = is_empty.unwrap_or("Option::is_none");
-                    serde.push(Meta::text("skip_serializing_if", skip));
-                }
-                is_default = true;
-            }
+            Missing::Empty(is_empty) => serde.extend([Meta::leaf("default"), skip(is_empty)]),
+            Missing::None => serde.extend([Meta::leaf("default"), skip("Option::is_none")]),
+            Missing::Null => serde.push(Meta::leaf("default")),
         }
-        is_default |= is_option;
         if let Some(helper) = ty.helper {
             self.helpers.insert(helper);
             schemars.push(Meta::text("schema_with", helper.name));
@@ -102,21 +83,7 @@ impl Lower<'_> {
         if let Some(doc) = &doc {
             written.insert("description".to_owned(), doc.clone().into());
         }
-        want.retain(|keyword, value| written.get(keyword) != Some(value));
-        if ty.rust.named().is_some() {
-            // An attribute would override the schema that these types generate.
-            for keyword in ["items", "additionalProperties", "properties"] {
-                want.remove(keyword);
-            }
-        }
-        for keyword in ["items", "additionalProperties"] {
-            if let Some(inner) = want.get_mut(keyword) {
-                *inner = schema::all_supported(inner.take());
-                if written.get(keyword) == Some(inner) {
-                    want.remove(keyword);
-                }
-            }
-        }
+        leave_out(&mut want, &written, &ty.rust);
         let of_kube = words(&mut want, &mut written, &mut schemars);
         let mut attributes = Vec::new();
         if !serde.is_empty() {
@@ -146,6 +113,32 @@ impl Lower<'_> {
         }
     }
 
+    /// What the field has in an object without it. `want` is the schema of the field.
+    fn missing(&self, context: &FieldContext, want: &Schema, ty: &TypeWithSchema) -> Missing {
+        if context.is_required {
+            return Missing::Refused;
+        }
+        let is_nullable = want.contains_key("nullable");
+        let default = want.get("default");
+        // A client does not set defaults: the API server does so, and its defaults may change.
+        let is_own = self.purpose == Purpose::Define;
+        if let Some(value) = default.filter(|_| is_own && !is_nullable)
+            && let Some(default) = ty.default_value(value)
+        {
+            return Missing::Default(default);
+        }
+        // The API server gives a missing field its default, so an empty list or null must be written.
+        let is_full = default.is_some_and(|value| *value != json!([]) && *value != json!({}));
+        match ty.rust.is_empty() {
+            Some(is_empty) if !is_nullable && !is_full => Missing::Empty(is_empty),
+            // A client leaves out what it does not set. The API server refuses null for each enum.
+            _ if is_own && is_nullable && default.is_some() && !want.contains_key("enum") => {
+                Missing::Null
+            }
+            _ => Missing::None,
+        }
+    }
+
     /// The name of a function that returns `value` as the default of the field `ident`.
     fn default_fn(&mut self, ident: &str, rust: &RustType, value: String) -> String {
         let mut functions = self.defaults.iter();
@@ -161,6 +154,39 @@ impl Lower<'_> {
             value,
         });
         name
+    }
+}
+
+/// What a field has in an object without it.
+enum Missing {
+    /// Nothing: the field is required.
+    Refused,
+    /// The default of the schema.
+    Default(DefaultValue),
+    /// An empty list or map, for which this function returns true. It is not written.
+    Empty(&'static str),
+    /// `None`, which is not written.
+    None,
+    /// `None`, which is written as null.
+    Null,
+}
+
+/// Removes from `want` what the type `rust` with the schema `written` needs no attribute for.
+fn leave_out(want: &mut Schema, written: &Schema, rust: &RustType) {
+    want.retain(|keyword, value| written.get(keyword) != Some(value));
+    if rust.named().is_some() {
+        // An attribute would override the schema that these types generate.
+        for keyword in ["items", "additionalProperties", "properties"] {
+            want.remove(keyword);
+        }
+    }
+    for keyword in ["items", "additionalProperties"] {
+        if let Some(inner) = want.get_mut(keyword) {
+            *inner = schema::all_supported(inner.take());
+            if written.get(keyword) == Some(inner) {
+                want.remove(keyword);
+            }
+        }
     }
 }
 

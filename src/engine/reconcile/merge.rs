@@ -71,24 +71,25 @@ impl<'a> Merge<'a> {
     fn compare(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         let (in_ours, in_theirs) = (common_lines(base, ours), common_lines(base, theirs));
         let mut pieces = Vec::new();
-        let mut done = (0, 0, 0);
+        let (mut start, mut our_start, mut their_start) = (0, 0, 0);
         let mut above = 0;
         for (at, our_at) in in_ours {
             let Some(their_at) = in_theirs.get(&at).copied() else {
                 continue;
             };
-            if done != (at, our_at, their_at) {
-                pieces.push(Piece::Clash(Clash {
-                    above,
-                    base: &base[done.0..at],
-                    ours: &ours[done.1..our_at],
-                    theirs: &theirs[done.2..their_at],
-                }));
+            let clash = Clash {
+                above,
+                base: &base[start..at],
+                ours: &ours[our_start..our_at],
+                theirs: &theirs[their_start..their_at],
+            };
+            above += clash.ours.lines().count() + 1;
+            if (start, our_start, their_start) != (at, our_at, their_at) {
+                pieces.push(Piece::Clash(clash));
             }
             let line = base[at..].split_inclusive('\n').next().unwrap_or_default();
             pieces.push(Piece::Settled(line));
-            above += ours[done.1..our_at].lines().count() + 1;
-            done = (at + line.len(), our_at + line.len(), their_at + line.len());
+            [start, our_start, their_start] = [at, our_at, their_at].map(|at| at + line.len());
         }
         Self(pieces)
     }
@@ -303,16 +304,16 @@ impl TextEdit<'_> {
 /// The edits that turn `old` into `new`.
 fn edits<'a>(old: &str, new: &'a str) -> Vec<TextEdit<'a>> {
     let mut edits = Vec::new();
-    let mut done = (0, 0);
+    let (mut start, mut new_start) = (0, 0);
     for (at, new_at) in common_lines(old, new) {
-        if done != (at, new_at) {
+        if (start, new_start) != (at, new_at) {
             edits.push(TextEdit {
-                at: done.0..at,
-                text: &new[done.1..new_at],
+                at: start..at,
+                text: &new[new_start..new_at],
             });
         }
         let line = old[at..].split_inclusive('\n').next().unwrap_or_default();
-        done = (at + line.len(), new_at + line.len());
+        (start, new_start) = (at + line.len(), new_at + line.len());
     }
     edits
 }
