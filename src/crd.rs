@@ -52,7 +52,7 @@ pub struct Generated {
 pub fn generate(crd: &Crd, version: &CrdVersion, type_name: &str) -> Generated {
     let lowered = lower::lower(crd, version, Purpose::Define);
     let types = print::print(crd, version, &lowered, Purpose::Define);
-    let mut schema = lowered.written;
+    let mut schema = lowered.generated;
     schema["title"] = type_name.into();
     let mut losses = compare(&version.schema, &schema);
     losses.extend(manifest::losses(version));
@@ -77,7 +77,7 @@ pub fn types_for_use(crd: &Crd, version: &CrdVersion) -> TypesCode {
 /// convert between them.
 pub fn served_alike(crd: &Crd) -> bool {
     let served = crd.versions.iter().filter(|version| version.served);
-    let mut schemas = served.map(|version| lower::lower(crd, version, Purpose::Define).written);
+    let mut schemas = served.map(|version| lower::lower(crd, version, Purpose::Define).generated);
     let first = schemas.next();
     first.is_none_or(|first| schemas.all(|schema| compare(&first, &schema).is_empty()))
 }

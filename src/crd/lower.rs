@@ -71,13 +71,13 @@ pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowere
         helpers: BTreeSet::new(),
     };
     let schema = object(schema::normal(version.schema.clone()));
-    let (root, written) = lower.root(schema, &version.subresources);
+    let (root, generated) = lower.root(schema, &version.subresources);
     let mut lowered = Lowered {
         items: lower.slots.into_iter().flatten().collect(),
         defaults: lower.defaults,
         helpers: lower.helpers.into_iter().collect(),
         root,
-        written,
+        generated,
     };
     if purpose == Purpose::Use {
         lowered.leave_out_schema();
@@ -92,7 +92,7 @@ struct TypeWithSchema {
     /// Whether the type implements `Default`.
     is_default: bool,
     /// The schema that kube generates for the type, without attributes of the field.
-    written: Schema,
+    generated: Schema,
     /// The function that returns the schema.
     helper: Option<Helper>,
     /// The variants of an enum.
@@ -100,11 +100,11 @@ struct TypeWithSchema {
 }
 
 impl TypeWithSchema {
-    fn new(rust: RustType, written: Value) -> Self {
+    fn new(rust: RustType, generated: Value) -> Self {
         Self {
             rust,
             is_default: true,
-            written: object(written),
+            generated: object(generated),
             helper: None,
             variants: Vec::new(),
         }

@@ -42,7 +42,7 @@ pub(super) struct Lowered {
     /// The attributes of the kind itself.
     pub root: Root,
     /// The schema that kube generates for the version, without a title.
-    pub written: Value,
+    pub generated: Value,
 }
 
 impl Lowered {

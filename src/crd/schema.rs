@@ -170,10 +170,10 @@ pub(super) fn supported(mut schema: Schema) -> Schema {
 }
 
 /// Removes what kube leaves out of a schema with branches, if the type is in an `Option`.
-pub(super) fn in_option(written: &mut Schema) {
+pub(super) fn in_option(generated: &mut Schema) {
     let mut branches = ["allOf", "anyOf", "oneOf"].into_iter();
-    if branches.any(|keyword| written.contains_key(keyword)) {
-        written.remove("description");
+    if branches.any(|keyword| generated.contains_key(keyword)) {
+        generated.remove("description");
     }
 }
 

@@ -14,7 +14,7 @@ mod tests;
 
 use std::{collections::BTreeSet, mem::discriminant};
 
-use self::read::{Field, FieldType, Shape, TypeItem, Types, Value, Variant, read};
+use self::read::{Field, FieldType, Shape, SimpleValue, TypeItem, Types, Variant, read};
 use crate::{
     engine::Text,
     names::in_rust,
@@ -126,12 +126,14 @@ fn read_file(kind: &str, file: File) -> Option<Types> {
 
 /// The direction of a conversion: up from the spoke to the hub, or down to the spoke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Up,
     Down,
 }
 
-impl Way {
+impl Direction {
+    const BOTH: [Self; 2] = [Self::Up, Self::Down];
+
     /// Turns what belongs to the spoke and to the hub into what belongs to the source and to the target, and back.
     fn order<T>(self, (one, other): (T, T)) -> (T, T) {
         match self {
@@ -148,7 +150,7 @@ impl Way {
 
 /// How to convert a value to another type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum How {
+enum Conversion {
     /// The value needs no conversion.
     Same,
     /// The type implements `From`.
@@ -167,7 +169,7 @@ enum How {
     Json,
 }
 
-impl How {
+impl Conversion {
     /// Whether the conversion of some values fails.
     fn can_fail(self) -> bool {
         matches!(
@@ -220,8 +222,8 @@ enum Optional {
 
 /// How to convert the type of a field to the type of another field.
 struct TypeMapping<'a> {
-    how: How,
-    /// The types between which `how` converts.
+    conversion: Conversion,
+    /// The types between which `conversion` converts.
     source: &'a RustType,
     target: &'a RustType,
     /// Which of the two is an `Option` of its type above; `None` if neither is.
@@ -231,14 +233,14 @@ struct TypeMapping<'a> {
 /// A value as a Rust expression.
 struct Expression {
     code: String,
-    sort: Sort,
+    form: Form,
 }
 
 /// What an expression for a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum Form {
     /// `Default` of the type returns the value.
-    Usual,
+    Default,
     /// A literal or a path.
     Constant,
     /// Anything else.
@@ -246,10 +248,10 @@ enum Sort {
 }
 
 impl Expression {
-    fn new(sort: Sort, code: impl Into<String>) -> Self {
+    fn new(form: Form, code: impl Into<String>) -> Self {
         Self {
             code: code.into(),
-            sort,
+            form,
         }
     }
 }
@@ -267,7 +269,7 @@ struct Converter<'a> {
     /// The pairs whose conversion fails for some values.
     fallible: BTreeSet<Pair<'a>>,
     /// How the code converts values.
-    uses: BTreeSet<How>,
+    uses: BTreeSet<Conversion>,
     /// Whether the code makes a map.
     makes_maps: bool,
     /// The types that the current value is in, from the outermost one.
@@ -309,7 +311,9 @@ impl<'a> Converter<'a> {
     fn has_distant_status(&self) -> bool {
         match (&self.spoke.status, &self.hub.status) {
             (Some(RustType::Named(_)), Some(RustType::Named(_))) => false,
-            (Some(spoke), Some(hub)) => self.how(spoke, hub, Way::Up) != Some(How::Same),
+            (Some(spoke), Some(hub)) => {
+                self.how(spoke, hub, Direction::Up) != Some(Conversion::Same)
+            }
             _ => false,
         }
     }
@@ -340,32 +344,32 @@ impl<'a> Converter<'a> {
 
     /// Whether the conversion of `pair` can fail, because of those pairs that are known to be fallible.
     fn can_fail(&self, pair: Pair<'a>) -> bool {
-        let Some((item, _)) = self.sort(pair) else {
+        let Some((item, _)) = self.same_shape(pair) else {
             return true;
         };
         let is_field = matches!(item.shape, Shape::Struct(_));
         // Without a conversion of its content, a newtype is converted by way of JSON.
         let is_newtype = matches!(item.shape, Shape::Newtype(_));
         self.common(pair).into_iter().any(|types| {
-            [Way::Up, Way::Down].into_iter().any(|way| {
-                let (from, to) = way.order(types);
-                let mapping = self.mapping(from, to, way, is_field);
-                mapping.map_or(is_newtype, |mapping| mapping.how.can_fail())
+            Direction::BOTH.into_iter().any(|direction| {
+                let (from, to) = direction.order(types);
+                let mapping = self.mapping(from, to, direction, is_field);
+                mapping.map_or(is_newtype, |mapping| mapping.conversion.can_fail())
             })
         })
     }
 
-    /// The types of `pair`, if both are of the same sort: struct, enum or newtype.
-    fn sort(&self, (spoke, hub): Pair) -> Option<(&'a TypeItem, &'a TypeItem)> {
+    /// The types of `pair`, if both have the same shape: struct, enum or newtype.
+    fn same_shape(&self, (spoke, hub): Pair) -> Option<(&'a TypeItem, &'a TypeItem)> {
         let (spoke, hub) = (self.spoke.items.get(spoke)?, self.hub.items.get(hub)?);
-        let is_one_sort = discriminant(&spoke.shape) == discriminant(&hub.shape);
-        (is_one_sort && !matches!(spoke.shape, Shape::Opaque)).then_some((spoke, hub))
+        let is_same_shape = discriminant(&spoke.shape) == discriminant(&hub.shape);
+        (is_same_shape && !matches!(spoke.shape, Shape::Opaque)).then_some((spoke, hub))
     }
 
     /// The types of the fields and variants that both types of `pair` have.
     fn common(&self, pair: Pair) -> Vec<(&'a FieldType, &'a FieldType)> {
         let mut common = Vec::new();
-        if let Some((spoke, hub)) = self.sort(pair) {
+        if let Some((spoke, hub)) = self.same_shape(pair) {
             let others = hub.shape.field_types();
             for (name, ty) in spoke.shape.field_types() {
                 let other = others.iter().find(|(other, _)| *other == name);
@@ -381,7 +385,7 @@ impl<'a> Converter<'a> {
         &self,
         from: &'a FieldType,
         to: &'a FieldType,
-        way: Way,
+        direction: Direction,
         is_field: bool,
     ) -> Option<TypeMapping<'a>> {
         let (is_same_code, source, target, optional) = match (&from.rust, &to.rust) {
@@ -397,9 +401,9 @@ impl<'a> Converter<'a> {
             }
             (source, target) => (from.written == to.written, source, target, None),
         };
-        let how = self.how(source, target, way);
+        let conversion = self.how(source, target, direction);
         Some(TypeMapping {
-            how: how.or(is_same_code.then_some(How::Json))?,
+            conversion: conversion.or(is_same_code.then_some(Conversion::Json))?,
             source,
             target,
             optional,
@@ -407,40 +411,40 @@ impl<'a> Converter<'a> {
     }
 
     /// How to convert `from` to `to`. `None` if there is no conversion between these types.
-    fn how(&self, from: &RustType, to: &RustType, way: Way) -> Option<How> {
-        let (source, target) = way.order((self.spoke, self.hub));
+    fn how(&self, from: &RustType, to: &RustType, direction: Direction) -> Option<Conversion> {
+        let (source, target) = direction.order((self.spoke, self.hub));
         match (from, to) {
             (RustType::Named(from), RustType::Named(to)) => {
-                let pair = way.order((from.as_str(), to.as_str()));
-                self.sort(pair)?;
+                let pair = direction.order((from.as_str(), to.as_str()));
+                self.same_shape(pair)?;
                 Some(if self.fallible.contains(&pair) {
-                    How::TryInto
+                    Conversion::TryInto
                 } else {
-                    How::Into
+                    Conversion::Into
                 })
             }
             // One version uses a type of the other one.
             (RustType::Named(name), RustType::Path(path)) => {
-                source.is_at(path, name).then_some(How::Same)
+                source.is_at(path, name).then_some(Conversion::Same)
             }
             (RustType::Path(path), RustType::Named(name)) => {
-                target.is_at(path, name).then_some(How::Same)
+                target.is_at(path, name).then_some(Conversion::Same)
             }
-            (RustType::Integer("i32"), RustType::Integer("i64")) => Some(How::Into),
+            (RustType::Integer("i32"), RustType::Integer("i64")) => Some(Conversion::Into),
             (RustType::Option(from), RustType::Option(to)) => {
-                match (&**from, self.how(from, to, way)?) {
-                    (_, How::Same) => Some(How::Same),
+                match (&**from, self.how(from, to, direction)?) {
+                    (_, Conversion::Same) => Some(Conversion::Same),
                     (RustType::Option(_), _) => None,
-                    (_, how) => Some(how),
+                    (_, conversion) => Some(conversion),
                 }
             }
             (RustType::List(from), RustType::List(to)) => {
-                self.inner(from, to, way, (How::List, How::TryList))
+                self.inner(from, to, direction, (Conversion::List, Conversion::TryList))
             }
             (RustType::Map(from), RustType::Map(to)) => {
-                self.inner(from, to, way, (How::Map, How::TryMap))
+                self.inner(from, to, direction, (Conversion::Map, Conversion::TryMap))
             }
-            (from, to) => (from == to && from.is_shared()).then_some(How::Same),
+            (from, to) => (from == to && from.is_shared()).then_some(Conversion::Same),
         }
     }
 
@@ -450,24 +454,24 @@ impl<'a> Converter<'a> {
         &self,
         from: &RustType,
         to: &RustType,
-        way: Way,
-        (whole, try_whole): (How, How),
-    ) -> Option<How> {
-        match (from, self.how(from, to, way)?) {
-            (_, How::Same) => Some(How::Same),
-            (RustType::Named(_) | RustType::Integer(_), How::Into) => Some(whole),
-            (RustType::Named(_), How::TryInto) => Some(try_whole),
+        direction: Direction,
+        (whole, try_whole): (Conversion, Conversion),
+    ) -> Option<Conversion> {
+        match (from, self.how(from, to, direction)?) {
+            (_, Conversion::Same) => Some(Conversion::Same),
+            (RustType::Named(_) | RustType::Integer(_), Conversion::Into) => Some(whole),
+            (RustType::Named(_), Conversion::TryInto) => Some(try_whole),
             _ => None,
         }
     }
 
     /// Notes what the code needs for a mapping.
-    fn note(&mut self, mapping: &TypeMapping<'a>, way: Way) {
-        self.uses.insert(mapping.how);
-        if !matches!(mapping.how, How::Same | How::Json)
+    fn note(&mut self, mapping: &TypeMapping<'a>, direction: Direction) {
+        self.uses.insert(mapping.conversion);
+        if !matches!(mapping.conversion, Conversion::Same | Conversion::Json)
             && let (Some(source), Some(target)) = (mapping.source.named(), mapping.target.named())
         {
-            self.write(way.order((source, target)));
+            self.write(direction.order((source, target)));
         }
     }
 
@@ -486,8 +490,8 @@ impl<'a> Converter<'a> {
         // The code of a pair adds pairs.
         let mut next = 0;
         while let Some(pair) = self.written.get(next).copied() {
-            for way in [Way::Up, Way::Down] {
-                text += &self.implementation(pair, way);
+            for direction in Direction::BOTH {
+                text += &self.implementation(pair, direction);
             }
             next += 1;
         }
@@ -500,22 +504,22 @@ impl<'a> Converter<'a> {
         }
     }
 
-    fn implementation(&mut self, pair: Pair<'a>, way: Way) -> String {
-        let (source_module, target_module) = way.modules();
-        let (source_name, target_name) = way.order(pair);
+    fn implementation(&mut self, pair: Pair<'a>, direction: Direction) -> String {
+        let (source_module, target_module) = direction.modules();
+        let (source_name, target_name) = direction.order(pair);
         let source = format!("{source_module}::{source_name}");
         let target = format!("{target_module}::{target_name}");
-        let items = self.sort(pair).map(|items| way.order(items));
+        let items = self.same_shape(pair).map(|items| direction.order(items));
         let taken_apart = match items.map(|(from, to)| (&from.shape, &to.shape)) {
             Some((Shape::Struct(from), Shape::Struct(to))) => {
-                Some(self.structure(&source, from, to, way))
+                Some(self.structure(&source, from, to, direction))
             }
             Some((Shape::Enum(from), Shape::Enum(to))) => {
-                let value = self.enumeration(&source, from, to, way);
+                let value = self.enumeration(&source, from, to, direction);
                 Some((String::new(), value))
             }
             Some((Shape::Newtype(from), Shape::Newtype(to))) => {
-                let value = self.value("value.0", from, to, way, None);
+                let value = self.value("value.0", from, to, direction, None);
                 value.map(|value| (String::new(), format!("Self({value})")))
             }
             _ => None,
@@ -530,7 +534,7 @@ impl<'a> Converter<'a> {
     }
 
     fn through_json(&mut self) -> String {
-        self.uses.insert(How::Json);
+        self.uses.insert(Conversion::Json);
         "        through_json(&value)\n".to_owned()
     }
 
@@ -561,7 +565,7 @@ impl<'a> Converter<'a> {
         source: &str,
         from: &'a [Field],
         to: &'a [Field],
-        way: Way,
+        direction: Direction,
     ) -> (String, String) {
         let mut values = Vec::new();
         let (mut lacking, mut differing) = (Vec::new(), Vec::new());
@@ -570,7 +574,7 @@ impl<'a> Converter<'a> {
             let ident = &field.ident;
             let counterpart = from.iter().find(|other| other.ident == *ident);
             let value = counterpart
-                .and_then(|other| self.value(ident, &other.ty, &field.ty, way, Some(field)));
+                .and_then(|other| self.value(ident, &other.ty, &field.ty, direction, Some(field)));
             if let Some(value) = value {
                 used.insert(ident);
                 values.push(if value == *ident {
@@ -579,7 +583,7 @@ impl<'a> Converter<'a> {
                     format!("{ident}: {value}")
                 });
             } else {
-                let value = self.missing(field, way, FIELDS).code;
+                let value = self.missing(field, direction, FIELDS).code;
                 // clippy refuses a default such as 3.14, the shortest number that it takes for a constant.
                 let may_be_constant =
                     value.len() >= 4 && value.contains('.') && value.parse::<f64>().is_ok();
@@ -600,7 +604,7 @@ impl<'a> Converter<'a> {
             let unused = if used.contains(ident) { "" } else { ": _" };
             pattern.push(format!("{ident}{unused}"));
         }
-        let (module, _) = way.modules();
+        let (module, _) = direction.modules();
         for (mut fields, comment) in [
             (lacking, format!("Without a value in the {module}.")),
             (
@@ -632,7 +636,7 @@ impl<'a> Converter<'a> {
         source: &str,
         from: &'a [Variant],
         to: &'a [Variant],
-        way: Way,
+        direction: Direction,
     ) -> String {
         let (mut same, mut differing, mut other) = (String::new(), String::new(), String::new());
         for Variant {
@@ -645,7 +649,7 @@ impl<'a> Converter<'a> {
             let target = match counterpart.map(|to| (&to.ident, content, &to.content)) {
                 Some((ident, None, None)) => Some(ident.clone()),
                 Some((ident, Some(from), Some(to))) => self
-                    .value("value", from, to, way, None)
+                    .value("value", from, to, direction, None)
                     .map(|value| format!("{ident}({value})")),
                 _ => None,
             };
@@ -659,7 +663,8 @@ impl<'a> Converter<'a> {
                 (None, Some(_)) => &mut differing,
                 (None, None) => &mut other,
             };
-            let target = target.unwrap_or_else(|| self.first_variant(to, way, FIELDS + 4).code);
+            let target =
+                target.unwrap_or_else(|| self.first_variant(to, direction, FIELDS + 4).code);
             *arms += &one_or_several(
                 format!("            {source}::{pattern} => Self::{target},\n"),
                 format!(
@@ -683,7 +688,12 @@ impl<'a> Converter<'a> {
     }
 
     /// The first variant of an enum, preferably one without a value.
-    fn first_variant(&mut self, variants: &'a [Variant], way: Way, indent: usize) -> Expression {
+    fn first_variant(
+        &mut self,
+        variants: &'a [Variant],
+        direction: Direction,
+        indent: usize,
+    ) -> Expression {
         let unit = variants.iter().find(|variant| variant.content.is_none());
         match unit.or(variants.first()) {
             Some(Variant {
@@ -691,11 +701,11 @@ impl<'a> Converter<'a> {
                 content: Some(content),
                 ..
             }) => {
-                let value = self.first(&content.rust, way, indent).code;
-                Expression::new(Sort::Computed, format!("{ident}({value})"))
+                let value = self.first(&content.rust, direction, indent).code;
+                Expression::new(Form::Computed, format!("{ident}({value})"))
             }
-            Some(variant) => Expression::new(Sort::Constant, variant.ident.as_str()),
-            None => Expression::new(Sort::Constant, ""),
+            Some(variant) => Expression::new(Form::Constant, variant.ident.as_str()),
+            None => Expression::new(Form::Constant, ""),
         }
     }
 
@@ -706,66 +716,66 @@ impl<'a> Converter<'a> {
         name: &str,
         from: &'a FieldType,
         to: &'a FieldType,
-        way: Way,
+        direction: Direction,
         field: Option<&'a Field>,
     ) -> Option<String> {
-        let mapping = self.mapping(from, to, way, field.is_some())?;
-        self.note(&mapping, way);
-        let how = mapping.how;
+        let mapping = self.mapping(from, to, direction, field.is_some())?;
+        self.note(&mapping, direction);
+        let conversion = mapping.conversion;
         match (mapping.optional, mapping.source, field) {
-            (Some(Optional::Target), ..) => Some(format!("Some({})", how.of(name))),
+            (Some(Optional::Target), ..) => Some(format!("Some({})", conversion.of(name))),
             (Some(Optional::Source), _, Some(field)) => {
-                let Expression { code, sort } = self.missing(field, way, FIELDS + 4);
-                Some(match (how, sort) {
-                    (How::Same, Sort::Usual) => format!("{name}.unwrap_or_default()"),
-                    (How::Same, Sort::Constant) => format!("{name}.unwrap_or({code})"),
+                let Expression { code, form } = self.missing(field, direction, FIELDS + 4);
+                Some(match (conversion, form) {
+                    (Conversion::Same, Form::Default) => format!("{name}.unwrap_or_default()"),
+                    (Conversion::Same, Form::Constant) => format!("{name}.unwrap_or({code})"),
                     _ => format!(
                         "match {name} {{\n                Some(value) => {},\n                \
                          None => {code},\n            }}",
-                        how.of("value")
+                        conversion.of("value")
                     ),
                 })
             }
-            (_, RustType::Option(_), _) => Some(how.in_option(name)),
-            _ => Some(how.of(name)),
+            (_, RustType::Option(_), _) => Some(conversion.in_option(name)),
+            _ => Some(conversion.of(name)),
         }
     }
 
     /// The value of `field` if the source does not have this field. `indent` is the indentation of the field.
-    fn missing(&mut self, field: &'a Field, way: Way, indent: usize) -> Expression {
-        let (_, module) = way.modules();
-        let (_, target) = way.order((self.spoke, self.hub));
+    fn missing(&mut self, field: &'a Field, direction: Direction, indent: usize) -> Expression {
+        let (_, module) = direction.modules();
+        let (_, target) = direction.order((self.spoke, self.hub));
         let function = field.default.as_ref();
         match function.and_then(|function| target.defaults.get(function)) {
-            Some(Value::Literal(code)) if ["false", "0", "0.0"].contains(&code.as_str()) => {
-                Expression::new(Sort::Usual, code.as_str())
+            Some(SimpleValue::Literal(code)) if ["false", "0", "0.0"].contains(&code.as_str()) => {
+                Expression::new(Form::Default, code.as_str())
             }
-            Some(Value::Literal(code)) => Expression::new(Sort::Constant, code.as_str()),
-            Some(Value::Text(literal)) => {
-                Expression::new(Sort::Computed, format!("{literal}.to_owned()"))
+            Some(SimpleValue::Literal(code)) => Expression::new(Form::Constant, code.as_str()),
+            Some(SimpleValue::Text(literal)) => {
+                Expression::new(Form::Computed, format!("{literal}.to_owned()"))
             }
-            Some(Value::Named(path)) => {
-                Expression::new(Sort::Constant, format!("{module}::{path}"))
+            Some(SimpleValue::Named(path)) => {
+                Expression::new(Form::Constant, format!("{module}::{path}"))
             }
-            None => self.first(&field.ty.rust, way, indent),
+            None => self.first(&field.ty.rust, direction, indent),
         }
     }
 
     /// The first valid value of a type, such as an empty list.
-    fn first(&mut self, rust: &'a RustType, way: Way, indent: usize) -> Expression {
+    fn first(&mut self, rust: &'a RustType, direction: Direction, indent: usize) -> Expression {
         match rust {
-            RustType::Bool => Expression::new(Sort::Usual, "false"),
-            RustType::Integer(_) => Expression::new(Sort::Usual, "0"),
-            RustType::Float(_) => Expression::new(Sort::Usual, "0.0"),
-            RustType::Text => Expression::new(Sort::Usual, "String::new()"),
-            RustType::List(_) => Expression::new(Sort::Usual, "Vec::new()"),
+            RustType::Bool => Expression::new(Form::Default, "false"),
+            RustType::Integer(_) => Expression::new(Form::Default, "0"),
+            RustType::Float(_) => Expression::new(Form::Default, "0.0"),
+            RustType::Text => Expression::new(Form::Default, "String::new()"),
+            RustType::List(_) => Expression::new(Form::Default, "Vec::new()"),
             RustType::Map(_) => {
                 self.makes_maps = true;
-                Expression::new(Sort::Computed, "BTreeMap::new()")
+                Expression::new(Form::Computed, "BTreeMap::new()")
             }
-            RustType::Option(_) => Expression::new(Sort::Constant, "None"),
-            RustType::Value => Expression::new(Sort::Constant, "serde_json::Value::Null"),
-            RustType::Named(name) => self.first_named(name, way, indent),
+            RustType::Option(_) => Expression::new(Form::Constant, "None"),
+            RustType::Value => Expression::new(Form::Constant, "serde_json::Value::Null"),
+            RustType::Named(name) => self.first_named(name, direction, indent),
             RustType::Time | RustType::IntOrString | RustType::Path(_) | RustType::Unclear => {
                 let code = match rust.path() {
                     Some(path) if *rust == RustType::Time => {
@@ -778,63 +788,63 @@ impl<'a> Converter<'a> {
                     }
                     _ => "Default::default()".to_owned(),
                 };
-                Expression::new(Sort::Computed, code)
+                Expression::new(Form::Computed, code)
             }
         }
     }
 
     /// The first valid value of a type of the file. If the type contains itself, or many other types, the author writes
     /// the value.
-    fn first_named(&mut self, name: &'a str, way: Way, indent: usize) -> Expression {
+    fn first_named(&mut self, name: &'a str, direction: Direction, indent: usize) -> Expression {
         if self.outer.is_empty() {
             self.nested = 0;
         }
         self.nested += 1;
         if self.nested > NESTED || self.outer.contains(&name) {
-            return Expression::new(Sort::Computed, "Default::default()");
+            return Expression::new(Form::Computed, "Default::default()");
         }
         self.outer.push(name);
-        let value = self.first_inside(name, way, indent);
+        let value = self.first_inside(name, direction, indent);
         self.outer.pop();
         value
     }
 
-    fn first_inside(&mut self, name: &str, way: Way, indent: usize) -> Expression {
-        let (_, module) = way.modules();
-        let (_, target) = way.order((self.spoke, self.hub));
+    fn first_inside(&mut self, name: &str, direction: Direction, indent: usize) -> Expression {
+        let (_, module) = direction.modules();
+        let (_, target) = direction.order((self.spoke, self.hub));
         let path = format!("{module}::{name}");
         let item = target.items.get(name);
         match item.map(|item| (&item.shape, item.is_default)) {
             None | Some((Shape::Opaque, _)) => {
-                Expression::new(Sort::Computed, "Default::default()")
+                Expression::new(Form::Computed, "Default::default()")
             }
-            Some((_, true)) => Expression::new(Sort::Computed, format!("{path}::default()")),
+            Some((_, true)) => Expression::new(Form::Computed, format!("{path}::default()")),
             Some((Shape::Enum(variants), _)) => {
-                let Expression { code, sort } = self.first_variant(variants, way, indent);
-                Expression::new(sort, format!("{path}::{code}"))
+                let Expression { code, form } = self.first_variant(variants, direction, indent);
+                Expression::new(form, format!("{path}::{code}"))
             }
             Some((Shape::Newtype(content), _)) => {
-                let value = self.first(&content.rust, way, indent).code;
-                Expression::new(Sort::Computed, format!("{path}({value})"))
+                let value = self.first(&content.rust, direction, indent).code;
+                Expression::new(Form::Computed, format!("{path}({value})"))
             }
             Some((Shape::Struct(fields), _)) => {
                 let mut values = Vec::new();
                 for field in fields {
-                    let value = self.missing(field, way, indent + 4).code;
+                    let value = self.missing(field, direction, indent + 4).code;
                     values.push(field_of(&field.ident, &value, indent + 4));
                 }
-                Expression::new(Sort::Computed, braces(&path, &values, indent))
+                Expression::new(Form::Computed, braces(&path, &values, indent))
             }
         }
     }
 
     fn imports(&self) -> String {
         let mut text = String::new();
-        let maps = [How::Map, How::TryMap];
-        if self.makes_maps || maps.iter().any(|how| self.uses.contains(how)) {
+        let maps = [Conversion::Map, Conversion::TryMap];
+        if self.makes_maps || maps.iter().any(|conversion| self.uses.contains(conversion)) {
             text += "use std::collections::BTreeMap;\n\n";
         }
-        if self.uses.contains(&How::Json) {
+        if self.uses.contains(&Conversion::Json) {
             text += "use serde::{Serialize, de::DeserializeOwned};\n\n";
         }
         text
@@ -842,7 +852,7 @@ impl<'a> Converter<'a> {
 
     /// The functions that the conversions call.
     fn functions(&self) -> String {
-        let used = FUNCTIONS.iter().filter(|(how, _)| self.uses.contains(how));
+        let used = FUNCTIONS.iter().filter(|(of, _)| self.uses.contains(of));
         used.map(|(_, function)| *function).collect()
     }
 }
@@ -863,9 +873,9 @@ fn field_of(name: &str, value: &str, indent: usize) -> String {
 }
 
 /// The functions that convert a value, by how they do.
-const FUNCTIONS: [(How, &str); 5] = [
+const FUNCTIONS: [(Conversion, &str); 5] = [
     (
-        How::List,
+        Conversion::List,
         "
 fn list<A, B: From<A>>(values: Vec<A>) -> Vec<B> {
     values.into_iter().map(Into::into).collect()
@@ -873,7 +883,7 @@ fn list<A, B: From<A>>(values: Vec<A>) -> Vec<B> {
 ",
     ),
     (
-        How::Map,
+        Conversion::Map,
         "
 fn map<A, B: From<A>>(values: BTreeMap<String, A>) -> BTreeMap<String, B> {
     let values = values.into_iter();
@@ -882,7 +892,7 @@ fn map<A, B: From<A>>(values: BTreeMap<String, A>) -> BTreeMap<String, B> {
 ",
     ),
     (
-        How::TryList,
+        Conversion::TryList,
         "
 fn try_list<A, B: TryFrom<A>>(values: Vec<A>) -> Result<Vec<B>, B::Error> {
     values.into_iter().map(TryInto::try_into).collect()
@@ -890,7 +900,7 @@ fn try_list<A, B: TryFrom<A>>(values: Vec<A>) -> Result<Vec<B>, B::Error> {
 ",
     ),
     (
-        How::TryMap,
+        Conversion::TryMap,
         "
 fn try_map<A, B: TryFrom<A>>(values: BTreeMap<String, A>) -> Result<BTreeMap<String, B>, B::Error> {
     let values = values.into_iter();
@@ -900,7 +910,7 @@ fn try_map<A, B: TryFrom<A>>(values: BTreeMap<String, A>) -> Result<BTreeMap<Str
 ",
     ),
     (
-        How::Json,
+        Conversion::Json,
         "
 /// Converts between types that rscaffold could not take apart. This fails if a value of one type is not a value of the
 /// other: once the types differ, write the conversion instead.

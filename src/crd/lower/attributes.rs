@@ -8,15 +8,15 @@ use crate::{
     rust::{ARGUMENTS, Attribute, Meta, literal, width},
 };
 
-/// Moves the keywords for which schemars or kube has an attribute from `want` to `written`. Adds the attributes of
+/// Moves the keywords for which schemars or kube has an attribute from `want` to `generated`. Adds the attributes of
 /// schemars to `schemars`, and returns those of kube.
 pub(super) fn words(
     want: &mut Schema,
-    written: &mut Schema,
+    generated: &mut Schema,
     schemars: &mut Vec<Meta>,
 ) -> Vec<Attribute> {
     // schemars ignores a validation that does not apply to the type.
-    let bounds = match written.get("type").and_then(Value::as_str) {
+    let bounds = match generated.get("type").and_then(Value::as_str) {
         Some("string") => Some(("length", "minLength", "maxLength")),
         Some("array") => Some(("length", "minItems", "maxItems")),
         Some("integer" | "number") => Some(("range", "minimum", "maximum")),
@@ -27,27 +27,27 @@ pub(super) fn words(
         for (name, keyword) in [("min", least), ("max", most)] {
             if let Some(Value::Number(bound)) = want.remove(keyword) {
                 metas.push(Meta::leaf(format!("{name} = {}", literal::number(&bound))));
-                written.insert(keyword.to_owned(), bound.into());
+                generated.insert(keyword.to_owned(), bound.into());
             }
         }
         if !metas.is_empty() {
             schemars.push(Meta::list(word, metas));
         }
     }
-    let is_text = written.get("type").is_some_and(|name| name == "string");
+    let is_text = generated.get("type").is_some_and(|name| name == "string");
     if let Some(pattern) = want.get("pattern").and_then(Value::as_str)
         && is_text
     {
         schemars.push(Meta::list("regex", vec![Meta::text("pattern", pattern)]));
-        written.extend(want.remove_entry("pattern"));
+        generated.extend(want.remove_entry("pattern"));
     }
     let mut of_kube = Vec::new();
     if let Some(strategy) = merge_strategy(want) {
         of_kube.push(kube(&format!("merge_strategy = {strategy}")));
-        written.extend(want.remove_entry("x-kubernetes-list-type"));
-        written.extend(want.remove_entry("x-kubernetes-list-map-keys"));
+        generated.extend(want.remove_entry("x-kubernetes-list-type"));
+        generated.extend(want.remove_entry("x-kubernetes-list-map-keys"));
     }
-    of_kube.extend(validations(want, written));
+    of_kube.extend(validations(want, generated));
     of_kube
 }
 
@@ -68,13 +68,13 @@ fn merge_strategy(schema: &Schema) -> Option<String> {
     }
 }
 
-/// Moves the CEL rules from `want` to `written`, and returns the attributes for them.
-pub(super) fn validations(want: &mut Schema, written: &mut Schema) -> Vec<Attribute> {
+/// Moves the CEL rules from `want` to `generated`, and returns the attributes for them.
+pub(super) fn validations(want: &mut Schema, generated: &mut Schema) -> Vec<Attribute> {
     let rules = want.get("x-kubernetes-validations").and_then(rules);
     let Some(rules) = rules else {
         return Vec::new();
     };
-    written.extend(want.remove_entry("x-kubernetes-validations"));
+    generated.extend(want.remove_entry("x-kubernetes-validations"));
     rules
         .iter()
         .map(|rule| kube(&format!("validation = {rule}")))

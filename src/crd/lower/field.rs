@@ -29,7 +29,7 @@ pub(super) struct FieldContext<'a> {
 /// A field, and its effect on the struct.
 pub(super) struct LoweredField {
     pub field: Field,
-    pub written: Schema,
+    pub generated: Schema,
     pub is_default: bool,
     pub is_kube: bool,
 }
@@ -45,7 +45,7 @@ impl Lower<'_> {
             self.ty(&want, &path)
         };
         let (mut serde, mut schemars) = (Vec::new(), Vec::new());
-        let mut written = ty.written.clone();
+        let mut generated = ty.generated.clone();
         let is_nullable = want.contains_key("nullable");
         let missing = self.missing(context, &want, &ty);
         let is_option = is_nullable || matches!(missing, Missing::None | Missing::Null);
@@ -61,7 +61,7 @@ impl Lower<'_> {
                     serde.push(Meta::text("default", &function));
                     is_default = false;
                 }
-                written.insert("default".to_owned(), default.written);
+                generated.insert("default".to_owned(), default.generated);
                 want.remove("default");
             }
             Missing::Empty(is_empty) => serde.extend([Meta::leaf("default"), skip(is_empty)]),
@@ -81,10 +81,10 @@ impl Lower<'_> {
 
         let doc = take_doc(&mut want);
         if let Some(doc) = &doc {
-            written.insert("description".to_owned(), doc.clone().into());
+            generated.insert("description".to_owned(), doc.clone().into());
         }
-        leave_out(&mut want, &written, &ty.rust);
-        let of_kube = words(&mut want, &mut written, &mut schemars);
+        leave_out(&mut want, &generated, &ty.rust);
+        let of_kube = words(&mut want, &mut generated, &mut schemars);
         let mut attributes = Vec::new();
         if !serde.is_empty() {
             attributes.push(Attribute::Meta(Meta::list("serde", serde)));
@@ -95,7 +95,7 @@ impl Lower<'_> {
         attributes.extend(extend(&want));
         let is_kube = !of_kube.is_empty();
         attributes.extend(of_kube);
-        written.extend(want);
+        generated.extend(want);
         LoweredField {
             field: Field {
                 doc,
@@ -107,7 +107,7 @@ impl Lower<'_> {
                     ty.rust
                 },
             },
-            written,
+            generated,
             is_default,
             is_kube,
         }
@@ -171,9 +171,9 @@ enum Missing {
     Null,
 }
 
-/// Removes from `want` what the type `rust` with the schema `written` needs no attribute for.
-fn leave_out(want: &mut Schema, written: &Schema, rust: &RustType) {
-    want.retain(|keyword, value| written.get(keyword) != Some(value));
+/// Removes from `want` what the type `rust` with the schema `generated` needs no attribute for.
+fn leave_out(want: &mut Schema, generated: &Schema, rust: &RustType) {
+    want.retain(|keyword, value| generated.get(keyword) != Some(value));
     if rust.named().is_some() {
         // An attribute would override the schema that these types generate.
         for keyword in ["items", "additionalProperties", "properties"] {
@@ -183,7 +183,7 @@ fn leave_out(want: &mut Schema, written: &Schema, rust: &RustType) {
     for keyword in ["items", "additionalProperties"] {
         if let Some(inner) = want.get_mut(keyword) {
             *inner = schema::all_supported(inner.take());
-            if written.get(keyword) == Some(inner) {
+            if generated.get(keyword) == Some(inner) {
                 want.remove(keyword);
             }
         }
@@ -196,13 +196,13 @@ struct DefaultValue {
     /// Whether `Default` of the type returns this value.
     is_usual: bool,
     /// The value that kube writes to the schema.
-    written: Value,
+    generated: Value,
 }
 
 impl TypeWithSchema {
     /// `default` as a Rust expression, if the type is a scalar that can have this value.
     fn default_value(&self, default: &Value) -> Option<DefaultValue> {
-        let mut written = default.clone();
+        let mut generated = default.clone();
         let (rust, is_usual) = match (&self.rust, default) {
             (RustType::Bool, Value::Bool(value)) => (value.to_string(), !value),
             (RustType::Integer(name), Value::Number(number)) => {
@@ -214,7 +214,7 @@ impl TypeWithSchema {
             }
             (RustType::Float(_), Value::Number(number)) => {
                 let value = number.as_f64()?;
-                written = json!(value);
+                generated = json!(value);
                 (
                     literal::float(value),
                     value == 0.0 && value.is_sign_positive(),
@@ -233,7 +233,7 @@ impl TypeWithSchema {
         Some(DefaultValue {
             rust,
             is_usual,
-            written,
+            generated,
         })
     }
 }

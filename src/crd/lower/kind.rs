@@ -50,33 +50,33 @@ impl Lower<'_> {
             no_spec,
             ..Root::default()
         };
-        let mut written_spec = self.own_type(format!("{}Spec", self.kind), spec, &[]);
-        let mut written = object(json!({"type": "object"}));
+        let mut generated_spec = self.own_type(format!("{}Spec", self.kind), spec, &[]);
+        let mut generated = object(json!({"type": "object"}));
         let mut properties = Schema::new();
         if no_spec {
-            properties = schema::properties(&mut written_spec);
+            properties = schema::properties(&mut generated_spec);
             for keyword in ["required", OPEN] {
-                written.extend(written_spec.remove_entry(keyword));
+                generated.extend(generated_spec.remove_entry(keyword));
             }
         } else {
-            properties.insert("spec".to_owned(), written_spec.into());
-            written.insert("required".to_owned(), json!(["spec"]));
+            properties.insert("spec".to_owned(), generated_spec.into());
+            generated.insert("required".to_owned(), json!(["spec"]));
         }
         if let Some(status) = status {
             let name = format!("{}Status", self.kind);
             let path = ["status".to_owned()];
-            let mut written_status = self.own_type(name.clone(), object(status), &path);
-            schema::in_option(&mut written_status);
+            let mut generated_status = self.own_type(name.clone(), object(status), &path);
+            schema::in_option(&mut generated_status);
             if subresources.status.is_some() {
-                written_status.insert("nullable".to_owned(), true.into());
+                generated_status.insert("nullable".to_owned(), true.into());
             } else {
                 self.mark_without_subresource(&name);
             }
-            properties.insert("status".to_owned(), written_status.into());
+            properties.insert("status".to_owned(), generated_status.into());
             root.status = Some(name);
         }
         if !properties.is_empty() {
-            written.insert("properties".to_owned(), properties.into());
+            generated.insert("properties".to_owned(), properties.into());
         }
         if let Some(Value::String(text)) = schema.get("description") {
             // kube takes the description from a doc comment only. If the whole text cannot be a doc
@@ -84,16 +84,16 @@ impl Lower<'_> {
             let paragraph = text.split("\n\n").next().unwrap_or(text).trim();
             if let Some(doc) = [text, paragraph].into_iter().find(|text| is_doc(text)) {
                 doc.clone_into(&mut root.doc);
-                written.insert("description".to_owned(), doc.into());
+                generated.insert("description".to_owned(), doc.into());
             }
         }
         if let Some(validations) = schema.get("x-kubernetes-validations")
             && let Some(rules) = rules(validations)
         {
             root.rules = rules;
-            written.insert("x-kubernetes-validations".to_owned(), validations.clone());
+            generated.insert("x-kubernetes-validations".to_owned(), validations.clone());
         }
-        (root, written.into())
+        (root, generated.into())
     }
 
     /// Adds the type of the spec or the status, and returns the schema that kube generates for it. The attributes of
@@ -103,7 +103,7 @@ impl Lower<'_> {
         let is_struct = schema.contains_key("properties")
             || !schema.contains_key(OPEN) && !schema.contains_key("additionalProperties");
         if is_struct {
-            self.structure(name, schema, path).written
+            self.structure(name, schema, path).generated
         } else {
             self.newtype(name, schema)
         }

@@ -61,7 +61,7 @@ impl Lower<'_> {
         }
         let doc = take_doc(&mut rest);
         let mut fields = Vec::new();
-        let mut written_fields = Schema::new();
+        let mut generated_fields = Schema::new();
         let (mut is_default, mut is_kube) = (true, false);
         let mut idents = mem::take(&mut self.reserved);
         for (json_name, schema) in properties {
@@ -82,26 +82,26 @@ impl Lower<'_> {
             }
             is_default &= lowered.is_default;
             is_kube |= lowered.is_kube;
-            written_fields.insert(json_name, lowered.written.into());
+            generated_fields.insert(json_name, lowered.generated.into());
             fields.push(lowered.field);
         }
-        let has_camel = rename_all(&mut fields, &written_fields);
-        written_fields.retain(|name, _| !undeclared.contains(&name.as_str()));
-        let mut written = object(json!({"type": "object"}));
+        let has_camel = rename_all(&mut fields, &generated_fields);
+        generated_fields.retain(|name, _| !undeclared.contains(&name.as_str()));
+        let mut generated = object(json!({"type": "object"}));
         if !required.is_empty() {
-            written.insert("required".to_owned(), json!(required));
+            generated.insert("required".to_owned(), json!(required));
             if !required
                 .iter()
-                .all(|name| written_fields.contains_key(name))
+                .all(|name| generated_fields.contains_key(name))
             {
                 rest.insert("required".to_owned(), json!(required));
             }
         }
-        if !written_fields.is_empty() {
-            written.insert("properties".to_owned(), written_fields.into());
+        if !generated_fields.is_empty() {
+            generated.insert("properties".to_owned(), generated_fields.into());
         }
         if let Some(value) = rest.remove(OPEN) {
-            written.insert(OPEN.to_owned(), value);
+            generated.insert(OPEN.to_owned(), value);
             fields.push(Field {
                 doc: None,
                 attributes: vec![serde(Meta::leaf("flatten"))],
@@ -113,14 +113,14 @@ impl Lower<'_> {
         if has_camel {
             attributes.push(serde(Meta::text("rename_all", "camelCase")));
         }
-        let of_kube = validations(&mut rest, &mut written);
+        let of_kube = validations(&mut rest, &mut generated);
         is_kube |= !of_kube.is_empty();
         if let Some(doc) = &doc {
-            written.insert("description".to_owned(), doc.clone().into());
+            generated.insert("description".to_owned(), doc.clone().into());
         }
         attributes.extend(extend(&rest));
         attributes.extend(of_kube);
-        written.extend(rest);
+        generated.extend(rest);
         self.slots[slot] = Some(Item {
             name: name.clone(),
             doc,
@@ -131,7 +131,7 @@ impl Lower<'_> {
         });
         TypeWithSchema {
             is_default,
-            ..TypeWithSchema::new(RustType::Named(name), written.into())
+            ..TypeWithSchema::new(RustType::Named(name), generated.into())
         }
     }
 }

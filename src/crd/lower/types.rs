@@ -20,7 +20,7 @@ const OF_FIELD: [&str; 3] = ["default", "description", "nullable"];
 
 impl Lower<'_> {
     /// The type for `schema` at `path`. The attributes of the field must hold the keywords that are not in
-    /// [`TypeWithSchema::written`].
+    /// [`TypeWithSchema::generated`].
     pub(super) fn ty(&mut self, schema: &Schema, path: &[String]) -> TypeWithSchema {
         if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
             return TypeWithSchema {
@@ -52,10 +52,10 @@ impl Lower<'_> {
         values: &[&str],
         path: &[String],
     ) -> TypeWithSchema {
-        let mut written = rest.clone();
-        written.insert("type".to_owned(), "string".into());
-        written.insert("enum".to_owned(), json!(values));
-        let key = Value::Object(written.clone()).to_string();
+        let mut generated = rest.clone();
+        generated.insert("type".to_owned(), "string".into());
+        generated.insert("enum".to_owned(), json!(values));
+        let key = Value::Object(generated.clone()).to_string();
         if let Some(known) = self.types.get(&key) {
             return known.clone();
         }
@@ -85,7 +85,7 @@ impl Lower<'_> {
         let ty = TypeWithSchema {
             is_default: false,
             variants,
-            ..TypeWithSchema::new(RustType::Named(name), written.into())
+            ..TypeWithSchema::new(RustType::Named(name), generated.into())
         };
         self.types.insert(key, ty.clone());
         ty
@@ -98,7 +98,7 @@ impl Lower<'_> {
         let item = self.inner(items, path);
         let rust = RustType::List(Box::new(item.rust.clone()));
         let mut list = TypeWithSchema::new(rust, json!({"type": "array"}));
-        list.written.extend(item.written_as("items"));
+        list.generated.extend(item.in_keyword("items"));
         list
     }
 
@@ -110,7 +110,8 @@ impl Lower<'_> {
                 let value = self.inner(values, path);
                 let rust = RustType::Map(Box::new(value.rust.clone()));
                 let mut map = TypeWithSchema::new(rust, json!({"type": "object"}));
-                map.written.extend(value.written_as("additionalProperties"));
+                map.generated
+                    .extend(value.in_keyword("additionalProperties"));
                 map
             }
             None | Some(Value::Bool(false)) if !is_open || has_properties => {
@@ -129,8 +130,8 @@ impl Lower<'_> {
         let can_be_null = items.contains_key("nullable") && ty.variants.is_empty();
         if can_be_null && ty.rust != RustType::Value {
             ty.rust = RustType::Option(Box::new(ty.rust));
-            schema::in_option(&mut ty.written);
-            ty.written.insert("nullable".to_owned(), true.into());
+            schema::in_option(&mut ty.generated);
+            ty.generated.insert("nullable".to_owned(), true.into());
         }
         ty
     }
@@ -166,8 +167,8 @@ impl Lower<'_> {
 impl TypeWithSchema {
     /// The keyword of a list or a map for the schema of its items. Items have no field that could name a helper
     /// function. So if they need one, this keyword is missing, and an attribute of the outer field adds it.
-    fn written_as(self, keyword: &str) -> Option<(String, Value)> {
-        (self.helper.is_none()).then(|| (keyword.to_owned(), self.written.into()))
+    fn in_keyword(self, keyword: &str) -> Option<(String, Value)> {
+        (self.helper.is_none()).then(|| (keyword.to_owned(), self.generated.into()))
     }
 }
 
@@ -203,7 +204,7 @@ fn scalar(name: &str, format: Option<&str>) -> Option<TypeWithSchema> {
     let mut ty = TypeWithSchema::new(rust, json!({"type": name}));
     ty.is_default = ty.rust != RustType::Time;
     ty.helper = helper;
-    ty.written
+    ty.generated
         .extend(of_row.map(|format| ("format".to_owned(), format.into())));
     Some(ty)
 }

@@ -28,7 +28,7 @@ pub(super) struct Types {
     /// The types of the file.
     pub items: BTreeMap<String, TypeItem>,
     /// The functions of the file that return a simple value, with this value.
-    pub defaults: BTreeMap<String, Value>,
+    pub defaults: BTreeMap<String, SimpleValue>,
     /// The paths of the modules in which other files find the types: the module of the file, such as
     /// `crate::api::shop::v1::book`, and the module of the version, which may export them.
     pub modules: [String; 2],
@@ -123,7 +123,7 @@ impl FieldType {
 
 /// A simple value.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum SimpleValue {
     /// A number or a boolean.
     Literal(String),
     /// The literal of a string.
@@ -537,31 +537,31 @@ fn variant(variant: &syn::Variant, scope: &ModuleScope) -> Option<Variant> {
 }
 
 /// The value of `value`, if it is simple enough to stand in another file.
-fn simple(value: &Expr, scope: &ModuleScope) -> Option<Value> {
+fn simple(value: &Expr, scope: &ModuleScope) -> Option<SimpleValue> {
     match value {
         Expr::Lit(literal) => match &literal.lit {
-            Lit::Int(number) => Some(Value::Literal(number.to_string())),
-            Lit::Float(number) => Some(Value::Literal(number.to_string())),
-            Lit::Bool(boolean) => Some(Value::Literal(boolean.value.to_string())),
+            Lit::Int(number) => Some(SimpleValue::Literal(number.to_string())),
+            Lit::Float(number) => Some(SimpleValue::Literal(number.to_string())),
+            Lit::Bool(boolean) => Some(SimpleValue::Literal(boolean.value.to_string())),
             _ => None,
         },
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match simple(&unary.expr, scope)?
         {
-            Value::Literal(number) => Some(Value::Literal(format!("-{number}"))),
-            Value::Text(_) | Value::Named(_) => None,
+            SimpleValue::Literal(number) => Some(SimpleValue::Literal(format!("-{number}"))),
+            SimpleValue::Text(_) | SimpleValue::Named(_) => None,
         },
         Expr::MethodCall(call) if call.args.is_empty() => {
             let mut owning = ["to_owned", "to_string", "into"].iter();
             let text = text_literal(&call.receiver)?.token().to_string();
             owning
                 .any(|name| call.method == name)
-                .then_some(Value::Text(text))
+                .then_some(SimpleValue::Text(text))
         }
         Expr::Path(path) => {
             let segments = path.path.segments.iter();
             let parts: Vec<_> = segments.map(|segment| segment.ident.to_string()).collect();
             let is_named = parts.len() == 2 && scope.types.contains(&parts[0]);
-            is_named.then(|| Value::Named(parts.join("::")))
+            is_named.then(|| SimpleValue::Named(parts.join("::")))
         }
         _ => None,
     }
