@@ -97,6 +97,21 @@ impl<'a> Type<'a> {
         }
     }
 
+    /// Whether `other` is this type, as far as both are known.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::List(one), Self::List(other)) | (Self::Optional(one), Self::Optional(other)) => {
+                one.is_same(other)
+            }
+            (Self::Map(key, value), Self::Map(other_key, other_value)) => {
+                key.is_same(other_key) && value.is_same(other_value)
+            }
+            (Self::Any, _) | (_, Self::Any) => true,
+            (Self::Dyn | Self::Null, _) | (_, Self::Dyn | Self::Null) => self == other,
+            _ => self.takes(other),
+        }
+    }
+
     pub fn is_number(&self) -> bool {
         matches!(self, Self::Double | Self::Int | Self::Uint)
     }

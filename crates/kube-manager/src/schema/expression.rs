@@ -36,6 +36,8 @@ struct Reader<'a, 't> {
     tokens: &'t [Token<'t>],
     /// The variables, and their types.
     variables: Vec<(&'t str, Type<'a>)>,
+    /// Whether this is inside of the arguments of `format`, whose lists and maps may have values of several types.
+    is_in_format: bool,
 }
 
 type Result<T> = std::result::Result<T, String>;
@@ -62,6 +64,7 @@ pub fn check(expression: &str, environment: &Environment, expected: &Type) -> Re
     let mut reader = Reader {
         tokens: &tokens,
         variables: vec![("self", own), (OLD_SELF, old)],
+        is_in_format: false,
     };
     let result = reader.expression()?;
     match reader.tokens.first() {
@@ -122,7 +125,11 @@ impl<'a, 't> Reader<'a, 't> {
         if !one.takes(&other) {
             return Err(format!("`?` has results of two types: {one} and {other}"));
         }
-        Ok(if one == Type::Any { other } else { one })
+        Ok(if one == Type::Any || other == Type::Dyn {
+            other
+        } else {
+            one
+        })
     }
 
     fn binary(&mut self, level: usize) -> Result<Type<'a>> {
@@ -196,11 +203,12 @@ impl<'a, 't> Reader<'a, 't> {
             }
             Token::Sign("[") => {
                 let items = self.arguments("]")?;
-                Ok(Type::List(Box::new(same(&items)?)))
+                Ok(Type::List(Box::new(self.same(&items)?)))
             }
             Token::Sign("{") => {
                 let (keys, values) = self.entries()?;
-                Ok(Type::Map(Box::new(same(&keys)?), Box::new(same(&values)?)))
+                let (key, value) = (self.same(&keys)?, self.same(&values)?);
+                Ok(Type::Map(Box::new(key), Box::new(value)))
             }
             Token::Name("true" | "false") => Ok(Type::Bool),
             Token::Name("null") => Ok(Type::Null),
@@ -251,7 +259,10 @@ impl<'a, 't> Reader<'a, 't> {
 
     fn method(&mut self, value: &Type<'a>, name: &str) -> Result<Type<'a>> {
         if !LOOPS.contains(&name) && !matches!(name, "optFlatMap" | "optMap") {
+            let was_in_format = self.is_in_format;
+            self.is_in_format |= name == "format";
             let arguments = self.arguments(")")?;
+            self.is_in_format = was_in_format;
             return match value {
                 Type::Optional(inner) => of_optional(inner, name, &arguments),
                 Type::List(items) => functions::call_of_list(items, name, &arguments),
@@ -315,6 +326,20 @@ impl<'a, 't> Reader<'a, 't> {
             ("optFlatMap", [result]) => Ok(result.clone()),
             (_, [_] | [_, _]) => Ok(Type::Any),
             _ => Err(format!("`{name}` has the wrong number of arguments")),
+        }
+    }
+
+    /// The type of the items of a list, which is the same for all.
+    fn same(&self, items: &[Type<'a>]) -> Result<Type<'a>> {
+        let Some(first) = items.first() else {
+            return Ok(Type::Any);
+        };
+        match items.iter().find(|item| !first.is_same(item)) {
+            Some(_) if self.is_in_format => Ok(Type::Any),
+            Some(other) => Err(format!(
+                "a list or map has values of two types: {first} and {other}"
+            )),
+            None => Ok(first.clone()),
         }
     }
 
@@ -383,19 +408,6 @@ fn of_optional<'a>(inner: &Type<'a>, name: &str, arguments: &[Type<'a>]) -> Resu
         _ => Err(format!(
             "there is no function `{name}` of an optional value"
         )),
-    }
-}
-
-/// The type of the items of a list, which is the same for all.
-fn same<'a>(items: &[Type<'a>]) -> Result<Type<'a>> {
-    let Some(first) = items.first() else {
-        return Ok(Type::Any);
-    };
-    match items.iter().find(|item| !first.takes(item)) {
-        Some(other) => Err(format!(
-            "a list or map has values of two types: {first} and {other}"
-        )),
-        None => Ok(first.clone()),
     }
 }
 

@@ -14,8 +14,8 @@ const FORMS: [(&str, &[&str]); 10] = [
         "int(int) int", "int(text) int", "int(time) int", "int(uint) int", "ip(text) any",
         "isCIDR(text) bool", "isIP(text) bool", "isQuantity(text) bool", "isSemver(text) bool",
         "isSemver(text, bool) bool", "isURL(text) bool", "matches(text, text) bool",
-        "quantity(text) any", "semver(text) any", "semver(text, bool) any", "size(bytes) int",
-        "size(list) int", "size(map) int", "size(text) int", "string(bool) text",
+        "quantity(text) any", "semver(text) any", "semver(text, bool) any", "sign(any) int",
+        "size(bytes) int", "size(list) int", "size(map) int", "size(text) int", "string(bool) text",
         "string(bytes) text", "string(double) text", "string(duration) text", "string(int) text",
         "string(text) text", "string(time) text", "string(uint) text", "timestamp(int) time",
         "timestamp(text) time", "timestamp(time) time", "type(any) any", "uint(double) uint",
@@ -55,7 +55,7 @@ const OF_OTHERS: [(&str, &[&str]); 6] = [
     ("any", &["add", "getQuery", "ip", "masked", "or", "orValue", "sub", "value"]),
     ("double", &["asApproximateFloat"]),
     ("int", &[
-        "asInteger", "compareTo", "family", "major", "minor", "patch", "prefixLength", "sign",
+        "asInteger", "compareTo", "family", "major", "minor", "patch", "prefixLength",
     ]),
     ("bool", &[
         "containsCIDR", "containsIP", "hasValue", "isGlobalUnicast", "isGreaterThan", "isInteger",

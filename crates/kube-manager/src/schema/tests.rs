@@ -1214,6 +1214,43 @@ fn a_rule_that_does_not_compile_is_refused() {
             "self.tags.map(tag, tag.size()).sum() == size(self.tags)",
             "",
         ),
+        (
+            "'%s-%d'.format([self.__in__, self.size]) == self.__in__",
+            "",
+        ),
+        ("'%s'.format([[1, 'a'].size() > 1 ? ['a'] : []]) == 'a'", ""),
+        (
+            "'%s'.format([1, 'a']) == 'a' && [1, 'a'].size() > 1",
+            "values of two types: int and string",
+        ),
+        (
+            "[self.port, 1].size() > 1",
+            "values of two types: dyn and int",
+        ),
+        ("[self.port, self.port].size() > 1", ""),
+        (
+            "{'a': 1, 'b': self.port}.size() > 1",
+            "values of two types: int and dyn",
+        ),
+        (
+            "[[1], [dyn(1)]].size() > 1",
+            "values of two types: list and list",
+        ),
+        ("[[], [1]].size() > 1", ""),
+        (
+            "[null, self].size() > 1",
+            "values of two types: null and object",
+        ),
+        ("(has(self.size) ? 1 : self.port) == 'a'", ""),
+        (
+            "has(self.size) ? true : self.port",
+            "its result is of the type dyn, and not bool",
+        ),
+        ("sign(quantity(self.__in__)) == 1", ""),
+        (
+            "quantity(self.__in__).sign() == 1",
+            "there is no function `any.sign`",
+        ),
         ("timestamp('2026-01-01T00:00:00Z').getFullYear() > 2000", ""),
     ];
     for (rule, expected) in cases {
@@ -1221,6 +1258,7 @@ fn a_rule_that_does_not_compile_is_refused() {
             "type": "object",
             "properties": {
                 "in": {"type": "string"},
+                "port": {"x-kubernetes-int-or-string": true},
                 "size": {"type": "integer"},
                 "tags": {"type": "array", "items": {"type": "string"}},
             },
