@@ -37,9 +37,20 @@ pub fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<V
     body.boxed()
 }
 
+/// The keys of a map, if no rule has a pattern for them.
+const KEYS: &str = "[a-z./-]{1,3}";
+
+/// Those of a map inside of a list or a map, where no rule says that keys are numbers. A number is a text, too.
+const INNER_KEYS: &str = "[1-9][0-9]?";
+
 /// Values that fit `schema`. Of its CEL rules, they keep those about the variants of an enum and the keys of a map.
 pub fn values(schema: &Value) -> BoxedStrategy<Value> {
-    let plain = plain(schema);
+    values_with(schema, KEYS)
+}
+
+/// Like [`values`]. `keys` is a pattern for the keys of maps without one.
+fn values_with(schema: &Value, keys: &'static str) -> BoxedStrategy<Value> {
+    let plain = plain(schema, keys);
     if schema["nullable"] == true {
         prop_oneof![9 => plain, 1 => Just(Value::Null)].boxed()
     } else {
@@ -47,7 +58,7 @@ pub fn values(schema: &Value) -> BoxedStrategy<Value> {
     }
 }
 
-fn plain(schema: &Value) -> BoxedStrategy<Value> {
+fn plain(schema: &Value, keys: &'static str) -> BoxedStrategy<Value> {
     if let Some(values) = schema["enum"]
         .as_array()
         .filter(|values| !values.is_empty())
@@ -58,10 +69,10 @@ fn plain(schema: &Value) -> BoxedStrategy<Value> {
         return prop_oneof![integer(schema), text("[a-z0-9]{1,4}")].boxed();
     }
     if let Some(variants) = of_union(schema).or_else(|| of_tag(schema)) {
-        return Union::new(variants.iter().map(plain)).boxed();
+        return Union::new(variants.iter().map(|variant| plain(variant, keys))).boxed();
     }
     match schema["type"].as_str() {
-        Some("object") => object(schema),
+        Some("object") => object(schema, keys),
         Some("array") => array(schema),
         Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
         Some("integer") => integer(schema),
@@ -232,7 +243,7 @@ fn names(list: &Value) -> Vec<String> {
         .collect()
 }
 
-fn object(whole: &Value) -> BoxedStrategy<Value> {
+fn object(whole: &Value, keys: &'static str) -> BoxedStrategy<Value> {
     let mut fields = collection::vec(Just((String::new(), None)), 0).boxed();
     let required = names(&whole["required"]);
     let properties = whole["properties"].as_object().cloned().unwrap_or_default();
@@ -241,7 +252,7 @@ fn object(whole: &Value) -> BoxedStrategy<Value> {
         if *schema == false {
             continue;
         }
-        let value = values(schema);
+        let value = values_with(schema, keys);
         let value = if required.contains(name) {
             value.prop_map(Some).boxed()
         } else {
@@ -259,8 +270,9 @@ fn object(whole: &Value) -> BoxedStrategy<Value> {
         Value::Object(schema) => {
             let schema = Value::Object(schema.clone());
             let pattern = whole.as_object().and_then(pattern_of_keys);
-            match matching(pattern.as_deref().unwrap_or("[a-z./-]{1,3}")) {
-                Some(keys) => collection::btree_map(keys, values(&schema), 0..4).boxed(),
+            let values = values_with(&schema, INNER_KEYS);
+            match matching(pattern.as_deref().unwrap_or(keys)) {
+                Some(keys) => collection::btree_map(keys, values, 0..4).boxed(),
                 None => Just(BTreeMap::new()).boxed(),
             }
         }
@@ -291,7 +303,7 @@ fn array(schema: &Value) -> BoxedStrategy<Value> {
         .min(least + 4);
     let keys = schema["x-kubernetes-list-map-keys"].clone();
     let is_set = schema["x-kubernetes-list-type"] == "set";
-    let any_items = collection::vec(values(&schema["items"]), least..=most);
+    let any_items = collection::vec(values_with(&schema["items"], INNER_KEYS), least..=most);
     let items = any_items.prop_map(move |mut items| {
         let mut seen = HashSet::new();
         items.retain(|item| {
@@ -453,6 +465,20 @@ mod tests {
         }
     }
 
+    #[derive(CustomResource, JsonSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(group = "example.com", version = "v1", kind = "Number")]
+    #[schemars(transform = structural)]
+    struct Numbers {
+        lists: Vec<BTreeMap<u8, String>>,
+        maps: BTreeMap<i8, BTreeMap<u16, String>>,
+    }
+
+    fn inner_numbers() -> BoxedStrategy<Value> {
+        let crd = json!(Number::crd());
+        let root = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        values(&root["properties"]["spec"])
+    }
+
     /// Objects in which each field with a name of one letter is a bool.
     fn open_object() -> BoxedStrategy<Value> {
         let fields = ('a'..='z').map(|name| (name.to_string(), json!({"type": "boolean"})));
@@ -475,6 +501,12 @@ mod tests {
             }
             let written = serde_json::to_value(read).expect("JSON");
             prop_assert!(has(&written, &told), "{written}: {told}");
+        }
+
+        #[test]
+        fn an_inner_map_has_numbers_as_keys(numbers in inner_numbers()) {
+            let read = serde_json::from_value::<Numbers>(numbers.clone());
+            prop_assert!(read.is_ok(), "{numbers}");
         }
 
         #[test]

@@ -92,6 +92,16 @@ pub fn add_rules(schema: &mut Object, rules: Vec<Value>) {
     }
 }
 
+/// Makes an API server take no null for a field that is an integer or a text. kube would make the field nullable, since
+/// schemars writes an optional one in the same way.
+pub fn refuse_null(field: &mut Value) {
+    if field[INT_OR_STRING] == true
+        && let Some(field) = field.as_object_mut()
+    {
+        field.entry("nullable").or_insert(json!(false));
+    }
+}
+
 /// What a rule's message says of a field that only some variants of an enum have.
 pub const ALLOWED: &str = "is allowed only when";
 

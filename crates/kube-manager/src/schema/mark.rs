@@ -26,6 +26,8 @@ pub const RECURSION: &str = concat!(
 pub const TUPLE: &str = concat!("a tuple has no schema: make it a struct, or ", open!());
 pub const UNIT: &str = "`()` and variants without fields in a flattened or externally tagged enum have no schema: \
                         use a `bool`, or write the variant with braces, as in `None {}`";
+pub const EMPTY_TUPLE: &str = "a variant such as `A()` has no schema: write `A {}`";
+pub const NO_VALUE: &str = "an enum without variants has no value";
 pub const ANY_VALUE: &str = concat!(
     "a type that takes any value, such as `serde_json::Value`, has no schema: make it a struct, or ",
     open!()

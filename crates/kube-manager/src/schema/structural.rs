@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     cel, integer,
-    keys::{INT_OR_STRING, KEYS_MATCH, OPEN, Object, add_rules, any, fields},
+    keys::{INT_OR_STRING, KEYS_MATCH, OPEN, Object, RULES, add_rules, any, fields, refuse_null},
     mark, types, union,
 };
 
@@ -68,24 +68,43 @@ fn rewrite(schema: &mut Object) {
     if schema.contains_key("prefixItems") {
         return mark::refuse(schema, mark::TUPLE);
     }
+    if schema.get("maxItems") == Some(&json!(0)) && !schema.contains_key("items") {
+        return mark::refuse(schema, mark::EMPTY_TUPLE);
+    }
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(Map::values_mut) {
+        if *property == Value::Bool(false) {
+            let mut marked = Object::new();
+            mark::refuse(&mut marked, mark::NO_VALUE);
+            *property = marked.into();
+        }
         rewrite_place(property);
+        if property
+            .get("default")
+            .is_some_and(|value| !value.is_null())
+        {
+            refuse_null(property);
+        }
     }
     let patterns = schema
         .get_mut("patternProperties")
         .and_then(Value::as_object_mut);
     for values in patterns.into_iter().flat_map(Map::values_mut) {
         rewrite_place(values);
+        drop_rules_of_keys(values);
     }
     if let Some(items) = schema.get_mut("items") {
         rewrite_place(items);
+        drop_rules_of_keys(items);
     }
     let has_fields = fields(schema).is_some_and(|fields| !fields.is_empty());
     match schema.get_mut("additionalProperties") {
         // Beside fields, a bool says whether there may be others.
         Some(Value::Bool(_)) if has_fields => {}
-        Some(values) => rewrite_place(values),
+        Some(values) => {
+            rewrite_place(values);
+            drop_rules_of_keys(values);
+        }
         None => {}
     }
     integer::rewrite(schema);
@@ -115,6 +134,30 @@ fn rewrite_place(place: &mut Value) {
     if !SAYS_THE_TYPE.iter().any(|key| schema.contains_key(*key)) {
         mark::refuse(schema, mark::ANY_VALUE);
     }
+}
+
+/// Removes the rules about the keys of maps inside of a list or a map, for which an API server refuses their cost.
+fn drop_rules_of_keys(inner: &mut Value) {
+    match inner {
+        Value::Object(schema) => {
+            if let Some(Value::Array(rules)) = schema.get_mut(RULES) {
+                rules.retain(|rule| !is_rule_of_keys(rule));
+                if rules.is_empty() {
+                    schema.remove(RULES);
+                }
+            }
+            schema.values_mut().for_each(drop_rules_of_keys);
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(drop_rules_of_keys),
+        _ => {}
+    }
+}
+
+/// Whether [`keys_to_rule`] made `rule`.
+fn is_rule_of_keys(rule: &Value) -> bool {
+    let begins =
+        |key: &str, text: &str| rule[key].as_str().is_some_and(|own| own.starts_with(text));
+    begins("rule", KEYS_MATCH) && begins("message", "each key must ")
 }
 
 /// Turns the patterns of a map's keys, which Kubernetes does not take, into a rule.

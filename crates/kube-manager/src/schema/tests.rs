@@ -1,6 +1,9 @@
 use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::{
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apimachinery::pkg::api::resource::Quantity,
+};
 use kube::{
     CustomResource, CustomResourceExt, KubeSchema,
     core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter},
@@ -350,7 +353,46 @@ fn what_has_no_schema_is_told_with_the_way_out() {
         Other { name: String },
     }
 
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum PartlyTagged {
+        Low {
+            a: String,
+        },
+        High {
+            b: String,
+        },
+        #[serde(untagged)]
+        Other {
+            c: String,
+        },
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum EmptyTuple {
+        A(),
+        B {},
+    }
+    #[derive(JsonSchema)]
+    enum Empty {}
+
     let told = [
+        (
+            refused::<PartlyTagged>(),
+            "spec.field",
+            "the tag `kind` tells variants apart, but another variant has no tag: remove `untagged`",
+        ),
+        (
+            refused::<EmptyTuple>(),
+            "spec.field.A",
+            "a variant such as `A()` has no schema: write `A {}`",
+        ),
+        (
+            refused::<Empty>(),
+            "spec.field",
+            "an enum without variants has no value",
+        ),
         (
             refused::<BTreeMap<String, Value>>(),
             "spec.field{}",
@@ -1387,4 +1429,194 @@ fn what_users_may_not_expect_is_a_warning() {
     }
     let text = "a".repeat(2_000_000);
     assert!(faults(json!({"type": "string", "description": text})).contains("etcd takes 1572864"));
+}
+
+#[test]
+fn an_integer_or_a_text_that_is_not_optional_takes_no_null() {
+    #[derive(JsonSchema)]
+    #[schemars(transform = structural)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Site {
+        #[serde(default)]
+        quantity: Quantity,
+        #[serde(default = "port")]
+        port: shapes::Port,
+        #[serde(default)]
+        optional: Option<Quantity>,
+        #[serde(default)]
+        #[schemars(extend("nullable" = true))]
+        nullable: Quantity,
+        untagged: Volume,
+        tagged: Tagged,
+        external: External,
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Volume {
+        New {
+            size: Quantity,
+        },
+        Old {
+            name: String,
+            #[serde(default)]
+            limit: Quantity,
+            most: Option<Quantity>,
+        },
+        Other {
+            most: Quantity,
+        },
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum External {
+        One(Quantity),
+        Other(Option<Quantity>),
+    }
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Tagged {
+        New {
+            size: Quantity,
+        },
+        Old {
+            #[serde(default)]
+            size: Quantity,
+            #[serde(default)]
+            most: Quantity,
+        },
+        Other {
+            most: Option<Quantity>,
+        },
+    }
+    fn port() -> shapes::Port {
+        shapes::Port::Number(80)
+    }
+
+    let schema = of_kube::<Site>();
+    assert_eq!(faults(schema.clone()), "");
+    let nullable = |path: &str| {
+        let path = path.replace('.', "/properties/");
+        schema.pointer(&path).expect("a field")["nullable"].clone()
+    };
+    for path in [
+        ".quantity",
+        ".port",
+        ".untagged.size",
+        ".untagged.limit",
+        ".tagged.size",
+    ] {
+        assert_eq!(nullable(path), false, "{path}");
+    }
+    for path in [
+        ".optional",
+        ".nullable",
+        ".untagged.most",
+        ".tagged.most",
+        ".external.Other",
+    ] {
+        assert_eq!(nullable(path), true, "{path}");
+    }
+}
+
+#[test]
+fn only_a_map_that_is_in_no_list_or_map_has_a_rule_for_its_keys() {
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    struct Item {
+        by_number: BTreeMap<u8, u8>,
+    }
+
+    let rules = |schema: &Value| schema.to_string().matches("self.all(key").count();
+    assert_eq!(rules(&field::<BTreeMap<u16, u8>>()), 1);
+    assert_eq!(rules(&field::<Item>()), 1);
+    assert_eq!(rules(&field::<BTreeMap<u16, BTreeMap<u8, u8>>>()), 1);
+    assert_eq!(rules(&field::<BTreeMap<String, BTreeMap<u8, u8>>>()), 0);
+    let schema = field::<Vec<Item>>();
+    let map = &schema["items"]["properties"]["by_number"];
+    let number = json!({"type": "integer", "minimum": 0, "maximum": 255});
+    assert_eq!(
+        *map,
+        json!({"type": "object", "additionalProperties": number})
+    );
+}
+
+#[test]
+fn a_content_that_may_be_null_is_not_required() {
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind", content = "value")]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Adjacent<T> {
+        Git(T),
+        Other,
+    }
+
+    fn rules<T: JsonSchema>() -> Vec<Value> {
+        let schema = field::<Adjacent<T>>();
+        let rules = schema["x-kubernetes-validations"].as_array();
+        let rules = rules.expect("rules").iter();
+        rules.map(|rule| rule["message"].clone()).collect()
+    }
+
+    let required = "value is required when kind is Git";
+    let allowed = "value is allowed only when kind is Git";
+    assert_eq!(rules::<String>(), [required, allowed]);
+    assert_eq!(rules::<Option<String>>(), [allowed]);
+    assert_eq!(rules::<Option<Source>>(), [allowed]);
+}
+
+#[test]
+fn texts_of_several_enums_are_those_of_all() {
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Level {
+        Low,
+        High,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Third {
+        Low,
+        #[serde(rename = "a.b")]
+        Other,
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum Either {
+        One(Level),
+        Other(Third),
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum OrNumber {
+        Number(i64),
+        One(Level),
+        Other(Third),
+    }
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "its schema is tested")]
+    enum OrText {
+        One(Level),
+        Text(String),
+    }
+
+    let pattern = r"^(High|Low|a\.b)$";
+    assert_eq!(
+        field::<Either>(),
+        json!({"type": "string", "enum": ["High", "Low", "a.b"]})
+    );
+    // An API server takes no null for an enum.
+    assert_eq!(
+        field::<Option<Either>>(),
+        json!({"type": "string", "pattern": pattern, "nullable": true})
+    );
+    assert_eq!(
+        field::<OrNumber>(),
+        json!({"x-kubernetes-int-or-string": true, "pattern": pattern})
+    );
+    assert_eq!(field::<OrText>(), json!({"type": "string"}));
 }

@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     cel, integer,
-    keys::{ALLOWED, INT_OR_STRING, OPEN, Object, RULES, add_rules, fields, list, texts},
+    keys::{
+        ALLOWED, INT_OR_STRING, OPEN, Object, RULES, add_rules, fields, list, refuse_null, texts,
+    },
     mark,
 };
 
@@ -258,6 +260,10 @@ impl Union {
         let mut known: BTreeMap<String, (String, Value)> = beside
             .map(|(name, field)| (name.clone(), (BESIDE.to_owned(), field.clone())))
             .collect();
+        // Each variant of the others has one field, which it requires, and which may be optional in Rust.
+        if self.key == "anyOf" {
+            self.refuse_nulls();
+        }
         for (index, variant) in self.variants.iter_mut().enumerate() {
             let place = format!("variant {}", index + 1);
             if self.key == "anyOf" {
@@ -274,6 +280,7 @@ impl Union {
                 match known.get(name) {
                     Some(_) if own.contains(name) => return Err(is_taken(name, &place)),
                     Some((_, other)) if is_same(other, field) => *field = other.clone(),
+                    Some(_) if field.get("const").is_some() => return Err(partly_tagged(name)),
                     Some((other, _)) => return Err(differs(name, [other, &place])),
                     None => {
                         known.insert(name.clone(), (place.clone(), field.clone()));
@@ -282,6 +289,30 @@ impl Union {
             }
         }
         Ok(())
+    }
+
+    /// Makes the fields that are integers or texts take no null, but for those that are optional in a variant.
+    fn refuse_nulls(&mut self) {
+        let mut refusing = BTreeMap::new();
+        for variant in &self.variants {
+            let required = names(variant);
+            for (name, field) in fields(variant).into_iter().flatten() {
+                let is_refusing = required.contains(name) || field["nullable"] == false;
+                *refusing.entry(name.clone()).or_insert(true) &= is_refusing;
+            }
+        }
+        for variant in &mut self.variants {
+            let fields = variant.get_mut("properties").and_then(Value::as_object_mut);
+            for (name, field) in fields.into_iter().flatten() {
+                if refusing[name] {
+                    refuse_null(field);
+                } else if field["nullable"] == false
+                    && let Some(field) = field.as_object_mut()
+                {
+                    field.remove("nullable");
+                }
+            }
+        }
     }
 
     /// Joins variants that are not objects.
@@ -317,24 +348,37 @@ impl Union {
             .variants
             .iter()
             .filter(|variant| type_of(variant) == "string");
+        let of_text: Vec<&Object> = of_text.collect();
+        if types.contains(&"int-or-string") {
+            return Ok(());
+        }
         // The checks of a text do not affect numbers. Those of several kinds of texts would all have to hold.
-        if let [text] = of_text.collect::<Vec<_>>().as_slice()
-            && !types.contains(&"int-or-string")
-        {
+        if let [text] = of_text.as_slice() {
             for key in ["pattern", "minLength", "maxLength", "format"] {
                 schema.extend(text.get(key).map(|value| (key.to_owned(), value.clone())));
             }
-            let values: Vec<String> = texts(text, "enum").map(literal).collect();
-            if !values.is_empty() {
-                let pattern = format!("^({})$", values.join("|"));
-                schema.insert("pattern".to_owned(), json!(pattern));
-            }
+        }
+        let values: BTreeSet<&str> = of_text
+            .iter()
+            .flat_map(|text| texts(text, "enum"))
+            .collect();
+        if values.is_empty() || !of_text.iter().all(|text| text.contains_key("enum")) {
+            return Ok(());
+        }
+        // An API server takes no null for an enum.
+        if types == ["string"] && !self.nullable {
+            schema.insert("enum".to_owned(), json!(values));
+        } else {
+            let values: Vec<String> = values.into_iter().map(literal).collect();
+            let pattern = format!("^({})$", values.join("|"));
+            schema.insert("pattern".to_owned(), json!(pattern));
         }
         Ok(())
     }
 
     /// Makes one object of the variants, which `tag` tells apart.
-    fn merge(self, tag: &str, schema: &mut Object) -> Result<(), String> {
+    fn merge(mut self, tag: &str, schema: &mut Object) -> Result<(), String> {
+        self.refuse_nulls();
         let mut merged = Merged::new(tag, self.optional)?;
         let content = self.content_field(tag);
         for variant in self.variants {
@@ -430,7 +474,8 @@ impl<'a> Merged<'a> {
             if name == self.tag {
                 continue;
             }
-            let is_required = required.contains(&name);
+            // For a rule, a field that is null is missing.
+            let is_required = required.contains(&name) && !may_be_null(&field);
             if Some(name.as_str()) == content {
                 self.add_content(&name, field, &value, is_required)?;
             } else {
@@ -698,6 +743,13 @@ fn differs(name: &str, [one, other]: [&str; 2]) -> String {
     )
 }
 
+/// What a tag says that one variant lacks.
+fn partly_tagged(name: &str) -> String {
+    format!(
+        "the tag `{name}` tells variants apart, but another variant has no tag: remove `untagged` from that variant"
+    )
+}
+
 /// What a field says that the object around a flattened enum has, too: serde gives it to only one of them.
 fn is_taken(name: &str, place: &str) -> String {
     format!("the field `{name}` is in {BESIDE} and in {place}: give one of them another name")
@@ -732,6 +784,18 @@ fn literal(text: &str) -> String {
 
 fn is_null(variant: &Object) -> bool {
     variant.get("type").is_some_and(|name| *name == "null")
+}
+
+/// Whether a value of `schema` may be null.
+fn may_be_null(schema: &Value) -> bool {
+    let mut parts = schema["anyOf"].as_array().into_iter().flatten();
+    let has_null = |part: &Value| {
+        part["type"] == "null"
+            || part["type"]
+                .as_array()
+                .is_some_and(|names| names.contains(&json!("null")))
+    };
+    schema["nullable"] == true || has_null(schema) || parts.any(has_null)
 }
 
 /// The type of a variant's values; empty if the schema does not say it.
@@ -782,6 +846,9 @@ fn is_same(one: &Value, other: &Value) -> bool {
             bare.remove("description");
             bare.remove("title");
             bare.remove("default");
+            if bare.get("nullable") == Some(&json!(false)) {
+                bare.remove("nullable");
+            }
         }
         bare
     }
