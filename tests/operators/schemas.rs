@@ -382,6 +382,11 @@ const SHOWN: &[&str] = &[
     r#"{"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec", "format": "byte"}]}"#,
     r#"{"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec", "format": "odd"}]}"#,
     r#"{"additionalPrinterColumns": [{"name": "A", "type": "odd", "jsonPath": "spec"}]}"#,
+    r#"{"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec[?(@.a=="}]}"#,
+    r#"{"additionalPrinterColumns": [{"name": "", "type": "string", "jsonPath": ".spec"}]}"#,
+    r#"{"deprecated": true, "deprecationWarning": "a"}"#,
+    r#"{"deprecated": true, "deprecationWarning": ""}"#,
+    r#"{"deprecated": true, "deprecationWarning": "a\nb"}"#,
     r#"{"subresources": {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a"}}}"#,
     r#"{"subresources": {"scale": {"specReplicasPath": ".status.a", "statusReplicasPath": ".status.a"}}}"#,
     r#"{"subresources": {"scale": {"specReplicasPath": "spec.a", "statusReplicasPath": ".status.a"}}}"#,
@@ -479,6 +484,15 @@ const RULED: &[(&str, &str, &[&str])] = &[
         &["has(self.a)", "self.a == 'y'"],
     ),
     (
+        r#"{"type": "object", "properties": {"a": {"type": "string", "nullable": true}, "n": {"type": "string", "nullable": true, "enum": ["x"]}}}"#,
+        r#"[{}, {"a": null}, {"n": null}, {"n": "x", "a": "y"}]"#,
+        &[
+            "true",
+            "has(self.a) == has(self.n)",
+            "!has(self.a) || self.a == 'y'",
+        ],
+    ),
+    (
         r#"{"type": "object", "additionalProperties": {"type": "string"}}"#,
         r#"[{}, {"a": "x"}, {"b": ""}]"#,
         &[
@@ -521,11 +535,12 @@ const CHANGES: &[(&str, &str)] = &[
     ("nullable", "[true]"),
     (
         "default",
-        r#"[null, 1, 1.5, -1, "a", "", true, [], ["a"], ["a", "a"], [1], [null], {}, {"a": "x"}, {"a": 1}, {"name": null}]"#,
+        r#"[null, 1, 1.5, -1, "a", "", true, [], ["a"], ["a", "a"], [1], [null], {}, {"a": "x"}, {"a": 1}, {"a": null},
+            {"name": null}, 18446744073709551615, 9223372036854775807]"#,
     ),
     ("enum", r#"[["a"], ["a", "a"], [1, 2], [], [null]]"#),
     ("minimum", "[0, 3]"),
-    ("maximum", "[2, 2.5]"),
+    ("maximum", "[2, 2.5, 18446744073709551615]"),
     ("exclusiveMinimum", "[true]"),
     ("exclusiveMaximum", "[true]"),
     ("multipleOf", "[2, 0]"),

@@ -2,7 +2,7 @@
 
 use std::{
     cell::LazyCell,
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     error::Error,
     fmt::{self, Debug, Display, Formatter},
     panic::{self, AssertUnwindSafe},
@@ -18,6 +18,7 @@ use super::{
     crd::{Crd, NoSchema},
     expression::{self, Environment},
     fit::fits,
+    integer,
     keys::{
         EMBEDDED, INT_OR_STRING, OPEN, Object, RULES, field, fields, is_true, list, name_of_type,
         subschema, text_of, texts,
@@ -132,6 +133,14 @@ fn check_crd(crd: &Crd, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
     names.extend(spec.names.singular.clone());
     names.extend(spec.names.short_names.clone().unwrap_or_default());
     names.extend(spec.names.categories.clone().unwrap_or_default());
+    let list_kind = spec.names.list_kind.clone();
+    if is_label(&kind.to_lowercase()) {
+        names.push(
+            list_kind
+                .unwrap_or_else(|| format!("{kind}List"))
+                .to_lowercase(),
+        );
+    }
     for name in names.iter().filter(|name| !is_label(name)) {
         faults.push(format!(
             "{kind}: the name `{name}` must have at most 63 small letters, digits and `-`, and begin with a letter"
@@ -144,6 +153,17 @@ fn check_crd(crd: &Crd, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
         };
         let mut checker = Checker::default();
         checker.check_root(root);
+        let is_line = |text: &String| {
+            !text.is_empty() && text.len() <= MOST_IN_WARNING && !text.contains(char::is_control)
+        };
+        let is_wrong = version
+            .deprecation_warning
+            .as_ref()
+            .is_some_and(|text| !is_line(text));
+        let text = format!(
+            "the text of `deprecated` must be one line of at most {MOST_IN_WARNING} characters"
+        );
+        checker.says_if(is_wrong, "", &text);
         for column in version.additional_printer_columns.iter().flatten() {
             checker.check_column(column, root);
         }
@@ -184,6 +204,9 @@ impl Fault {
 
 /// The size of a request that etcd takes.
 const MOST_IN_ETCD: usize = 1_572_864;
+
+/// The size of the warning that a version is deprecated.
+const MOST_IN_WARNING: usize = 256;
 
 /// The size of all annotations: `kubectl apply` keeps the manifest in one.
 const MOST_IN_ANNOTATION: usize = 262_144;
@@ -370,6 +393,11 @@ impl Checker {
             let text = format!("the default does not fit the schema: {reason}");
             return self.says(path, &text);
         }
+        if has_twice(value, schema) {
+            let text = "a list in the default has the same item or key twice: the API server would refuse each object \
+                        with this default";
+            self.warns(path, text);
+        }
         #[cfg(feature = "schema-testing")]
         if let Some(reason) = super::testing::broken_by_default(value, schema) {
             let text = format!("the default breaks a CEL rule: {reason}");
@@ -386,6 +414,15 @@ impl Checker {
         for key in UNKNOWN {
             let text = format!("Kubernetes has no `{key}` in schemas");
             self.says_if(schema.get(key).is_some_and(is_set), path, &text);
+        }
+        for key in ["minimum", "maximum"] {
+            let is_in_range = schema.get(key).is_none_or(integer::is_in_range);
+            if type_name == "integer" && !is_in_range {
+                let text = format!(
+                    "`{key}` is no integer of 64 bits: the API server would refuse each value"
+                );
+                self.warns(path, &text);
+            }
         }
         let pattern = text_of(schema, "pattern");
         if let Err(reason) = pattern::check(pattern) {
@@ -613,6 +650,13 @@ impl Checker {
             FORMATS_OF_COLUMNS[1..].join(", ")
         );
         self.says_if(!FORMATS_OF_COLUMNS.contains(&format), "", &text);
+        self.says_if(name.is_empty(), "", "a column has no name");
+        if is_unclosed(path) {
+            let text = format!(
+                "the path `{path}` has a bracket or a quote that is not closed: kubectl would show no column"
+            );
+            self.warns(&format!("column {name}"), &text);
+        }
         let plain = |part: &&str| !part.contains(['[', '\\']);
         let parts = path.split('.').skip(1).take_while(plain);
         self.check_path(&format!("column {name}"), path, parts, root);
@@ -708,6 +752,53 @@ fn leads_to_field(path: &str, schema: &Object) -> bool {
         (rest, known) = (after, inner);
     }
     true
+}
+
+/// Whether a bracket or a quote in the path of a column is not closed. Quotes are letters outside of brackets.
+fn is_unclosed(path: &str) -> bool {
+    let mut awaited = Vec::new();
+    let mut letters = path.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, awaited.last().copied()) {
+            ('\\', _) => _ = letters.next(),
+            (_, Some(end)) if letter == end => _ = awaited.pop(),
+            (_, Some('"' | '\'')) => {}
+            ('"' | '\'', Some(_)) => awaited.push(letter),
+            ('[', _) => awaited.push(']'),
+            ('(', Some(_)) => awaited.push(')'),
+            (']', _) => return true,
+            _ => {}
+        }
+    }
+    !awaited.is_empty()
+}
+
+/// Whether a list in `value` that is merged by its items or by their keys has the same twice.
+fn has_twice(value: &Value, schema: &Object) -> bool {
+    match value {
+        Value::Array(items) => {
+            let inner = subschema(schema, "items");
+            let keys: Vec<&str> = texts(schema, "x-kubernetes-list-map-keys").collect();
+            let mut seen = HashSet::new();
+            let mut is_seen = |item: &Value| match text_of(schema, "x-kubernetes-list-type") {
+                "set" => !seen.insert(item.to_string()),
+                "map" => {
+                    let own: Value = keys.iter().map(|key| item[*key].clone()).collect();
+                    !seen.insert(own.to_string())
+                }
+                _ => false,
+            };
+            let mut items = items.iter();
+            items.any(|item| is_seen(item) || inner.is_some_and(|inner| has_twice(item, inner)))
+        }
+        Value::Object(object) => {
+            let mut values = object.iter();
+            values.any(|(name, value)| {
+                field(schema, name).is_some_and(|field| has_twice(value, field))
+            })
+        }
+        _ => false,
+    }
 }
 
 /// The formats that a column may have; empty if it has none.

@@ -18,7 +18,10 @@ use super::{
 pub fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     let type_name = name_of_type(schema);
     if value.is_null() && (type_name.is_empty() || is_true(schema, "nullable")) {
-        return Ok(());
+        return match list(schema, "enum").next() {
+            Some(_) => Err(NULL_IN_ENUM.to_owned()),
+            None => Ok(()),
+        };
     }
     let has_type = match type_name {
         "array" => value.is_array(),
@@ -74,8 +77,11 @@ pub fn fits(value: &Value, schema: &Object) -> Result<(), String> {
     }
 }
 
+const NULL_IN_ENUM: &str =
+    "null is no value of an enum: add `skip_serializing_if = \"Option::is_none\"` to the field";
+
 fn is_whole(value: &Value) -> bool {
-    value.as_f64().is_some_and(|number| number.fract() == 0.0)
+    integer::is_in_range(value) && value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
 /// Whether `value`, which is `number`, is within the bounds of `schema`.
@@ -160,10 +166,11 @@ fn parts<'a>(schema: &'a Object, key: &str) -> impl Iterator<Item = &'a Object> 
     list(schema, key).filter_map(Value::as_object)
 }
 
-/// Whether [`fits`] knows each key of `schema`: a value may break a pattern or a format that is not checked.
+/// Whether [`fits`] knows each key of `schema`: a value may break a pattern or a format that is not checked
+/// here, but by the API server.
 fn is_known(schema: &Object) -> bool {
     !any(schema, |part| {
-        part.contains_key("pattern") || part.contains_key("format")
+        part.contains_key("pattern") || FORMATS.contains(&text_of(part, "format"))
     })
 }
 

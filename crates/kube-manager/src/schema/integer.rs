@@ -40,6 +40,15 @@ fn number(bound: Option<&Value>) -> Option<f64> {
     bound.and_then(Value::as_f64)
 }
 
+/// Whether an API server reads the number `value` as an integer, but for its fraction.
+pub fn is_in_range(value: &Value) -> bool {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    value.is_i64()
+        || value
+            .as_f64()
+            .is_some_and(|number| (-END..END).contains(&number))
+}
+
 /// The bound `key` of a number, which its format may say.
 pub fn bound(schema: &Object, key: &str) -> Option<Value> {
     let is_int32 = schema

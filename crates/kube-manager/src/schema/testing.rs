@@ -68,8 +68,30 @@ fn remove_defaults(schema: &mut Value) {
 fn evaluate(schema: &Value, old: Option<&Value>, new: &Value) -> Vec<ValidationError> {
     let mut schema = schema.clone();
     make_old_self_optional(&mut schema);
-    let checked = Validator::new().validate(&schema, new, old);
+    let old = old.map(|old| without_nulls(old, &schema));
+    let checked = Validator::new().validate(&schema, &without_nulls(new, &schema), old.as_ref());
     checked.err().into_iter().flatten().collect()
+}
+
+/// `value` without the fields that are null: rules do not see them. They see the keys of a map that are null.
+fn without_nulls(value: &Value, schema: &Value) -> Value {
+    let fields = &schema["properties"];
+    match value {
+        Value::Object(object) => {
+            let known = object
+                .iter()
+                .filter(|(_, field)| !fields.is_object() || !field.is_null());
+            let inner = |name| fields.get(name).unwrap_or(&schema["additionalProperties"]);
+            known
+                .map(|(name, field)| (name.clone(), without_nulls(field, inner(name))))
+                .collect()
+        }
+        Value::Array(items) => items
+            .iter()
+            .map(|item| without_nulls(item, &schema["items"]))
+            .collect(),
+        _ => value.clone(),
+    }
 }
 
 /// In a rule with `optionalOldSelf`, kube-cel makes `oldSelf` the former value or null, and Kubernetes an optional value.
@@ -94,6 +116,38 @@ fn make_old_self_optional(schema: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_sees_no_field_that_is_null() {
+        let inner = json!({
+            "type": "object",
+            "properties": {"a": {"type": "string", "nullable": true}},
+            "x-kubernetes-validations": [{"rule": "!has(self.a) || self.a.size() > 1"}],
+        });
+        let rules = json!([{"rule": "!('b' in self) || self.b == null"}]);
+        let schema = json!({"type": "object", "properties": {
+            "one": inner,
+            "list": {"type": "array", "items": inner},
+            "map": {"type": "object", "additionalProperties": inner},
+            "keys": {
+                "type": "object",
+                "additionalProperties": {"type": "string", "nullable": true},
+                "x-kubernetes-validations": rules,
+            },
+            "some": {
+                "type": "object",
+                "properties": {"a": {"type": "string", "nullable": true}},
+                "x-kubernetes-validations": [{"rule": "has(self.a)"}],
+            },
+        }});
+        let none = json!({"a": null});
+        let old = json!({"one": none, "list": [none], "map": {"b": none}, "keys": {"b": null}});
+        let broken = |new: &Value| evaluate(&schema, Some(&old), new).len();
+        assert_eq!(broken(&old), 0);
+        assert_eq!(broken(&json!({"one": null})), 0);
+        assert_eq!(broken(&json!({"some": none})), 1);
+        assert_eq!(broken(&json!({"some": {"a": "x"}, "one": {"a": "x"}})), 1);
+    }
 
     #[test]
     fn a_default_breaks_a_rule_as_on_an_api_server() {

@@ -866,6 +866,13 @@ fn a_default_fits_the_whole_schema_but_for_rules() {
     let lower = "^[a-z]+$";
     let time = "2026-02-03T04:05:06Z";
     let either = json!([required("a"), required("b")]);
+    let level = |default: Value| {
+        let fields = json!({
+            "level": {"type": "string", "enum": ["low"], "nullable": true},
+            "text": {"type": "string", "nullable": true},
+        });
+        json!({"type": "object", "properties": fields, "default": default})
+    };
     let at_least_2 = json!([{"properties": {"a": {"minimum": 2}}}]);
     let cases = [
         (
@@ -916,6 +923,15 @@ fn a_default_fits_the_whole_schema_but_for_rules() {
             json!({"type": "string", "default": "a", "not": {"pattern": "b"}}),
             "",
         ),
+        // The API server does not know this format.
+        (
+            json!({"type": "string", "default": "a", "not": {"format": "odd"}}),
+            "fits the schema in `not`",
+        ),
+        (
+            json!({"type": "string", "default": "a", "not": {"format": "email"}}),
+            "",
+        ),
         (
             json!({"x-kubernetes-int-or-string": true, "default": {"a": "x"}}),
             "a is not in the schema",
@@ -932,6 +948,14 @@ fn a_default_fits_the_whole_schema_but_for_rules() {
             json!({"type": "integer", "format": "int32", "default": 2_147_483_648_i64}),
             "greater than the maximum",
         ),
+        (
+            json!({"type": "integer", "default": u64::MAX}),
+            "18446744073709551615 is no integer",
+        ),
+        (json!({"type": "integer", "default": i64::MAX}), ""),
+        (level(json!({"level": null})), "null is no value of an enum"),
+        (level(json!({"level": "low"})), ""),
+        (level(json!({"text": null})), ""),
     ];
     for (schema, expected) in cases {
         let told = faults(schema.clone());
@@ -1389,6 +1413,19 @@ fn what_users_may_not_expect_is_a_warning() {
         }})
     };
     let size = json!({"type": "object", "properties": {"size": {"type": "string"}}});
+    let merged = |list_type: &str, items: Value| {
+        let fields = json!({"id": {"type": "integer"}, "text": {"type": "string"}});
+        let mut list = json!({
+            "type": "array",
+            "items": {"type": "string"},
+            "x-kubernetes-list-type": list_type,
+        });
+        if list_type == "map" {
+            list["items"] = json!({"type": "object", "properties": fields, "required": ["id"]});
+            list["x-kubernetes-list-map-keys"] = json!(["id"]);
+        }
+        json!({"type": "object", "properties": {"list": list}, "default": {"list": items}})
+    };
     let text = "a".repeat(300_000);
     let list = json!({"type": "array", "items": {
         "type": "array",
@@ -1405,7 +1442,46 @@ fn what_users_may_not_expect_is_a_warning() {
             crd(size.clone(), ".spec.sizes"),
             "column Size: the path `.spec.sizes` leads to no field",
         ),
-        (crd(size, ".metadata.labels.size"), ""),
+        (crd(size.clone(), ".metadata.labels.size"), ""),
+        (crd(size.clone(), r#".spec.list[?(@.type=="A]")].a\[b"#), ""),
+        (
+            crd(size.clone(), r#".spec.list[?(@.type=="A")"#),
+            "column Size: the path `.spec.list[?(@.type==\"A\")` has a bracket or a quote that is not closed",
+        ),
+        (crd(size.clone(), ".spec.list[?(@.type=='A)]"), "not closed"),
+        (crd(size.clone(), ".spec.list["), "not closed"),
+        (crd(size, ".spec.list]"), "not closed"),
+        (
+            crd(json!({"type": "integer", "maximum": u64::MAX}), ".spec"),
+            "spec: `maximum` is no integer of 64 bits: the API server would refuse each value",
+        ),
+        (
+            crd(json!({"type": "number", "maximum": u64::MAX}), ".spec"),
+            "",
+        ),
+        (crd(merged("set", json!(["a", "b"])), ".spec"), ""),
+        (crd(merged("atomic", json!(["a", "a"])), ".spec"), ""),
+        (
+            crd(merged("set", json!(["a", "a"])), ".spec"),
+            "spec: a list in the default has the same item or key twice",
+        ),
+        (
+            crd(
+                merged(
+                    "map",
+                    json!([{"id": 1, "text": "a"}, {"id": 2, "text": "a"}]),
+                ),
+                ".spec",
+            ),
+            "",
+        ),
+        (
+            crd(
+                merged("map", json!([{"id": 1, "text": "a"}, {"id": 1}])),
+                ".spec",
+            ),
+            "spec: a list in the default has the same item or key twice",
+        ),
         (
             crd(json!({"type": "string", "description": text}), ".spec"),
             "only `kubectl apply --server-side` takes more than 262144",
@@ -1429,6 +1505,39 @@ fn what_users_may_not_expect_is_a_warning() {
     }
     let text = "a".repeat(2_000_000);
     assert!(faults(json!({"type": "string", "description": text})).contains("etcd takes 1572864"));
+}
+
+#[test]
+fn the_names_and_the_texts_of_a_kind_are_checked() {
+    let told = |kind: &str, warning: &str, column: &str| {
+        faults_of(typed(json!({"spec": {
+            "names": {"kind": kind},
+            "versions": [{
+                "name": "v1",
+                "deprecated": true,
+                "deprecationWarning": warning,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+                "additionalPrinterColumns": [{"name": column, "type": "date", "jsonPath": ".metadata.a"}],
+            }],
+        }})))
+    };
+    let long = "s".repeat(60);
+    let refused = "Site v1: the text of `deprecated` must be one line of at most 256 characters";
+    let cases = [
+        (told(&long[..59], "use v2", "Age"), ""),
+        (told(&long, "use v2", "Age"), "slist` must have at most 63"),
+        (told("Site_", "use v2", "Age"), "Site_: the name `site_`"),
+        (told("Site", "", "Age"), refused),
+        (told("Site", "use v2\nor v3", "Age"), refused),
+        (told("Site", &"s".repeat(257), "Age"), refused),
+        (told("Site", &"s".repeat(256), "Age"), ""),
+        (told("Site", "use v2", ""), "Site v1: a column has no name"),
+    ];
+    for (told, expected) in cases {
+        assert_eq!(told.is_empty(), expected.is_empty(), "{expected}: {told}");
+        assert!(told.contains(expected), "{expected}: {told}");
+        assert!(told.lines().count() < 2, "{told}");
+    }
 }
 
 #[test]
