@@ -133,13 +133,10 @@ fn check_crd(crd: &Crd, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
     names.extend(spec.names.singular.clone());
     names.extend(spec.names.short_names.clone().unwrap_or_default());
     names.extend(spec.names.categories.clone().unwrap_or_default());
-    let list_kind = spec.names.list_kind.clone();
     if is_label(&kind.to_lowercase()) {
-        names.push(
-            list_kind
-                .unwrap_or_else(|| format!("{kind}List"))
-                .to_lowercase(),
-        );
+        let lists = spec.names.list_kind.clone();
+        let lists = lists.unwrap_or_else(|| format!("{kind}List"));
+        names.push(lists.to_lowercase());
     }
     for name in names.iter().filter(|name| !is_label(name)) {
         faults.push(format!(
