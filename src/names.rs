@@ -39,6 +39,9 @@ pub fn in_backticks(names: impl IntoIterator<Item: Display>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+/// How many names a message lists.
+pub const LISTED: usize = 10;
+
 /// The first `most` names as a message lists them, and how many others there are: "`v1`, `v2` and 3 more".
 pub fn first_in_backticks(names: &[impl Display], most: usize) -> String {
     let first = in_backticks(names.iter().take(most));

@@ -190,7 +190,7 @@ fn reason(error: &Error) -> Cow<'_, str> {
         }
         Error::NullIntoString { .. } => "it has no value".into(),
         Error::QuotingRequired { value, .. } => {
-            format!("`{value}` needs quotes: `'{value}'`").into()
+            format!("`{value}` is not a text: put it in quotes, if the value is right").into()
         }
         Error::SerdeUnknownField { expected, .. } => {
             format!("unknown field, expected one of `{}`", expected.join("`, `")).into()
@@ -333,11 +333,11 @@ mod tests {
         let cases = [
             (
                 "title: 12",
-                "`BOOK` line 1, `title`: `12` needs quotes: `'12'`",
+                "`BOOK` line 1, `title`: `12` is not a text: put it in quotes, if the value is right",
             ),
             (
                 "title: true",
-                "`BOOK` line 1, `title`: `true` needs quotes: `'true'`",
+                "`BOOK` line 1, `title`: `true` is not a text: put it in quotes, if the value is right",
             ),
             ("title:", "`BOOK` line 1, `title`: it has no value"),
             ("title: [a]", "`BOOK` line 1, `title`: a text is expected"),

@@ -211,17 +211,36 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
 
     let mut create = at_a_terminal(&folder, &["create", "webhook", "--defaulting"]);
     create.exp_string("Group [webapp]: ").unwrap();
-    create.send_line("apps").unwrap();
+    create.send_line("autoscaling").unwrap();
     create.exp_string("Kind, such as `Guestbook`: ").unwrap();
-    create.send_line("Deployment").unwrap();
+    create.send_line("HorizontalPodAutoscaler").unwrap();
     create.exp_string("Version [v1]: ").unwrap();
     create.send_line("v9").unwrap();
     create
-        .exp_string("no kind fits this answer; there is `apps/v1/Deployment`")
+        .exp_string("no kind fits this answer; there is `autoscaling/v1/HorizontalPodAutoscaler`")
         .unwrap();
     create.exp_string("Version [v1]: ").unwrap();
     create.send_line("").unwrap();
     create.exp_eof().unwrap();
+
+    // The only version of a kind is known, too.
+    let mut create = at_a_terminal(
+        &folder,
+        &["create", "webhook", "--defaulting", "--kind", "ReplicaSet"],
+    );
+    create.exp_string("Group [webapp]: ").unwrap();
+    create.send_line("apps").unwrap();
+    create.exp_string("updated").unwrap();
+    create.exp_eof().unwrap();
+
+    let mut delete = at_a_terminal(&folder, &["delete", "api", "--kind", "Guestbook"]);
+    delete.exp_string("Group, such as `webapp`: ").unwrap();
+    delete.send_line("apps").unwrap();
+    delete
+        .exp_string("this project has no such kind; it has `webapp/v1beta1/Guestbook`")
+        .unwrap();
+    delete.send_control('d').unwrap();
+    delete.exp_eof().unwrap();
 
     let mut create = at_a_terminal(&folder, &["create", "api", "--kind", "Guest"]);
     create.exp_string("Group [webapp]: ").unwrap();
@@ -256,8 +275,8 @@ fn nothing_is_asked_when_everything_is_said() {
     assert!(shown.trim_start().starts_with("create"), "{shown}");
 }
 
-/// Creates a project with an edit that conflicts with the changes of the next API.
-fn project_with_a_conflict(folder: &Path) {
+/// Creates a project with one kind.
+fn project_with_a_kind(folder: &Path) {
     for arguments in [
         &["init", "--domain", "com", "--project-name", "guestbook"][..],
         &[
@@ -276,6 +295,11 @@ fn project_with_a_conflict(folder: &Path) {
                 .success()
         );
     }
+}
+
+/// Creates a project with an edit that conflicts with the changes of the next API.
+fn project_with_a_conflict(folder: &Path) {
+    project_with_a_kind(folder);
     for path in ["src/api/mod.rs", "src/controller/mod.rs"] {
         let path = folder.join(path);
         let text = fs::read_to_string(&path).unwrap();
@@ -321,6 +345,28 @@ fn conflicts_are_settled_one_by_one_at_a_terminal() {
     assert!(read("src/api/mod.rs").contains("pub(crate) mod webapp;"));
     assert!(!read("src/api/mod.rs").contains("mod crew;"));
     assert!(read("src/controller/mod.rs").contains("pub mod crew;"));
+}
+
+#[test]
+fn a_question_about_a_file_that_would_be_deleted_says_so() {
+    let folder = TempDir::new().unwrap();
+    project_with_a_kind(folder.path());
+    let path = folder.path().join("src/controller/webapp/guestbook.rs");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text + "// mine\n").unwrap();
+    let delete = "delete api --group=webapp --version=v1 --kind=Guestbook";
+    let arguments: Vec<_> = delete.split(' ').collect();
+    let mut session = at_a_terminal(folder.path(), &arguments);
+    for (shown, answer) in [
+        ("theirs (delete it with your edits)", "?"),
+        ("t, theirs   delete the file with your edits", "t"),
+    ] {
+        session.exp_string(shown).unwrap();
+        session.exp_string("abort, or ? [abort]: ").unwrap();
+        session.send_line(answer).unwrap();
+    }
+    session.exp_eof().unwrap();
+    assert!(!path.exists());
 }
 
 #[test]

@@ -291,7 +291,7 @@ fn unknown_flag(
     cli: &Command,
 ) -> (String, Option<String>) {
     let flag = name(argument);
-    let (path, _) = typed_command(cli, typed);
+    let (path, found) = typed_command(cli, typed);
     let command = shown(&typed[..path]);
     let row = equivalent(flag);
     let own = flag.trim_start_matches('-');
@@ -305,7 +305,17 @@ fn unknown_flag(
         similar.filter(|flag| !commands_with(cli, flag.trim_start_matches('-')).is_empty());
     let hint = match (row, Feature::from_str(long, true), similar) {
         (Some(Equivalent::Hint(hint)), ..) => hint.to_owned(),
-        (_, Ok(feature), _) => format!("`rscaffold edit --enable {feature}` adds the feature"),
+        (_, Ok(feature), _) => {
+            let has_features = found
+                .get_arguments()
+                .any(|flag| flag.get_long() == Some("enable"));
+            let command = if has_features {
+                &command
+            } else {
+                "rscaffold edit"
+            };
+            format!("`{command} --enable {feature}` adds the feature")
+        }
         _ if !commands.is_empty() => format!("`--{long}` is a flag of `{commands}`"),
         (None, _, Some(similar)) => format!("a similar flag is `{similar}`"),
         _ => format!("`{command} --help` lists the flags"),
@@ -407,6 +417,10 @@ mod tests {
             (
                 "create api --validation",
                 "`--programmatic-validation` is a flag of `create webhook`, `delete webhook`",
+            ),
+            (
+                "init --helm",
+                "`rscaffold init --enable helm` adds the feature",
             ),
             (
                 "edit --helm",
@@ -532,6 +546,21 @@ mod tests {
                 "edit PROJECT",
                 "`rscaffold edit` does not take `PROJECT`",
                 "edit the file in your editor, then run `rscaffold apply`",
+            ),
+            (
+                "edit cert-manager",
+                "`rscaffold edit` does not take `cert-manager`",
+                "`rscaffold edit --help` lists the settings and the features",
+            ),
+            (
+                "create helm",
+                "`rscaffold create helm` is not a command",
+                "run `rscaffold edit --enable helm`: it adds a chart",
+            ),
+            (
+                "delete project",
+                "`rscaffold delete project` is not a command",
+                "delete the folder; clusters keep what was deployed until `make undeploy` and `make uninstall`",
             ),
             (
                 "helm",

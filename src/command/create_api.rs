@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use self::story::{story, unapproved};
 pub use self::{
     arguments::{CreateApi, CreateController},
-    resource::existing,
+    resource::{existing, or_create},
 };
 use super::{
     id::{Id, Usual, existing as existing_kind},
@@ -48,7 +48,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     let last = before.apis().last();
     let settings = args.settings;
     let is_there = settings.resource == Some(false) && settings.external.is_none();
-    let usual: Usual = &|group, kind| before.stored_version(group, kind);
+    let usual: Usual = &|group, kind| or_create(before.usual_version(group, kind), kind, &before);
     let check = |known: &Id, answered: &Id| {
         if is_there {
             return existing_kind(&before)(known, answered);
@@ -79,7 +79,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     or_way_out(after.add(wanted.clone(), args.force))?;
 
     let controller = settings.of_controller.controller_of(&id);
-    let mut story = story(&id, &wanted, &controller, &after, &tree)?;
+    let mut story = story(&id, &wanted, &controller, [&before, &after], &tree)?;
     story.notes.extend(unapproved(&wanted, &after));
     story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(settings.same_plural(&wanted, &before));

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{
     Mode,
-    id::{Id, existing},
+    id::{Id, own},
     load::open,
     turn::{Turn, carry_out},
     way_out::or_way_out,
@@ -67,7 +67,7 @@ Examples:
 pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let mut after = before.clone();
-    let id = (args.id).complete(None, None, None, existing(&before))?;
+    let id = (args.id).complete(None, None, None, own(&before))?;
     let resource = or_way_out(after.remove(&id))?;
 
     let mut notes = Vec::new();
@@ -93,7 +93,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
 pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let mut after = before.clone();
-    let id = (args.id).complete(None, None, None, existing(&before))?;
+    let id = (args.id).complete(None, None, None, own(&before))?;
     let name = (args.controller_name).unwrap_or_else(|| id.kind().controller());
     after.remove_controller(&id, &name)?;
     let turn = Turn::between(&tree, &before, after)?;

@@ -42,7 +42,7 @@ Examples:
   # Let the Prometheus operator scrape the metrics, and nothing else
   rscaffold edit --enable prometheus,network-policy
 
-  # Remove the files for GitHub and dev containers
+  # Remove the files for GitHub and for coding agents
   rscaffold edit --disable github,agents
 
   # Rename all deployed objects

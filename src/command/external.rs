@@ -1,12 +1,13 @@
 //! The flags for a kind that another project defines.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use crate::{
     command::report::UsageError,
+    hint::OrHint,
     names::{Dependency, Domain, GroupVersionKind, TypePath},
-    project::{Definition, External, Project, Resource},
+    project::{Definition, External, Project, Resource, builtin},
 };
 
 /// Where to find the type of a kind that another project defines.
@@ -56,6 +57,14 @@ impl ExternalType {
         let there = project.find(&full)?;
         let Some((there, external)) = there.and_then(|there| Some((there, there.external()?)))
         else {
+            let group = full.group();
+            if !group.as_str().contains('.')
+                && !builtin::all().any(|kind| kind.group == group.as_str())
+            {
+                return Err(anyhow!("the group `{group}` has no domain, so no CRD can define it")).or_hint(
+                    "add `--external-api-domain <DOMAIN>`, or give the full group, as in `cert-manager.io`",
+                );
+            }
             return Ok(new);
         };
         let known = match external {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::ask::{Offer, ask_for, possible};
 use crate::{
-    names::{Group, GroupVersionKind, Kind, Version, first_in_backticks},
+    names::{Group, GroupVersionKind, Kind, LISTED, Version, first_in_backticks},
     project::Project,
 };
 
@@ -29,7 +29,7 @@ pub struct Id {
 }
 
 /// A function that returns the version of a kind that a command takes if the user gives none.
-pub type Usual<'a> = &'a dyn Fn(&Group, &Kind) -> Option<Version>;
+pub type Usual<'a> = &'a dyn Fn(&Group, &Kind) -> Result<Option<Version>>;
 
 impl Id {
     /// Asks for the missing parts; `group` and `version` are the answers to suggest. `usual` returns the version of a group
@@ -41,7 +41,7 @@ impl Id {
         usual: Option<Usual>,
         check: impl Fn(&Self, &Self) -> Result<()>,
     ) -> Result<GroupVersionKind> {
-        self.take_usual(usual);
+        self.take_usual(usual)?;
         let may_be_usual = usual.is_some() && (self.group.is_none() || self.kind.is_none());
         possible(&[
             ("--group", self.group.is_some()),
@@ -53,7 +53,7 @@ impl Id {
         let kind = Offer::Example("Guestbook");
         if usual.is_some() {
             self.part("Kind", kind, |id| &mut id.kind, &check)?;
-            self.take_usual(usual);
+            self.take_usual(usual)?;
         }
         let version = offer(version.map(Version::as_str), "v1");
         let version = self.part("Version", version, |id| &mut id.version, &check)?;
@@ -62,10 +62,13 @@ impl Id {
     }
 
     /// Without a version, takes the version that `usual` returns for the group and the kind.
-    fn take_usual(&mut self, usual: Option<Usual>) {
-        if let (Some(group), None, Some(kind)) = (&self.group, &self.version, &self.kind) {
-            self.version = usual.and_then(|usual| usual(group, kind));
+    fn take_usual(&mut self, usual: Option<Usual>) -> Result<()> {
+        if let (Some(usual), Some(group), None, Some(kind)) =
+            (usual, &self.group, &self.version, &self.kind)
+        {
+            self.version = usual(group, kind)?;
         }
+        Ok(())
     }
 
     /// Returns a part of the name. Asks for it if it is missing.
@@ -100,12 +103,29 @@ impl Id {
 
 /// The check for [`Id::complete`] that refuses an answer if no kind has it. If no answer is right, the error comes later.
 pub fn existing(project: &Project) -> impl Fn(&Id, &Id) -> Result<()> {
-    const LISTED: usize = 10;
-    |known, answered| {
-        let there = known.kinds(project);
+    one_of(project, "no kind fits this answer; there is", |_| true)
+}
+
+/// The same for a command that takes only kinds in `PROJECT`.
+pub fn own(project: &Project) -> impl Fn(&Id, &Id) -> Result<()> {
+    let is_own = |id: &GroupVersionKind| !matches!(project.find(id), Ok(None));
+    one_of(project, "this project has no such kind; it has", is_own)
+}
+
+fn one_of(
+    project: &Project,
+    error: &str,
+    counts: impl Fn(&GroupVersionKind) -> bool,
+) -> impl Fn(&Id, &Id) -> Result<()> {
+    move |known, answered| {
+        let [there, fitting] = [known, answered].map(|id| {
+            let mut kinds = id.kinds(project);
+            kinds.retain(&counts);
+            kinds
+        });
         ensure!(
-            there.is_empty() || !answered.kinds(project).is_empty(),
-            "no kind fits this answer; there is {}",
+            there.is_empty() || !fitting.is_empty(),
+            "{error} {}",
             first_in_backticks(&there, LISTED)
         );
         Ok(())

@@ -30,8 +30,8 @@ pub fn or_edit<T>(read: Result<T>) -> Result<T> {
 }
 
 /// What the user can change in a refused `PROJECT`.
-fn edit(refusal: &Error) -> Option<&'static str> {
-    Some(match refusal {
+fn edit(refusal: &Error) -> Option<String> {
+    let hint = match refusal {
         Error::GoProject => {
             "to start a Rust project with the same kinds, types, permissions and names, run \
              `rscaffold init --from <THIS FOLDER>` in an empty folder"
@@ -40,9 +40,11 @@ fn edit(refusal: &Error) -> Option<&'static str> {
             "start a new project with `rscaffold init` in another folder, add the same kinds, and \
              copy your code into it"
         }
-        Error::Unconverted { .. } => {
-            "if the schemas are equal, set `conversion: none`, else set `served: false` for all but \
-             one until you run `rscaffold create webhook --conversion`"
+        Error::Unconverted { kind, group, .. } => {
+            return Some(format!(
+                "if the schemas are equal, set `conversion: none`, else set `served: false` for all but one until you \
+                 run `rscaffold create webhook --group {group} --kind {kind} --conversion`"
+            ));
         }
         Error::TwoConversions { .. } => {
             "remove `conversion` from the entries of the kind; `spoke` below `webhooks` stays"
@@ -56,7 +58,8 @@ fn edit(refusal: &Error) -> Option<&'static str> {
         Error::Crate { .. } => "set the same `module` for both",
         Error::NeedlessCrate { .. } => "remove `module`",
         _ => return None,
-    })
+    };
+    Some(hint.to_owned())
 }
 
 /// The work tree in the folder `root`, and its project, which this rscaffold wrote. Only `update` updates a project.

@@ -3,12 +3,16 @@
 use std::{path::Path, sync::LazyLock};
 
 use clap::{
-    Command,
+    Command, ValueEnum,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 
 use self::Equivalent::{Flag, Hint, Ignored, Run, Unknown};
-use crate::{names::in_rust, project::Feature, visible::quoted};
+use crate::{
+    names::{Version, in_rust},
+    project::Feature,
+    visible::quoted,
+};
 
 /// The equivalent of a command or a flag of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,13 +64,15 @@ const UPDATE: Equivalent = Run(
     "rscaffold update",
     "it merges the new templates with your edits",
 );
+const ENABLE: Equivalent = Run("rscaffold edit --enable <FEATURE>", "");
+const DISABLE: Equivalent = Run("rscaffold edit --disable <FEATURE>", "");
 const NAMESPACE: Equivalent = Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`");
 const OF_GROUP: Equivalent = Hint("use `--group` and `--version`");
 const YES: Equivalent = Hint("leave it out; `--on-conflict` decides conflicts in advance");
 
 /// Commands and flags of other tools, each with its equivalent. In a command, `|` separates words that mean the same.
 /// `--plugins` stands with each name of a plugin, without its domain and its version.
-pub const OTHER_TOOLS: [(&str, Equivalent); 85] = [
+pub const OTHER_TOOLS: [(&str, Equivalent); 90] = [
     // Commands of cargo, helm, kopium, kubebuilder, kubectl and operator-sdk
     ("init|new", INIT),
     ("init|new .", Run("rscaffold init", IN_FOLDER)),
@@ -133,14 +139,30 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 85] = [
             "",
         ),
     ),
+    (
+        "create|add|new chart|helm|helm-chart",
+        Run("rscaffold edit --enable helm", "it adds a chart"),
+    ),
+    (
+        "delete|destroy|remove|rm chart|helm|helm-chart",
+        Run("rscaffold edit --disable helm", ""),
+    ),
+    ("create|add|new feature|plugin", ENABLE),
+    ("delete|destroy|remove|rm feature|plugin", DISABLE),
+    (
+        "delete|destroy|remove|rm operator|project",
+        Hint(
+            "delete the folder; clusters keep what was deployed until `make undeploy` and `make uninstall`",
+        ),
+    ),
     ("convert|from-crd|import|kopium", FROM_CRD),
     ("migrate|port", FROM_GO),
     (
         "edit PROJECT",
         Hint("edit the file in your editor, then run `rscaffold apply`"),
     ),
-    ("edit|enable", Run("rscaffold edit --enable <FEATURE>", "")),
-    ("disable", Run("rscaffold edit --disable <FEATURE>", "")),
+    ("edit|enable", ENABLE),
+    ("disable", DISABLE),
     (
         "chart|helm|package|template",
         Run("rscaffold edit --enable helm", "it adds a chart"),
@@ -274,6 +296,9 @@ pub fn command(typed: &[&str]) -> Option<(usize, Equivalent)> {
     let of_path = match row {
         CREATE_API if is_manifest => FROM_CRD,
         FROM_CRD if Path::new(path).is_dir() => FROM_GO,
+        ENABLE | DISABLE if !path.is_empty() && Feature::from_str(path, true).is_err() => {
+            Hint("`rscaffold edit --help` lists the settings and the features")
+        }
         row => row,
     };
     Some((count, of_path))
@@ -284,8 +309,16 @@ const OTHER_PURPOSES: [&str; 2] = ["--conversion", "--defaulting"];
 
 /// The command of a row, with what the user typed: the words, of which the row has the first `count`, and the flags.
 pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> String {
-    let mut places: Vec<_> = command.split(' ').collect();
-    places.retain(|word| word.starts_with('<'));
+    let is_given = |name: &str| {
+        flags
+            .iter()
+            .any(|flag| flag.split('=').next() == Some(name))
+    };
+    let of_command: Vec<_> = command.split(' ').collect();
+    let open = of_command
+        .windows(2)
+        .filter(|pair| pair[1].starts_with('<') && !is_given(pair[0]));
+    let mut places: Vec<_> = open.map(|pair| pair[1]).collect();
     places.dedup();
     // A kind may be one word: `webapp/v1/Guestbook`. A path is one word, too.
     let separators: &[char] = if places.len() > 1 { &['/'] } else { &[] };
@@ -296,24 +329,28 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     // As kubectl names a kind: `guestbooks.webapp.example.com`.
     let dotted = parts.last().and_then(|word| word.split_once('.'));
     let dotted = dotted.filter(|_| places.len() > 1 && parts.len() == 1);
-    // The last place is first, so that `Guestbook` alone is the kind.
-    let values: Vec<_> = match dotted {
-        Some((kind, group)) => vec![("<KIND>", kind), ("<GROUP>", group)],
-        None => places
+    // A version looks like one, and the other words come in their order: `v2 Guestbook`, `Guestbook v2`. The last place is
+    // first, so that `Guestbook` alone is the kind.
+    let values: Vec<_> = if let Some((kind, group)) = dotted {
+        vec![("<KIND>", kind), ("<GROUP>", group)]
+    } else {
+        let (versions, others): (Vec<_>, Vec<_>) =
+            parts.into_iter().partition(|part| is_version(part));
+        let (of_version, of_others): (Vec<_>, Vec<_>) =
+            places.into_iter().partition(|place| *place == "<VERSION>");
+        let of_others = of_others.into_iter().rev().zip(others.into_iter().rev());
+        of_version
             .into_iter()
-            .rev()
-            .zip(parts.into_iter().rev())
-            .collect(),
+            .zip(versions)
+            .chain(of_others)
+            .collect()
     };
     let mut words = Vec::new();
     // A new kind is in upper camel case. An existing kind may come from a CRD, such as `postgresql`.
     let is_new_kind = command.starts_with("rscaffold create api ");
-    let mut of_command = command.split(' ');
+    let mut of_command = of_command.into_iter();
     while let Some(word) = of_command.next() {
-        if flags
-            .iter()
-            .any(|flag| flag.split('=').next() == Some(word))
-        {
+        if is_given(word) {
             // The user gave this flag, whose value comes next.
             of_command.next();
             continue;
@@ -336,6 +373,11 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     }
     words.extend(flags.iter().map(|flag| quoted(flag)));
     words.join(" ")
+}
+
+fn is_version(word: &str) -> bool {
+    let version: Result<Version, _> = word.parse();
+    version.is_ok_and(|version| version.ensure_usual().is_ok())
 }
 
 /// Adds to each flag of `command` and its subcommands the names that other tools have for it. The help does not show
@@ -491,6 +533,35 @@ mod tests {
                     .to_owned(),
             ),
             ("fmt", "", "make fmt".to_owned()),
+            (
+                "create api Database v2",
+                "",
+                format!("{api} <GROUP> --version v2 --kind Database"),
+            ),
+            (
+                "create api webapp Page",
+                "",
+                format!("{api} webapp --version <VERSION> --kind Page"),
+            ),
+            (
+                "create version v2",
+                "",
+                format!("{api} <GROUP> --version v2 --kind <KIND>"),
+            ),
+            (
+                "create version v2",
+                "--kind Database --group=app",
+                "rscaffold create api --version v2 --kind Database --group=app".to_owned(),
+            ),
+            (
+                "create api app",
+                "--kind Page",
+                "rscaffold create api --group app --version <VERSION> --kind Page".to_owned(),
+            ),
+            ("add helm", "", "rscaffold edit --enable helm".to_owned()),
+            ("create plugin grafana", "", "rscaffold edit --enable grafana".to_owned()),
+            ("rm feature agents", "", "rscaffold edit --disable agents".to_owned()),
+            ("remove chart", "", "rscaffold edit --disable helm".to_owned()),
         ] {
             let words: Vec<_> = typed.split(' ').collect();
             let flags: Vec<_> = flags.split_whitespace().map(str::to_owned).collect();

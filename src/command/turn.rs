@@ -297,7 +297,9 @@ impl FromStr for Answer {
     }
 }
 
-/// What the answers mean.
+/// The question about lines that both have changed, and what the answers mean.
+const QUESTION: &str =
+    "ours (your lines), theirs (the lines of rscaffold), markers (both), abort, or ?";
 const ANSWERS: &str = "  o, ours     keep your lines: the file on disk has them
   t, theirs   take the lines of rscaffold: this command makes them from `PROJECT` and its templates
   m, markers  write both between conflict markers, for an editor
@@ -305,17 +307,27 @@ const ANSWERS: &str = "  o, ours     keep your lines: the file on disk has them
   An answer is about the lines that both have changed. All other changes of the file are merged.
 ";
 
+/// The same for a file that the user has changed and rscaffold deletes.
+const DROPPED_QUESTION: &str = "ours (keep your file), theirs (delete it with your edits), markers (keep its text between markers), abort, or ?";
+const DROPPED_ANSWERS: &str = "  o, ours     keep your file
+  t, theirs   delete the file with your edits
+  m, markers  keep the text of the file between conflict markers, for an editor
+  a, abort    write nothing, in no file
+";
+
 /// Asks for each conflict of `plan` what to do with the file.
 fn decide(plan: &Plan) -> Result<Policy> {
     let mut policy = Policy::default();
     for (path, conflict) in plan.conflicts() {
         report::show_conflict(path, conflict);
-        let question =
-            "ours (your lines), theirs (the lines of rscaffold), markers (both), abort, or ?";
+        let (question, answers) = match conflict.reason {
+            Reason::Dropped => (DROPPED_QUESTION, DROPPED_ANSWERS),
+            _ => (QUESTION, ANSWERS),
+        };
         let choice = loop {
             match ask::ask(question, Offer::Default("abort"))? {
                 Answer::Choice(choice) => break choice,
-                Answer::Help => report::say(ANSWERS),
+                Answer::Help => report::say(answers),
             }
         };
         ensure!(choice != OnConflict::Abort, "nothing was written");

@@ -87,27 +87,6 @@ fn way_out(refusal: &Error) -> Option<String> {
                 id.kind()
             ));
         }
-        Error::OtherHub { hub, .. } => {
-            return Some(format!(
-                "leave out `--version`, or use `{}`; to change the hub anyway, run `rscaffold \
-                 delete webhook --conversion` first",
-                hub.version()
-            ));
-        }
-        Error::Hub { .. } => {
-            "delete the spokes first, or delete the conversion with `rscaffold delete webhook \
-             --conversion`"
-        }
-        Error::NoSpoke { .. } => {
-            "make it a spoke with `rscaffold create webhook --conversion`; until then, use \
-             `--served=false`"
-        }
-        Error::TwoConversions { other, .. } => {
-            return Some(format!(
-                "leave out `--conversion={other}`, or delete the webhook with `rscaffold delete \
-                 webhook --conversion`"
-            ));
-        }
         Error::SameName { one, other, .. } => {
             let names = "two kinds of a group need different names, plurals (`--plural`) and short \
                          names (`--short-name`)";
@@ -121,21 +100,13 @@ fn way_out(refusal: &Error) -> Option<String> {
             }
             names
         }
-        Error::StoredObjects { .. } => {
-            "if the schemas are equal, use `--conversion=none`, else create the version without `--storage`, run \
-             `rscaffold create webhook --conversion`, and repeat this command; if no cluster has such objects, use \
-             `--force`"
-        }
-        Error::ServedVersions { other, .. } => {
-            return Some(format!(
-                "first `rscaffold create api {} --served=false --force`",
-                other.as_flags()
-            ));
-        }
-        Error::Unconverted { .. } => {
-            "if the schemas are equal, use `--conversion=none`, else use `--served=false` for all \
-             but one until you run `rscaffold create webhook --conversion`"
-        }
+        Error::OtherHub { .. }
+        | Error::Hub { .. }
+        | Error::NoSpoke { .. }
+        | Error::TwoConversions { .. }
+        | Error::StoredObjects { .. }
+        | Error::ServedVersions { .. }
+        | Error::Unconverted { .. } => return way_out_of_conversion(refusal),
         Error::ClusterScoped { has_api: true, .. } => {
             "make the owner cluster-scoped, with `--namespaced=false`"
         }
@@ -145,4 +116,43 @@ fn way_out(refusal: &Error) -> Option<String> {
         }
     };
     Some(hint.to_owned())
+}
+
+/// What the user can do instead of a change that the conversion of a kind does not allow.
+fn way_out_of_conversion(refusal: &Error) -> Option<String> {
+    Some(match refusal {
+        Error::OtherHub { hub, .. } => format!(
+            "leave out `--version`, or use `{}`; to change the hub anyway, first run `rscaffold delete webhook {} \
+                 --conversion`",
+            hub.version(),
+            hub.kind_flags()
+        ),
+        Error::Hub { id, .. } => format!(
+            "delete the spokes first, or delete the conversion with `rscaffold delete webhook {} --conversion`",
+            id.kind_flags()
+        ),
+        Error::NoSpoke { hub, .. } => format!(
+            "make it a spoke with `rscaffold create webhook {} --conversion`; until then, use `--served=false`",
+            hub.kind_flags()
+        ),
+        Error::TwoConversions { hub, other } => format!(
+            "leave out `--conversion={other}`, or delete the webhook with `rscaffold delete webhook {} --conversion`",
+            hub.kind_flags()
+        ),
+        Error::StoredObjects { id } => format!(
+            "if the schemas are equal, use `--conversion=none`, else create the version without `--storage`, run \
+                 `rscaffold create webhook {} --conversion`, and repeat this command; if no cluster has such objects, \
+                 use `--force`",
+            id.kind_flags()
+        ),
+        Error::ServedVersions { other, .. } => format!(
+            "first run `rscaffold create api {} --served=false --force`",
+            other.as_flags()
+        ),
+        Error::Unconverted { kind, group, .. } => format!(
+            "if the schemas are equal, use `--conversion=none`, else use `--served=false` for all but one until you \
+                 run `rscaffold create webhook --group {group} --kind {kind} --conversion`"
+        ),
+        _ => return None,
+    })
 }

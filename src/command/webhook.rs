@@ -8,10 +8,10 @@ use clap::Args;
 use super::{
     Mode,
     ask::{self, Offer},
-    create_api::existing,
+    create_api::{existing, or_create},
     external::{ExternalType, external_note},
     flags_of_other_tools::FlagsOfOtherTools,
-    id::{Id, Usual, existing as existing_kind},
+    id::{Id, Usual, existing as existing_kind, own},
     load::open,
     other_tools::namespaced,
     turn::{Turn, carry_out},
@@ -199,7 +199,10 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     );
     let (tree, before) = open(root)?;
     let last = before.apis().last();
-    let usual: Usual = &|group, kind| usual(&before, group, kind, purposes.conversion);
+    let usual: Usual = &|group, kind| {
+        let version = usual(&before, group, kind, purposes.conversion);
+        or_create(version, kind, &before)
+    };
     let group = last.map(|resource| &resource.group);
     let check = |known: &Id, answered: &Id| match &args.external {
         Some(_) => Ok(()),
@@ -263,14 +266,14 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
 }
 
 /// The version of a kind to which the webhooks belong: for a conversion the existing hub, else the stored version.
-fn usual(project: &Project, group: &Group, kind: &Kind, converts: bool) -> Option<Version> {
-    if converts {
-        let (group, _) = project.group(group).ok()?;
-        if let Some(hub) = project.hub(group.as_str(), kind.as_str()) {
-            return Some(hub.version.clone());
-        }
+fn usual(project: &Project, group: &Group, kind: &Kind, converts: bool) -> Result<Option<Version>> {
+    if converts
+        && let Ok((group, _)) = project.group(group)
+        && let Some(hub) = project.hub(group.as_str(), kind.as_str())
+    {
+        return Ok(Some(hub.version.clone()));
     }
-    project.stored_version(group, kind)
+    project.usual_version(group, kind)
 }
 
 /// Notes about versions that are now served. An older release of the operator cannot convert them.
@@ -359,10 +362,10 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     let usual: Usual = &|group, kind| {
         let version = usual(&before, group, kind, args.conversion)?;
         // Without these flags, all webhooks go. They may belong to two versions.
-        let is_clear = !all || usual(&before, group, kind, true).as_ref() == Some(&version);
-        is_clear.then_some(version)
+        let is_clear = !all || usual(&before, group, kind, true)? == version;
+        Ok(version.filter(|_| is_clear))
     };
-    let id = (args.id).complete(None, None, Some(usual), existing_kind(&before))?;
+    let id = (args.id).complete(None, None, Some(usual), own(&before))?;
     let there = before.find(&id)?;
     if args.conversion || all && there.is_some_and(|resource| resource.spokes().is_some()) {
         or_way_out(after.remove_conversion(&id))?;

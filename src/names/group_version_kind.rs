@@ -58,6 +58,11 @@ impl GroupVersionKind {
         )
     }
 
+    /// The same without the version, for a command that knows which version is meant.
+    pub fn kind_flags(&self) -> String {
+        format!("--group {} --kind {}", self.group.as_argument(), self.kind)
+    }
+
     fn read(text: &str) -> Result<Self> {
         let parts: Vec<_> = text.split('/').collect();
         let (group, version, kind) = match parts[..] {

@@ -1,11 +1,11 @@
 //! Finds resources and groups by their names, and the versions of a kind.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::{builtin, definition::Definition, model::Project, resource::Resource};
 use crate::{
     hint::OrHint,
-    names::{Domain, Group, GroupVersionKind, Kind, Version, in_backticks},
+    names::{Domain, Group, GroupVersionKind, Kind, LISTED, Version, first_in_backticks},
 };
 
 impl Project {
@@ -91,24 +91,46 @@ impl Project {
 
     /// The error for a kind that does not exist. It names the groups and versions that have a kind of this name.
     pub fn missing(&self, id: &GroupVersionKind) -> anyhow::Error {
-        let there = self.others(id);
-        anyhow!("neither this project nor Kubernetes has the kind `{id}`{there}")
+        let others = self.others(id.kind().as_str());
+        anyhow!("neither this project nor Kubernetes has the kind `{id}`{others}")
     }
 
-    /// The end of an error about `id`, which does not exist: the kinds of that name.
-    pub(super) fn others(&self, id: &GroupVersionKind) -> String {
-        match self.called(id.kind().as_str(), None).as_slice() {
-            [] => String::new(),
-            ids => format!("; there is {}", in_backticks(ids)),
+    /// The end of an error about a kind that does not exist: the kinds of that `name`, or those of this project.
+    pub fn others(&self, name: &str) -> String {
+        let own: Vec<_> = self.resources.iter().map(Resource::id).collect();
+        match (self.called(name, None).as_slice(), own.as_slice()) {
+            ([], []) => String::new(),
+            ([], own) => format!("; this project has {}", first_in_backticks(own, LISTED)),
+            (called, _) => format!("; there is {}", first_in_backticks(called, LISTED)),
         }
     }
 
-    /// The version of a kind of this project that has its controllers and webhooks.
-    pub fn stored_version(&self, group: &Group, kind: &Kind) -> Option<Version> {
-        let (group, _) = self.group(group).ok()?;
+    /// The version of a kind that is meant if the user gives none: the stored version of a kind of this project, which
+    /// has its controllers and webhooks, or the only version. `None` if there are several.
+    ///
+    /// # Errors
+    /// When neither this project nor Kubernetes has such a kind.
+    pub fn usual_version(&self, group: &Group, kind: &Kind) -> Result<Option<Version>> {
+        let ids = self.kinds_with(Some(group), None, Some(kind));
+        ensure!(
+            !ids.is_empty(),
+            "neither this project nor Kubernetes has a kind `{kind}` in the group `{}`{}",
+            group.as_argument(),
+            self.others(kind.as_str())
+        );
+        let in_group = self.group(group);
         let mut versions = self.resources.of_kind(kind);
-        let stored = versions.find(|version| version.group == group && version.is_stored())?;
-        Some(stored.version.clone())
+        let stored = versions.find(|version| {
+            version.is_stored()
+                && in_group
+                    .as_ref()
+                    .is_ok_and(|(group, _)| version.group == *group)
+        });
+        Ok(match (stored, ids.as_slice()) {
+            (Some(stored), _) => Some(stored.version.clone()),
+            (None, [only]) => Some(only.version().clone()),
+            (None, _) => None,
+        })
     }
 
     /// The group of a new kind of the project, and the domain of the group if it is not the project's domain. `group`

@@ -156,13 +156,11 @@ impl Project {
     /// The kind that `id` names, or the reason why the controller cannot own or watch it.
     fn related_kind(&self, relation: Relation, id: &GroupVersionKind) -> Result<RelatedKind> {
         let Some(kind) = self.find_kind(id)? else {
-            match self.others(id).as_str() {
-                "" => bail!(
-                    "neither this project nor Kubernetes has this kind; kinds are named as in \
-                     `apps/v1/Deployment` or `v1/ConfigMap`"
-                ),
-                others => bail!("neither this project nor Kubernetes has this kind{others}"),
-            }
+            let others = self.others(id.kind().as_str());
+            return Err(anyhow!(
+                "neither this project nor Kubernetes has this kind{others}"
+            ))
+            .or_hint("name a kind as in `apps/v1/Deployment` or `v1/ConfigMap`");
         };
         let served: Vec<_> = (self.served_versions(&kind))
             .map(|version| version.version.as_str())
@@ -371,7 +369,7 @@ mod tests {
             ("press/v1/Page", "; there is `webapp/v1/Page`"),
             (
                 "press/v1/Poem",
-                "; kinds are named as in `apps/v1/Deployment` or `v1/ConfigMap`",
+                "; this project has `webapp/v1/Guestbook`, `webapp/v1/Page`",
             ),
         ];
         for (id, instead) in cases {

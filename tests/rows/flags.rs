@@ -84,7 +84,7 @@ fn tried(command: &str, flag: &str) -> Case {
         ("", "--external-api-domain") => {
             let command = "create api --group cert-manager --version v1 --kind Certificate";
             let command = format!("{command} {TYPE} {CRATE}");
-            case(&[INIT], &command, &["--external-api-domain io"])
+            needed(&[INIT], &command, &["--external-api-domain io"])
         }
         ("", "--external-api-crate") => case(
             &[INIT],

@@ -339,7 +339,7 @@ impl NamedKind {
     /// # Errors
     /// When none or several kinds of the project and of Kubernetes have this name.
     pub fn find(&self, project: &Project) -> Result<GroupVersionKind> {
-        let (shown, called) = match self {
+        let (shown, name, called) = match self {
             Self::Full(id) => {
                 if !matches!(project.find_kind(id), Ok(None)) {
                     return Ok(id.clone());
@@ -354,6 +354,7 @@ impl NamedKind {
                     Some(group) => format!("{group}/{name}"),
                     None => name.clone(),
                 },
+                name,
                 project.called(name, group.as_ref()),
             ),
         };
@@ -375,6 +376,10 @@ impl NamedKind {
                 .or_hint("name one of them in full");
         }
         let only = found.into_values().next();
-        only.with_context(|| format!("neither this project nor Kubernetes has a kind `{shown}`"))
+        let others = project.others(name);
+        only.with_context(|| {
+            format!("neither this project nor Kubernetes has a kind `{shown}`{others}")
+        })
+        .or_hint("name a kind as in `Deployment`, `apps/v1/Deployment` or `webapp/v1/Page`")
     }
 }

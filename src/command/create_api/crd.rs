@@ -64,7 +64,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
 
     let id = wanted.id();
     let controller = args.settings.of_controller.controller_of(&id);
-    let mut story = story(&id, &wanted, &controller, &after, &tree)?;
+    let mut story = story(&id, &wanted, &controller, [&before, &after], &tree)?;
     if !crd.annotations.contains_key(APPROVAL) {
         story.notes.extend(unapproved(&wanted, &after));
     }

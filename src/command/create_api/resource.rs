@@ -6,7 +6,7 @@ use super::arguments::ApiSettings;
 use crate::{
     command::report::UsageError,
     hint::OrHint,
-    names::GroupVersionKind,
+    names::{GroupVersionKind, Kind},
     project::{Controller, Definition, Image, Own, Project, Resource, Stage, Webhooks},
 };
 
@@ -166,15 +166,25 @@ const NO_KIND: &str = "create a kind with `rscaffold create api`; if another pro
 /// How to name a kind that exists under a similar name, and how to get the named one.
 const OTHER_KIND: &str = "name one of these with `--group`, `--version` and `--kind`, or create \
                           the kind with `rscaffold create api`";
+const OTHER_KIND_OR_CORE: &str = "name one of these with `--group` (`core` for a kind such as `v1/Pod`), `--version` \
+                                  and `--kind`, or create the kind with `rscaffold create api`";
 
 /// An existing kind of the project or of Kubernetes.
 pub fn existing(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
-    let hint = if project.called(id.kind().as_str(), None).is_empty() {
+    let there = project.find_kind(id)?.ok_or_else(|| project.missing(id));
+    or_create(there, id.kind(), project)
+}
+
+/// Adds to the error about a kind that does not exist how to get it.
+pub fn or_create<T>(found: Result<T>, kind: &Kind, project: &Project) -> Result<T> {
+    let called = project.called(kind.as_str(), None);
+    found.or_hint(if called.is_empty() {
         NO_KIND
+    } else if called.iter().any(|id| id.group().is_empty()) {
+        OTHER_KIND_OR_CORE
     } else {
         OTHER_KIND
-    };
-    (project.find_kind(id)?.ok_or_else(|| project.missing(id))).or_hint(hint)
+    })
 }
 
 /// Refuses a new kind that is not in upper camel case, and a new version without a priority in Kubernetes. A CRD may have

@@ -140,12 +140,12 @@ pub fn unapproved(resource: &Resource, project: &Project) -> Option<String> {
     })
 }
 
-/// The messages for the user.
+/// The messages for the user about the step from the first to the second of two projects.
 pub fn story(
     id: &GroupVersionKind,
     resource: &Resource,
     controller: &ControllerName,
-    project: &Project,
+    [before, project]: [&Project; 2],
     tree: &WorkTree,
 ) -> Result<Story> {
     let types = project.types_file(resource);
@@ -158,27 +158,28 @@ pub fn story(
     if resource.has_api() && !resource.is_served() && !project.is_converted(resource) {
         notes.push(format!(
             "{resource} is not served yet, because the API server cannot convert it to the served \
-             version: add a webhook that converts with `rscaffold create webhook --conversion`"
+             version: add a webhook that converts with `rscaffold create webhook {} --conversion`",
+            id.kind_flags()
         ));
     }
     notes.extend(external_note(resource));
     let group = id.group().as_str();
+    let in_full = resource.id_in(full_group.parse()?);
+    let delete = format!("first run `rscaffold delete api {}`", in_full.as_flags());
     let other = if builtin::named(id).is_some() {
         Some(format!(
-            "for a controller of the built-in `{id}`, use `--resource=false`"
+            "for a controller of the built-in `{id}`, {delete}, then repeat with `--resource=false`"
         ))
     } else if group.contains('.') && full_group != group && !resource.has_given_types() {
         Some(format!(
-            "for a kind of `{group}` that another project defines, use `--crd <FILE> --resource=false`"
+            "for a kind of `{group}` that another project defines, {delete}, then use `--crd <FILE> --resource=false`"
         ))
     } else {
         None
     };
-    if let Some(other) = other.filter(|_| resource.has_api()) {
-        notes.push(format!(
-            "this creates the new kind `{full_group}/{}/{}`; {other}",
-            resource.version, resource.kind
-        ));
+    let is_new = resource.has_api() && before.versions(resource).next().is_none();
+    if let Some(other) = other.filter(|_| is_new) {
+        notes.push(format!("this creates the new kind `{in_full}`; {other}"));
     }
 
     let [of_types, of_reconciler] = if resource.has_api() {

@@ -134,11 +134,11 @@ fn a_kind_is_found_by_its_name_if_no_other_has_that_name() {
         ),
         (
             "Poem",
-            "neither this project nor Kubernetes has a kind `Poem`",
+            "neither this project nor Kubernetes has a kind `Poem`; this project has `webapp/v1/Guestbook`",
         ),
         (
             "apps.k8s.io/Deployment",
-            "neither this project nor Kubernetes has a kind `apps.k8s.io/Deployment`",
+            "neither this project nor Kubernetes has a kind `apps.k8s.io/Deployment`; there is `apps/v1/Deployment`",
         ),
     ] {
         let kind: NamedKind = name.parse().unwrap();
@@ -266,7 +266,7 @@ fn without_a_resource_the_kind_must_exist() {
     let unknown = settings.resource(&id("webapp/v1/Guest"), &project);
     assert_eq!(
         unknown.unwrap_err().to_string(),
-        "neither this project nor Kubernetes has the kind `webapp/v1/Guest`"
+        "neither this project nor Kubernetes has the kind `webapp/v1/Guest`; this project has `webapp/v1/Guestbook`"
     );
 }
 
@@ -547,10 +547,10 @@ fn an_empty_group_is_the_domain_or_the_core_group() {
     let node = create("Node", Some(false)).unwrap();
     assert!(node.is_builtin());
     assert_eq!(node.group.as_str(), "core");
-    assert_eq!(
-        create("Page", Some(false)).unwrap_err().to_string(),
-        "neither this project nor Kubernetes has the kind `v1/Page`"
-    );
+    let error = create("Page", Some(false)).unwrap_err().to_string();
+    let expected =
+        "neither this project nor Kubernetes has the kind `v1/Page`; this project has `v1/Shop`, ";
+    assert!(error.starts_with(expected), "{error}");
 
     let external = |domain: Option<&str>| ExternalType {
         path: "certs::Issuer".parse().unwrap(),

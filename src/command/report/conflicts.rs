@@ -52,7 +52,11 @@ fn words(reason: Reason) -> (&'static str, &'static str) {
     match reason {
         Reason::BothChanged => ("both you and rscaffold changed these lines", DECIDE),
         Reason::Untracked => ("existed before rscaffold", DECIDE),
-        Reason::Dropped => ("you changed this file, rscaffold deletes it", DECIDE),
+        Reason::Dropped => (
+            "you changed this file, rscaffold deletes it",
+            "`--on-conflict=ours` keeps your file, `theirs` deletes it with your edits, `markers` keeps its text between \
+             conflict markers; `ours:FILE` applies to that file only",
+        ),
         Reason::Occupied => (
             "rscaffold moves another file to this path",
             "move that file away, and run the command again",
