@@ -192,12 +192,23 @@ fn reason(error: &Error) -> Cow<'_, str> {
         Error::QuotingRequired { value, .. } => {
             format!("`{value}` is not a text: put it in quotes, if the value is right").into()
         }
-        Error::SerdeUnknownField { expected, .. } => {
-            format!("unknown field, expected one of `{}`", expected.join("`, `")).into()
+        Error::SerdeUnknownField {
+            field, expected, ..
+        } => match expected.iter().find(|known| is_similar(field, known)) {
+            Some(known) => format!("unknown field; a similar field is `{known}`"),
+            None => format!("unknown field, expected one of `{}`", expected.join("`, `")),
         }
+        .into(),
         Error::SerdeUnknownVariant {
             variant, expected, ..
-        } => format!("`{variant}` must be one of `{}`", expected.join("`, `")).into(),
+        } => match expected.as_slice() {
+            [only] => format!("it must be `{only}`"),
+            expected => format!("`{variant}` must be one of `{}`", expected.join("`, `")),
+        }
+        .into(),
+        Error::MultipleDocuments { .. } => {
+            "a second YAML document begins here: remove the `---` before it".into()
+        }
         Error::Unexpected { expected, .. } => match *expected {
             "mapping start" => "fields are expected, as in `kind: Guestbook`".into(),
             "sequence start" => "a list is expected".into(),
@@ -209,9 +220,33 @@ fn reason(error: &Error) -> Cow<'_, str> {
             text if text == "recursion limit exceeded" => {
                 "too many lists and objects are inside of each other".into()
             }
+            text if text == "simple key expected ':'" => {
+                "a field needs a colon and a space, as in `kind: Guestbook`".into()
+            }
+            text if text.starts_with("tab") || text.ends_with("found a tab") => {
+                "YAML does not take a tab as indentation: use spaces".into()
+            }
             text => text,
         },
     }
+}
+
+/// Whether two names differ only by case, or by two letters at most and not by half of their letters.
+fn is_similar(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|name| name.to_lowercase().chars().collect::<Vec<_>>());
+    // The distance of Levenshtein, row by row.
+    let mut row: Vec<_> = (0..=other.len()).collect();
+    for (index, letter) in one.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for at in 0..other.len() {
+            let replaced = diagonal + usize::from(*letter != other[at]);
+            diagonal = row[at + 1];
+            row[at + 1] = replaced.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    let distance = row[other.len()];
+    distance <= 2 && 2 * distance <= other.len()
 }
 
 /// The text of a value. A string gets quotes if YAML 1.2 would read it as another type. The quotes are single, unless
@@ -347,6 +382,22 @@ mod tests {
             ),
             ("pages: a", "`BOOK` line 1, `pages`: a list is expected"),
             (
+                "lent: true\n\ttitle: a",
+                "`BOOK` line 1: YAML does not take a tab as indentation: use spaces",
+            ),
+            (
+                "lent: true\ntitle",
+                "`BOOK` line 2: a field needs a colon and a space, as in `kind: Guestbook`",
+            ),
+            (
+                "Title: a",
+                "`BOOK` line 1, `Title`: unknown field; a similar field is `title`",
+            ),
+            (
+                "name: a",
+                "`BOOK` line 1, `name`: unknown field, expected one of `lent`, `pages`, `title`",
+            ),
+            (
                 "a book",
                 "`BOOK` line 1: fields are expected, as in `kind: Guestbook`",
             ),
@@ -360,7 +411,7 @@ mod tests {
             ),
             (
                 "pages:\n- text: a\n- texd: b",
-                "`BOOK` line 3, `pages[1].texd`: unknown field, expected one of `text`, `size`",
+                "`BOOK` line 3, `pages[1].texd`: unknown field; a similar field is `text`",
             ),
             (
                 "pages:\n- size: small",
@@ -385,7 +436,7 @@ mod tests {
             ),
             (
                 "title: a\n---\ntitle: b",
-                "`BOOK` line 3: only single YAML document expected but multiple found",
+                "`BOOK` line 3: a second YAML document begins here: remove the `---` before it",
             ),
         ];
         for (text, expected) in cases {

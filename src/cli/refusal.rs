@@ -15,7 +15,7 @@ use crate::{
     hint::OrHint,
     names::in_backticks,
     project::Feature,
-    visible::visible,
+    visible::{quoted, visible},
 };
 
 /// The error for the arguments `typed` of the program, which clap refuses with `error`; `None` if clap's text has all
@@ -43,6 +43,13 @@ fn refused(
     Some(match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = text_of(error, ContextKind::InvalidSubcommand)?;
+            if let [help, asked @ ..] = typed
+                && help == "help"
+            {
+                let command = shown(&asked[..typed_command(cli, asked).0]);
+                let hint = format!("`{command} --help` lists the commands");
+                return Some((format!("`{command} {word}` is not a command"), Some(hint)));
+            }
             unknown_word(word, error, typed, cli)
         }
         ErrorKind::UnknownArgument => match text_of(error, ContextKind::InvalidArg)? {
@@ -58,7 +65,7 @@ fn refused(
         }
         ErrorKind::MissingRequiredArgument => missing(error, typed, cli)?,
         ErrorKind::ArgumentConflict => conflict(error)?,
-        _ => bad_value(error)?,
+        _ => bad_value(error, typed)?,
     })
 }
 
@@ -74,25 +81,49 @@ fn with_one_hyphen(typed: &[String], cli: &Command) -> Option<(String, Option<St
 }
 
 /// What is wrong with the value of a flag, and a similar value; `None` if the error is not about a value.
-fn bad_value(error: &clap::Error) -> Option<(String, Option<String>)> {
+fn bad_value(error: &clap::Error, typed: &[String]) -> Option<(String, Option<String>)> {
     let argument = text_of(error, ContextKind::InvalidArg)?;
-    let flag = name(argument);
+    let flag = match name(argument) {
+        // The same flag by another name.
+        "--namespaced" if typed.iter().any(|word| name(word) == "--scope") => "--scope",
+        flag => flag,
+    };
     let value = text_of(error, ContextKind::InvalidValue).unwrap_or_default();
+    let similar = text_of(error, ContextKind::SuggestedValue);
+    let mut hint = similar.map(|value| format!("a similar value is `{value}`"));
+    if let Some(Equivalent::Hint(row)) = equivalent(&format!("{flag}={value}")) {
+        hint = Some(row.to_owned());
+    }
     let reason = match (error.kind(), error.get(ContextKind::ValidValue)) {
         (ErrorKind::InvalidValue, _) if value.is_empty() => {
-            return Some((format!("`{flag}` needs a value"), None));
+            let place = typed.iter().position(|word| word == flag);
+            let next = place.and_then(|place| typed.get(place + 1));
+            let next = next.filter(|next| next.starts_with('-') && !next.starts_with("--"));
+            return Some(needs_value(flag, next));
         }
-        (ErrorKind::InvalidValue, Some(ContextValue::Strings(valid))) => {
-            format!("`{value}` is not one of `{}`", valid.join("`, `"))
+        (ErrorKind::InvalidValue, _) if flag == "--scope" => {
+            format!("`{value}` is neither `Namespaced` nor `Cluster`")
         }
+        (ErrorKind::InvalidValue, Some(ContextValue::Strings(valid))) => match valid.as_slice() {
+            [only] => {
+                hint = None;
+                format!("it must be `{only}`")
+            }
+            valid => format!("`{value}` is not one of `{}`", valid.join("`, `")),
+        },
         (ErrorKind::ValueValidation, _) => error.source()?.to_string(),
         _ => return None,
     };
-    let similar = text_of(error, ContextKind::SuggestedValue);
-    Some((
-        format!("invalid value for `{flag}`: {reason}"),
-        similar.map(|value| format!("a similar value is `{value}`")),
-    ))
+    Some((format!("invalid value for `{flag}`: {reason}"), hint))
+}
+
+/// The message and the hint for a flag without a value, before the word `next`, if clap took that for a flag.
+fn needs_value(flag: &str, next: Option<&String>) -> (String, Option<String>) {
+    let hint = next.map(|next| {
+        let next = quoted(next);
+        format!("a value that begins with `-` needs `=`: `{flag}={next}`")
+    });
+    (format!("`{flag}` needs a value"), hint)
 }
 
 /// The flag before `word`, if `word` is a boolean: the user has typed it as the value of the flag.
@@ -292,6 +323,22 @@ fn unknown_flag(
 ) -> (String, Option<String>) {
     let flag = name(argument);
     let (path, found) = typed_command(cli, typed);
+    let flag_called = |long: &str| {
+        let mut flags = found.get_arguments();
+        flags.find(|there| there.get_long() == Some(long))
+    };
+    // clap reads the value of the flag before as flags of one letter.
+    let needs = typed.windows(2).find(|pair| {
+        let before = pair[0].strip_prefix("--").and_then(flag_called);
+        let is_needed = before.is_some_and(|before| {
+            let count = before.get_num_args();
+            before.get_action().takes_values() && count.is_none_or(|count| count.min_values() > 0)
+        });
+        is_needed && !flag.starts_with("--") && pair[1].starts_with(flag)
+    });
+    if let Some([before, next]) = needs {
+        return needs_value(before, Some(next));
+    }
     let command = shown(&typed[..path]);
     let row = equivalent(flag);
     let own = flag.trim_start_matches('-');
@@ -303,20 +350,23 @@ fn unknown_flag(
     let similar = text_of(error, ContextKind::SuggestedArg).map(name);
     let similar =
         similar.filter(|flag| !commands_with(cli, flag.trim_start_matches('-')).is_empty());
+    let reads_project = ["apply", "diff", "update"].contains(&typed[0].as_str());
     let hint = match (row, Feature::from_str(long, true), similar) {
         (Some(Equivalent::Hint(hint)), ..) => hint.to_owned(),
         (_, Ok(feature), _) => {
-            let has_features = found
-                .get_arguments()
-                .any(|flag| flag.get_long() == Some("enable"));
-            let command = if has_features {
-                &command
-            } else {
-                "rscaffold edit"
+            let command = match flag_called("enable") {
+                Some(_) => &command,
+                None => "rscaffold edit",
             };
             format!("`{command} --enable {feature}` adds the feature")
         }
-        _ if !commands.is_empty() => format!("`--{long}` is a flag of `{commands}`"),
+        (Some(Equivalent::Flag(_)), ..) if reads_project && long == "crd" => {
+            "leave it out: rscaffold reads `PROJECT` of this folder or of a folder above".to_owned()
+        }
+        _ if flag == "--name" && flag_called("kind").is_some() => "use `--kind`".to_owned(),
+        _ if !(commands.is_empty() || reads_project && flag == "-v") => {
+            format!("`--{long}` is a flag of `{commands}`")
+        }
         (None, _, Some(similar)) => format!("a similar flag is `{similar}`"),
         _ => format!("`{command} --help` lists the flags"),
     };
@@ -409,6 +459,13 @@ mod tests {
                 "`--owner` is a flag of `init`, `edit`",
             ),
             ("edit --from x", "`--from` is a flag of `init`"),
+            ("create api --name x", "use `--kind`"),
+            ("delete api --name x", "use `--kind`"),
+            (
+                "apply -f PROJECT",
+                "leave it out: rscaffold reads `PROJECT` of this folder or of a folder above",
+            ),
+            ("apply -v", "`rscaffold apply --help` lists the flags"),
             ("create api --cluster", "use `--namespaced=false`"),
             (
                 "create api --apiVersion a/v1",
@@ -548,21 +605,6 @@ mod tests {
                 "edit the file in your editor, then run `rscaffold apply`",
             ),
             (
-                "edit cert-manager",
-                "`rscaffold edit` does not take `cert-manager`",
-                "`rscaffold edit --help` lists the settings and the features",
-            ),
-            (
-                "create helm",
-                "`rscaffold create helm` is not a command",
-                "run `rscaffold edit --enable helm`: it adds a chart",
-            ),
-            (
-                "delete project",
-                "`rscaffold delete project` is not a command",
-                "delete the folder; clusters keep what was deployed until `make undeploy` and `make uninstall`",
-            ),
-            (
                 "helm",
                 "`rscaffold helm` is not a command",
                 "run `rscaffold edit --enable helm`: it adds a chart",
@@ -586,6 +628,51 @@ mod tests {
                 "apply now",
                 "`rscaffold apply` does not take `now`",
                 "`rscaffold apply --help` lists the flags",
+            ),
+        ] {
+            let expected = (error.to_owned(), hint.to_owned());
+            assert_eq!(refused(arguments), expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_belongs_elsewhere_gets_the_command_to_type() {
+        for (arguments, error, hint) in [
+            (
+                "edit cert-manager",
+                "`rscaffold edit` does not take `cert-manager`",
+                "`rscaffold edit --help` lists the settings and the features",
+            ),
+            (
+                "create helm",
+                "`rscaffold create helm` is not a command",
+                "run `rscaffold edit --enable helm`: it adds a chart",
+            ),
+            (
+                "delete project",
+                "`rscaffold delete project` is not a command",
+                "delete the folder; clusters keep what was deployed until `make undeploy` and `make uninstall`",
+            ),
+            (
+                "help create nope",
+                "`rscaffold create nope` is not a command",
+                "`rscaffold create --help` lists the commands",
+            ),
+            (
+                "api v1 Page",
+                "`rscaffold api` is not a command",
+                "run `rscaffold create api --group <GROUP> --version v1 --kind Page`: it adds a kind with its types, CRD \
+                 and controller",
+            ),
+            (
+                "INIT",
+                "`rscaffold INIT` is not a command",
+                "run `rscaffold init`: a project starts in the current folder",
+            ),
+            (
+                "init github.com/me/foo",
+                "`rscaffold init` does not take `github.com/me/foo`",
+                "run `rscaffold init --repo github.com/me/foo`: a project starts in the current folder",
             ),
         ] {
             let expected = (error.to_owned(), hint.to_owned());
@@ -625,6 +712,43 @@ mod tests {
                 "a similar value is `zsh`",
             ),
             ("init --domain", "`--domain` needs a value", ""),
+            ("init --domain --dry-run", "`--domain` needs a value", ""),
+            (
+                "init --domain -foo.io",
+                "`--domain` needs a value",
+                "a value that begins with `-` needs `=`: `--domain=-foo.io`",
+            ),
+            (
+                "create api --group -foo --kind A",
+                "`--group` needs a value",
+                "a value that begins with `-` needs `=`: `--group=-foo`",
+            ),
+            (
+                "create api --scope Global",
+                "invalid value for `--scope`: `Global` is neither `Namespaced` nor `Cluster`",
+                "",
+            ),
+            (
+                "create api --scope Cluster --controller=maybe",
+                "invalid value for `--controller`: `maybe` is not one of `true`, `false`",
+                "",
+            ),
+            (
+                "create webhook --crd-version v1beta1",
+                "invalid value for `--crd-version`: it must be `v1`",
+                "",
+            ),
+            (
+                "init --project-version 2",
+                "invalid value for `--project-version`: it must be `3`",
+                "",
+            ),
+            (
+                "create api --conversion webhook",
+                "invalid value for `--conversion`: `webhook` is not one of `none`, `lossy`",
+                "a webhook that converts is added with `rscaffold create webhook --conversion --group <GROUP> --kind \
+                 <KIND>`",
+            ),
         ] {
             let expected = (error.to_owned(), hint.to_owned());
             assert_eq!(refused(arguments), expected, "{arguments}");

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow};
 use clap::Args;
 
 use super::{
@@ -140,10 +140,15 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
         let named = plain_path(named);
         let mut paths: Vec<_> = turn.rendered.texts.keys().cloned().collect();
         paths.retain(|path| *path == named || path.starts_with(&format!("{named}/")));
-        ensure!(
-            !paths.is_empty(),
-            "`{named}` is neither a file nor a folder that rscaffold writes in this project"
-        );
+        if paths.is_empty() {
+            return Err(anyhow!(
+                "`{named}` is neither a file nor a folder that rscaffold writes in this project"
+            ))
+            .or_hint(format!(
+                "give a path below the folder of `{}`, such as `config/manager/manager.yaml`",
+                Project::FILE
+            ));
+        }
         let existing = tree.ours(paths.iter().map(String::as_str))?;
         paths.retain(|path| !existing.contains_key(path));
         if paths.is_empty() {

@@ -68,7 +68,7 @@ where
         let read = io::stdin().read_line(&mut line);
         if read.context("failed to read the answer")? == 0 {
             report::say("\n");
-            bail!("no answer was given");
+            bail!("no answer was given to `{question}`");
         }
         let answer = match (line.trim(), offer) {
             ("", Offer::Default(default)) => default,

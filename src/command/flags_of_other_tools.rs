@@ -47,8 +47,15 @@ impl FlagsOfOtherTools {
             rows.filter(|(_, equivalent)| matches!(equivalent, Equivalent::Always | Ignored(_)));
         let flags: Vec<_> = ignored.map(|(typed, _)| typed).collect();
         let shown = in_backticks(&flags);
-        (!flags.is_empty())
-            .then(|| format!("flags of kubebuilder that have no effect here: {shown}"))
+        match flags.len() {
+            0 => None,
+            1 => Some(format!(
+                "a flag of kubebuilder that has no effect here: {shown}"
+            )),
+            _ => Some(format!(
+                "flags of kubebuilder that have no effect here: {shown}"
+            )),
+        }
     }
 }
 

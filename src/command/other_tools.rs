@@ -39,6 +39,7 @@ pub enum Equivalent {
 pub(super) const BOOL: &[&str] = &["true", "false"];
 const V1: &[&str] = &["v1"];
 
+const INIT_REPO: Equivalent = Run("rscaffold init --repo <REPO>", IN_FOLDER);
 const IN_FOLDER: &str = "a project starts in the current folder";
 const INIT: Equivalent = Run(
     "mkdir -p <FOLDER> && cd <FOLDER> && rscaffold init",
@@ -48,11 +49,19 @@ const CREATE_API: Equivalent = Run(
     "rscaffold create api --group <GROUP> --version <VERSION> --kind <KIND>",
     "it adds a kind with its types, CRD and controller",
 );
+const CREATE_CONTROLLER: Equivalent = Run(
+    "rscaffold create controller --group <GROUP> --version <VERSION> --kind <KIND>",
+    "it adds a controller for an existing kind",
+);
+const CREATE_WEBHOOK: Equivalent = Run(
+    "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
+     --programmatic-validation",
+    "`--defaulting` and `--conversion` add other webhooks",
+);
 const DELETE_API: Equivalent = Run(
     "rscaffold delete api --group <GROUP> --version <VERSION> --kind <KIND>",
     "it removes a version of a kind",
 );
-const OTHER_WEBHOOKS: &str = "`--defaulting` and `--conversion` add other webhooks";
 const FROM_CRD: Equivalent = Run("rscaffold create api --crd <FILE>", "it writes Rust types");
 const FROM_GO: Equivalent = Run("rscaffold init --from <FOLDER>", "start in an empty folder");
 
@@ -72,9 +81,13 @@ const YES: Equivalent = Hint("leave it out; `--on-conflict` decides conflicts in
 
 /// Commands and flags of other tools, each with its equivalent. In a command, `|` separates words that mean the same.
 /// `--plugins` stands with each name of a plugin, without its domain and its version.
-pub const OTHER_TOOLS: [(&str, Equivalent); 90] = [
+pub const OTHER_TOOLS: [(&str, Equivalent); 95] = [
     // Commands of cargo, helm, kopium, kubebuilder, kubectl and operator-sdk
     ("init|new", INIT),
+    ("INIT", Run("rscaffold init", IN_FOLDER)),
+    ("api|crd", CREATE_API),
+    ("controller", CREATE_CONTROLLER),
+    ("webhook", CREATE_WEBHOOK),
     ("init|new .", Run("rscaffold init", IN_FOLDER)),
     ("create|add|new app|operator|project", INIT),
     (
@@ -84,26 +97,12 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 90] = [
     ("create|add|scaffold", CREATE_API),
     (
         "create|add|new|scaffold controller|controllers|reconciler",
-        Run(
-            "rscaffold create controller --group <GROUP> --version <VERSION> --kind <KIND>",
-            "it adds a controller for an existing kind",
-        ),
+        CREATE_CONTROLLER,
     ),
-    (
-        "create|add|new|scaffold webhook|webhooks",
-        Run(
-            "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
-             --programmatic-validation",
-            OTHER_WEBHOOKS,
-        ),
-    ),
+    ("create|add|new|scaffold webhook|webhooks", CREATE_WEBHOOK),
     (
         "create|add|new|scaffold validating|validating-webhook|validation|validator",
-        Run(
-            "rscaffold create webhook --group <GROUP> --version <VERSION> --kind <KIND> \
-             --programmatic-validation",
-            OTHER_WEBHOOKS,
-        ),
+        CREATE_WEBHOOK,
     ),
     (
         "create|add|new|scaffold defaulter|defaulting|mutating|mutating-webhook|mutation",
@@ -234,6 +233,12 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 90] = [
     ("--no-controller", Hint("use `--controller=false`")),
     ("--no-resource", Hint("use `--resource=false`")),
     ("--overwrite", Hint("use `--on-conflict=theirs`")),
+    (
+        "--conversion=webhook",
+        Hint(
+            "a webhook that converts is added with `rscaffold create webhook --conversion --group <GROUP> --kind <KIND>`",
+        ),
+    ),
     ("--yes", YES),
     ("-y", YES),
     // Flags of kubebuilder
@@ -293,8 +298,11 @@ pub fn command(typed: &[&str]) -> Option<(usize, Equivalent)> {
     let is_manifest = [".json", ".yaml", ".yml"]
         .iter()
         .any(|end| path.ends_with(end));
+    let host = path.split_once('/').map_or("", |(host, _)| host);
+    let is_repo = host.contains('.') && !host.starts_with('.');
     let of_path = match row {
         CREATE_API if is_manifest => FROM_CRD,
+        INIT if is_repo => INIT_REPO,
         FROM_CRD if Path::new(path).is_dir() => FROM_GO,
         ENABLE | DISABLE if !path.is_empty() && Feature::from_str(path, true).is_err() => {
             Hint("`rscaffold edit --help` lists the settings and the features")

@@ -45,7 +45,7 @@ pub fn ensure_known(record: &Record, tree: &WorkTree, rendered: &Rendered) -> Re
         return Ok(());
     }
     Err(anyhow!(
-        "`{LAST_APPLIED}` is missing; without it, rscaffold cannot tell your lines from its own"
+        "`{LAST_APPLIED}` is missing or empty; without it, rscaffold cannot tell your lines from its own"
     ))
     .or_hint(RESTORE)
 }

@@ -1,12 +1,14 @@
 //! What users can do after a refusal: of a change by the project, or of files by the engine.
 
+use std::io::{self, ErrorKind};
+
 use anyhow::Result;
 
 use crate::{
     engine::worktree::Refusal,
-    hint::or_hint_for,
-    names::GroupVersionKind,
-    project::{Error, External, builtin::Builtin},
+    hint::{OrHint, hint, or_hint_for},
+    names::{GroupVersionKind, ShortName},
+    project::{Error, External, Resource, builtin::Builtin},
 };
 
 /// Adds a hint to the error of a refused change.
@@ -40,7 +42,7 @@ pub const RESTORE: &str = "restore it, for example with `git restore .rscaffold`
 
 /// Adds a hint to the error of files that the engine refuses.
 pub fn or_repair<T>(done: Result<T>) -> Result<T> {
-    or_hint_for(done, |refusal| {
+    let done = or_hint_for(done, |refusal| {
         Some(match refusal {
             Refusal::DamagedRecord | Refusal::LargeRecord => RESTORE,
             Refusal::Marked(_) => "resolve the conflict markers, and run the command again",
@@ -49,7 +51,18 @@ pub fn or_repair<T>(done: Result<T>) -> Result<T> {
                  those in your own lines"
             }
         })
-    })
+    });
+    match done {
+        Err(error) if hint(&error).is_none() && is_denied(&error) => Err(error).or_hint(
+            "you need the permission to read this file or folder: `ls -ld` shows who has it",
+        ),
+        done => done,
+    }
+}
+
+fn is_denied(error: &anyhow::Error) -> bool {
+    let cause: Option<&io::Error> = error.root_cause().downcast_ref();
+    cause.is_some_and(|cause| cause.kind() == ErrorKind::PermissionDenied)
 }
 
 /// What the user can do instead of a change that is refused.
@@ -64,6 +77,11 @@ fn way_out(refusal: &Error) -> Option<String> {
             "`--resource=false` and `--external-api-path` are for a kind that another project defines; leave them out \
              for a kind of this project"
         }
+        Error::OtherCrd {
+            wanted,
+            other,
+            change,
+        } => return way_out_of_crd(wanted, other, change),
         Error::SecondControllers { other, .. } => {
             return Some(format!(
                 "use `--version {other}` for another controller; for a version without one, use `create api \
@@ -118,6 +136,24 @@ fn way_out(refusal: &Error) -> Option<String> {
     Some(hint.to_owned())
 }
 
+/// What the user can do instead of a `change` that the other versions of the kind `wanted` do not have.
+fn way_out_of_crd(wanted: &Resource, other: &GroupVersionKind, change: &str) -> Option<String> {
+    let (flag, value, what) = match change.split(' ').next()? {
+        "plural" => ("--plural", wanted.plural.to_string(), "plural"),
+        "scope" => ("--namespaced", wanted.namespaced.to_string(), "scope"),
+        "short" => {
+            let names: Vec<_> = wanted.short_names.iter().map(ShortName::as_str).collect();
+            ("--short-name", names.join(","), "short names")
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "leave out `{flag}`; to change the {what} of all versions, first run `rscaffold create api {} {flag}={value} \
+         --force`",
+        other.as_flags()
+    ))
+}
+
 /// What the user can do instead of a change that the conversion of a kind does not allow.
 fn way_out_of_conversion(refusal: &Error) -> Option<String> {
     Some(match refusal {
@@ -132,7 +168,7 @@ fn way_out_of_conversion(refusal: &Error) -> Option<String> {
             id.kind_flags()
         ),
         Error::NoSpoke { hub, .. } => format!(
-            "make it a spoke with `rscaffold create webhook {} --conversion`; until then, use `--served=false`",
+            "use `--served=false`, then run `rscaffold create webhook {} --conversion`, which makes it a spoke and serves it",
             hub.kind_flags()
         ),
         Error::TwoConversions { hub, other } => format!(
@@ -155,4 +191,25 @@ fn way_out_of_conversion(refusal: &Error) -> Option<String> {
         ),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_gets_a_hint_about_the_permission() {
+        let read =
+            |kind: ErrorKind| Err::<(), _>(io::Error::from(kind)).context("failed to read `a`");
+        let hinted = |kind| hint(&or_repair(read(kind)).unwrap_err()).map(str::to_owned);
+        let expected =
+            "you need the permission to read this file or folder: `ls -ld` shows who has it";
+        assert_eq!(
+            hinted(ErrorKind::PermissionDenied).as_deref(),
+            Some(expected)
+        );
+        assert_eq!(hinted(ErrorKind::NotFound), None);
+    }
 }

@@ -110,7 +110,7 @@ impl FromStr for Purposes {
         for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
             match word {
                 "defaulting" => purposes.defaulting = true,
-                "validation" => purposes.programmatic_validation = true,
+                "validation" | "programmatic-validation" => purposes.programmatic_validation = true,
                 "conversion" => purposes.conversion = true,
                 _ => bail!("`{word}` is not one of `defaulting`, `validation`, `conversion`"),
             }

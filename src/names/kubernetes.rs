@@ -167,6 +167,10 @@ impl ProjectName {
         words.retain(|word| !word.is_empty());
         let name = words.join("-");
         if let Err(reason) = check_project(&name) {
+            let reason = match name.as_str() {
+                "" => "it has no letter".to_owned(),
+                _ => reason.to_string(),
+            };
             bail!("the folder's name `{folder}` cannot be the name of the project: {reason}");
         }
         Ok(Self(name))
@@ -324,6 +328,8 @@ mod tests {
         let expected = "the folder's name `büro` cannot be the name of the project: `ü` is not \
                         allowed, only lower-case letters, digits and `-`";
         assert_eq!(error, expected);
+        let error = ProjectName::from_folder("...").unwrap_err().to_string();
+        assert!(error.ends_with("project: it has no letter"), "{error}");
     }
 
     #[test]

@@ -316,7 +316,7 @@ mod tests {
         let error = project.add(changed.clone(), false).unwrap_err();
         let expected = "`webapp/v1/Guestbook` exists with other settings: plural `guestbooks` -> \
                         `books`; scope `Namespaced` -> `Cluster`; short names none -> `gb`; \
-                        finalizer of the controller `guestbook` `no` -> `yes`";
+                        finalizer of the controller `guestbook`: `no` -> `yes`";
         assert_eq!(error.to_string(), expected);
         project.add(changed.clone(), true).unwrap();
         assert_eq!(*project.resources, [changed]);

@@ -109,5 +109,7 @@ fn change(what: &str, before: &str, after: &str) -> Option<String> {
         "" => "none".to_owned(),
         value => format!("`{value}`"),
     });
-    (before != after).then(|| format!("{what} {before} -> {after}"))
+    // After a name, the first value needs a mark.
+    let mark = if what.ends_with('`') { ":" } else { "" };
+    (before != after).then(|| format!("{what}{mark} {before} -> {after}"))
 }

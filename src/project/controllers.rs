@@ -282,7 +282,7 @@ mod tests {
         without.controllers[1].finalizer = false;
         assert_eq!(
             project.add(without, false).unwrap_err().to_string(),
-            "`webapp/v1/Guestbook` exists with other settings: finalizer of the controller `backup` \
+            "`webapp/v1/Guestbook` exists with other settings: finalizer of the controller `backup`: \
              `yes` -> `no`"
         );
         assert_eq!(

@@ -809,7 +809,7 @@ mod tests {
             ),
             (
                 format!("{own}, api: {{crdVersion: v1beta1}}"),
-                "`v1beta1` must be one of `v1`".to_owned(),
+                "it must be `v1`".to_owned(),
             ),
         ] {
             assert_eq!(error_of_entry(&fields), expected, "{fields}");

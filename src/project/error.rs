@@ -1,5 +1,6 @@
 //! Changes of a project that are refused. The commands add hints to these errors.
 
+use super::resource::Resource;
 use crate::names::{ControllerName, Dependency, GroupVersionKind, Kind, Version};
 
 /// Why a project, or a change of it, is refused.
@@ -28,6 +29,13 @@ pub enum Error {
     OtherDefiner {
         existing: String,
         definer: &'static str,
+    },
+    /// A version of a kind would have another CRD than a version that the project has.
+    #[error("{wanted} must share the CRD of {}, but differs: {change}", .other.version())]
+    OtherCrd {
+        wanted: Box<Resource>,
+        other: GroupVersionKind,
+        change: String,
     },
     /// A second version of a kind would get controllers.
     #[error("`{id}` cannot have a controller: `{other}` has the controllers of the kind")]

@@ -257,13 +257,11 @@ mod tests {
     fn unknown_missing_and_double_fields() {
         assert_error(
             &with("license: apache2", "licence: apache2"),
-            "`PROJECT` line 13, `licence`: unknown field, expected one of `cliVersion`, \
-             `deployment`, `domain`, `features`, `layout`, `lease`, `license`, `licenseHeader`, `multigroup`, `namespace`, \
-             `namespaced`, `owner`, `projectName`, `repo`, `resources`, `runtime`, `version`, `workspace`",
+            "`PROJECT` line 13, `licence`: unknown field; a similar field is `license`",
         );
         assert_error(
-            &with("  finalizer: true", "  finaliser: true"),
-            "`PROJECT` line 39, `resources[2].finaliser`: unknown field, expected one \
+            &with("  finalizer: true", "  cleanup: true"),
+            "`PROJECT` line 39, `resources[2].cleanup`: unknown field, expected one \
              of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
              `fieldManager`, `finalizer`, `finalizerName`, `group`, `image`, `kind`, `module`, `namespaced`, `owns`, `path`, \
              `plural`, `shortNames`, `types`, `version`, `watches`, `webhooks`",

@@ -5,13 +5,13 @@ use std::{
     ptr,
 };
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::{
     builtin, definition::ConversionStrategy, error::Error, model::Project, resource::Resource,
     runtime::Runtime,
 };
-use crate::{limits::RESOURCES, visible::is_hidden};
+use crate::{hint::OrHint, limits::RESOURCES, visible::is_hidden};
 
 impl Project {
     /// Checks that the parts of the project are consistent.
@@ -119,9 +119,12 @@ impl Project {
                     resource.version != other.version,
                     "{resource} is listed twice"
                 );
-                let version = &other.version;
                 if let Some(change) = other.contradiction(resource) {
-                    bail!("{resource} must share the CRD of {version}, but differs: {change}");
+                    bail!(Error::OtherCrd {
+                        wanted: Box::new(resource.clone()),
+                        other: other.id(),
+                        change,
+                    });
                 }
                 let (refused, stored) = if other.is_stored() {
                     (resource, other)
@@ -214,10 +217,12 @@ impl Project {
                     "the core group of Kubernetes and the group `{own}` would both be the Rust module `{module}`"
                 );
             }
-            ensure!(
-                *other == group,
-                "groups `{other}` and `{group}` would both be the Rust module `{module}`"
-            );
+            if *other != group {
+                return Err(anyhow!(
+                    "groups `{other}` and `{group}` would both be the Rust module `{module}`"
+                ))
+                .or_hint("choose another group");
+            }
             let (kind, type_name) = (&resource.kind, self.type_name(resource));
             types.insert((&resource.group, &resource.version, type_name), kind);
             let module = (&resource.group, resource.kind.module());
@@ -244,10 +249,11 @@ impl Project {
             for name in own {
                 let other = types.get(&(group, version, name.clone()));
                 if let Some(other) = other.filter(|other| **other != kind) {
-                    bail!(
+                    return Err(anyhow!(
                         "kinds `{kind}` and `{other}` of `{}` would both have the Rust type `{name}`",
                         format!("{group}/{version}").trim_start_matches('/')
-                    );
+                    ))
+                    .or_hint("choose another kind");
                 }
             }
         }
