@@ -333,25 +333,23 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     let parts = typed[count..]
         .iter()
         .flat_map(|word| word.split(separators));
-    let parts: Vec<_> = parts.collect();
+    let mut parts: Vec<_> = parts.collect();
     // As kubectl names a kind: `guestbooks.webapp.example.com`.
     let dotted = parts.last().and_then(|word| word.split_once('.'));
     let dotted = dotted.filter(|_| places.len() > 1 && parts.len() == 1);
-    // A version looks like one, and the other words come in their order: `v2 Guestbook`, `Guestbook v2`. The last place is
-    // first, so that `Guestbook` alone is the kind.
+    // A version looks like one, or is between the group and the kind. The other words come in their order: `v2 Guestbook`,
+    // `Guestbook v2`. The last place is first, so that `Guestbook` alone is the kind.
     let values: Vec<_> = if let Some((kind, group)) = dotted {
         vec![("<KIND>", kind), ("<GROUP>", group)]
     } else {
-        let (versions, others): (Vec<_>, Vec<_>) =
-            parts.into_iter().partition(|part| is_version(part));
-        let (of_version, of_others): (Vec<_>, Vec<_>) =
-            places.into_iter().partition(|place| *place == "<VERSION>");
-        let of_others = of_others.into_iter().rev().zip(others.into_iter().rev());
-        of_version
-            .into_iter()
-            .zip(versions)
-            .chain(of_others)
-            .collect()
+        let has_version = places.contains(&"<VERSION>");
+        places.retain(|place| *place != "<VERSION>");
+        let at = parts.iter().position(|part| is_version(part));
+        let at = at.or((parts.len() == 3).then_some(1));
+        let version = at.filter(|_| has_version).map(|at| parts.remove(at));
+        let others = places.into_iter().rev().zip(parts.into_iter().rev());
+        let version = version.map(|version| ("<VERSION>", version));
+        version.into_iter().chain(others).collect()
     };
     let mut words = Vec::new();
     // A new kind is in upper camel case. An existing kind may come from a CRD, such as `postgresql`.
@@ -565,6 +563,11 @@ mod tests {
                 "create api app",
                 "--kind Page",
                 "rscaffold create api --group app --version <VERSION> --kind Page".to_owned(),
+            ),
+            (
+                "delete api acid/stable/postgresql",
+                "",
+                "rscaffold delete api --group acid --version stable --kind postgresql".to_owned(),
             ),
             ("add helm", "", "rscaffold edit --enable helm".to_owned()),
             ("create plugin grafana", "", "rscaffold edit --enable grafana".to_owned()),
