@@ -82,14 +82,21 @@ enum Command {
     Completion(Completion),
 }
 
+/// The help of `--version` where a kind that exists has a usual version.
+const OF_KIND: &str =
+    "API version, such as `v1` or `v1alpha1`. Without it, the stored or the only version counts";
+const OF_WEBHOOKS: &str = "API version, such as `v1` or `v1alpha1`. Without it, the hub, the stored or the only version counts";
+
 /// What can be added to a project.
 #[derive(Debug, Subcommand)]
 enum Create {
     /// Add an API (types and CRD), its controller, or both
     Api(CreateApi),
     /// Add a controller for an existing kind
+    #[command(mut_arg("version", |version| version.help(OF_KIND)))]
     Controller(CreateController),
     /// Add webhooks for a kind: the API server calls them before it stores an object
+    #[command(mut_arg("version", |version| version.help(OF_WEBHOOKS)))]
     Webhook(CreateWebhook),
 }
 
@@ -101,6 +108,7 @@ enum Delete {
     /// Remove a controller of a kind
     Controller(DeleteController),
     /// Remove webhooks of a kind
+    #[command(mut_arg("version", |version| version.help(OF_WEBHOOKS)))]
     Webhook(DeleteWebhook),
 }
 
