@@ -71,6 +71,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     story
         .notes
         .extend(args.settings.consequences(&id, &before)?);
+    (story.notes).extend(args.settings.foreign_finalizer(&id, &wanted, &before));
     story.notes.extend(left_controller(&wanted, &before));
     story.notes.extend(from_crd.lossy(&after));
     story.notes.extend(from_crd.unserved(&after));

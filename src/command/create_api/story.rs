@@ -69,6 +69,28 @@ impl ApiSettings {
         Ok(notes)
     }
 
+    /// A note about the new finalizer of a controller, if this project does not define its kind `resource`.
+    pub fn foreign_finalizer(
+        &self,
+        id: &GroupVersionKind,
+        resource: &Resource,
+        before: &Project,
+    ) -> Option<String> {
+        let name = self.of_controller.controller_of(id);
+        let controller = resource.controller(&name)?;
+        let mut known = before.there(resource).and_then(|there| there.controller(&name)).into_iter();
+        if resource.has_api() || !controller.finalizer || known.any(|known| known.finalizer) {
+            return None;
+        }
+        Some(format!(
+            "each {} that the operator watches gets the finalizer `{}`, and cannot be deleted while no operator runs: \
+             limit the controller with `Builder::labels`, and remove the finalizer from all objects before `make \
+             undeploy`",
+            resource.kind,
+            before.finalizer_name(resource, controller)
+        ))
+    }
+
     /// A note about a new kind that may be a plural. The note is a question, because a singular such as `Kubernetes`
     /// looks the same.
     pub fn same_plural(&self, resource: &Resource, before: &Project) -> Option<String> {
