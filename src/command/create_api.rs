@@ -82,7 +82,9 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     let mut story = story(&id, &wanted, &controller, [&before, &after], &tree)?;
     story.notes.extend(unapproved(&wanted, &after));
     story.notes.extend(settings.consequences(&id, &before)?);
-    story.notes.extend(settings.foreign_finalizer(&id, &wanted, &before));
+    story
+        .notes
+        .extend(settings.foreign_finalizer(&id, &wanted, &before));
     story.notes.extend(settings.same_plural(&wanted, &before));
     story.notes.extend(args.of_other_tools.note());
     carry_out(Turn::between(&tree, &before, after)?, &args.mode, story)

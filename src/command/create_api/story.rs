@@ -78,7 +78,10 @@ impl ApiSettings {
     ) -> Option<String> {
         let name = self.of_controller.controller_of(id);
         let controller = resource.controller(&name)?;
-        let mut known = before.there(resource).and_then(|there| there.controller(&name)).into_iter();
+        let mut known = before
+            .there(resource)
+            .and_then(|there| there.controller(&name))
+            .into_iter();
         if resource.has_api() || !controller.finalizer || known.any(|known| known.finalizer) {
             return None;
         }

@@ -160,7 +160,8 @@ fn deployment(
     }
 }
 
-/// The labels that select the Pods of `object`.
+/// The labels for the Pods of `object`, by which other objects select them. A label has at most 63 characters, and the name
+/// of a StatefulSet at most 52: a CEL rule above the spec can limit `self.metadata.name`.
 fn labels(object: &Busybox) -> BTreeMap<String, String> {
     let name = "busybox".to_owned();
     BTreeMap::from([

@@ -179,7 +179,7 @@ fn service(object: &Proxy) -> Service {
         spec: Some(ServiceSpec {
             selector: Some(labels(object)),
             ports: Some(vec![ServicePort {
-                port: 80,
+                port: object.spec.container_port,
                 ..ServicePort::default()
             }]),
             ..ServiceSpec::default()
@@ -188,7 +188,8 @@ fn service(object: &Proxy) -> Service {
     }
 }
 
-/// The labels that select the Pods of `object`.
+/// The labels for the Pods of `object`, by which other objects select them. A label has at most 63 characters, and the name
+/// of a StatefulSet at most 52: a CEL rule above the spec can limit `self.metadata.name`.
 fn labels(object: &Proxy) -> BTreeMap<String, String> {
     let name = "front-end".to_owned();
     BTreeMap::from([

@@ -90,7 +90,7 @@ fn config_map(object: &Shelf) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // The owner has no namespace to give.
+            // The owner is cluster-scoped, so choose a namespace here.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
@@ -99,12 +99,12 @@ fn config_map(object: &Shelf) -> ConfigMap {
     }
 }
 
-/// The books that `object` refers to. A change of one of them reconciles `object`.
+/// The objects of the kind Book that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_books(
-    // Their names are in the spec.
+    // The object that refers.
     object: &Shelf,
 ) -> Vec<ObjectRef<Book>> {
-    // Replace this by the names to which `object` refers.
+    // An example, which refers to the Book with the name of `object`: return the names in the spec instead.
     let book = ObjectRef::new(&object.name_any());
     vec![book.within("default")]
 }

@@ -175,6 +175,7 @@ fn persistent_volume_claim(object: &Averylongkindofthirtyoneletters) -> Persiste
     use k8s_openapi::api::core::v1::{PersistentVolumeClaimSpec, VolumeResourceRequirements};
     use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+    // Kubernetes deletes the claim with its data when `object` is deleted.
     let storage = Quantity("1Gi".to_owned());
     PersistentVolumeClaim {
         metadata: ObjectMeta {
@@ -193,7 +194,8 @@ fn persistent_volume_claim(object: &Averylongkindofthirtyoneletters) -> Persiste
     }
 }
 
-/// The labels that select the Pods of `object`.
+/// The labels for the Pods of `object`, by which other objects select them. A label has at most 63 characters, and the name
+/// of a StatefulSet at most 52: a CEL rule above the spec can limit `self.metadata.name`.
 fn labels(object: &Averylongkindofthirtyoneletters) -> BTreeMap<String, String> {
     let name = "averylongkindofthirtyoneletters".to_owned();
     BTreeMap::from([
@@ -231,12 +233,12 @@ fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     }
 }
 
-/// The horizontalpodautoscalers that `object` refers to. A change of one of them reconciles `object`.
+/// The objects of the kind HorizontalPodAutoscaler that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_horizontal_pod_autoscalers(
-    // Their names are in the spec.
+    // The object that refers.
     object: &Averylongkindofthirtyoneletters,
 ) -> Vec<ObjectRef<HorizontalPodAutoscaler>> {
-    // Replace this by the names to which `object` refers.
+    // An example, which refers to the HorizontalPodAutoscaler with the name of `object`: return the names in the spec instead.
     // Without `within`, a name is in the namespace of `object`.
     let horizontal_pod_autoscaler = ObjectRef::new(&object.name_any());
     vec![horizontal_pod_autoscaler]

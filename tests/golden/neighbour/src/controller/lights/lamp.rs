@@ -37,6 +37,8 @@ impl Reconciler for Controller {
         // End of what it owns.
     ];
 
+    // Each Lamp that the operator watches gets the finalizer, and cannot be deleted while no operator runs.
+    // `builder.labels(..)` in `new` limits the controller to some objects.
     const FINALIZER: bool = true;
 
     // A change of the status also causes a reconcile. Remove this line if only this controller writes the status.

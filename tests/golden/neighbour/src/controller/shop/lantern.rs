@@ -121,17 +121,17 @@ fn lamp(object: &Lantern) -> Lamp {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        // Set the fields of `spec` here: the API server may refuse the default values.
         ..Lamp::default()
     }
 }
 
-/// The switches that `object` refers to. A change of one of them reconciles `object`.
+/// The objects of the kind Switch that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_switches(
-    // Their names are in the spec.
+    // The object that refers.
     object: &Lantern,
 ) -> Vec<ObjectRef<Switch>> {
-    // Replace this by the names to which `object` refers.
+    // An example, which refers to the Switch with the name of `object`: return the names in the spec instead.
     let switch = ObjectRef::new(&object.name_any());
     vec![switch]
 }

@@ -105,7 +105,7 @@ fn widget(object: &Order) -> Widget {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        // Set the fields of `spec` here: the API server may refuse the default values.
         ..Widget::default()
     }
 }

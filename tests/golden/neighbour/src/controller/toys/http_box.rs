@@ -80,11 +80,11 @@ fn widget(object: &HTTPBox) -> Widget {
     Widget {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // The owner has no namespace to give.
+            // The owner is cluster-scoped, so choose a namespace here.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
-        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        // Set the fields of `spec` here: the API server may refuse the default values.
         ..Widget::default()
     }
 }
@@ -94,7 +94,7 @@ fn config_map(object: &HTTPBox) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // The owner has no namespace to give.
+            // The owner is cluster-scoped, so choose a namespace here.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },

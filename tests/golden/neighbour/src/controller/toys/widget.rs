@@ -31,6 +31,8 @@ impl Reconciler for Controller {
         Rule::of::<Widget>(&[Verb::Patch]),
     ];
 
+    // Each Widget that the operator watches gets the finalizer, and cannot be deleted while no operator runs.
+    // `builder.labels(..)` in `new` limits the controller to some objects.
     const FINALIZER: bool = true;
 
     // A change of the status also causes a reconcile. Remove this line if only this controller writes the status.

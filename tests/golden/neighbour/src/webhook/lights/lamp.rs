@@ -38,7 +38,8 @@ impl webhook::Validator for Validator {
             webhook::Change::Update { new, .. } if new.metadata.deletion_timestamp.is_some() => {
                 webhook::Verdict::allowed()
             }
-            // `old` is the object before the change, for rules that compare both.
+            // `old` is the object before the change, for rules that compare both. A new rule must allow what breaks it in
+            // `old` already: otherwise, no controller can change the labels and finalizers of that object.
             webhook::Change::Update { old: _, new } => check(new),
             // Called only if `HOOK` also has `Operation::Delete`.
             webhook::Change::Delete(_) => webhook::Verdict::allowed(),

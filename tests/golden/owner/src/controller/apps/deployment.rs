@@ -48,6 +48,8 @@ impl Reconciler for Controller {
         // End of what it owns.
     ];
 
+    // Each Deployment that the operator watches gets the finalizer, and cannot be deleted while no operator runs.
+    // `builder.labels(..)` in `new` limits the controller to some objects.
     const FINALIZER: bool = true;
 
     // A change of the status also causes a reconcile. Remove this line if only this controller writes the status.
@@ -122,7 +124,7 @@ fn page(object: &Deployment) -> Page {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        // Set the fields of `spec` here: the API server may refuse the default values.
         ..Page::default()
     }
 }
@@ -148,7 +150,8 @@ fn service(object: &Deployment) -> Service {
     }
 }
 
-/// The labels that select the Pods of `object`.
+/// The labels for the Pods of `object`, by which other objects select them. A label has at most 63 characters, and the name
+/// of a StatefulSet at most 52: a CEL rule above the spec can limit `self.metadata.name`.
 fn labels(object: &Deployment) -> BTreeMap<String, String> {
     let name = "deployment".to_owned();
     BTreeMap::from([
@@ -157,12 +160,12 @@ fn labels(object: &Deployment) -> BTreeMap<String, String> {
     ])
 }
 
-/// The storageclasses that `object` refers to. A change of one of them reconciles `object`.
+/// The objects of the kind StorageClass that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_storage_classes(
-    // Their names are in the spec.
+    // The object that refers.
     object: &Deployment,
 ) -> Vec<ObjectRef<StorageClass>> {
-    // Replace this by the names to which `object` refers.
+    // An example, which refers to the StorageClass with the name of `object`: return the names in the spec instead.
     let storage_class = ObjectRef::new(&object.name_any());
     vec![storage_class]
 }

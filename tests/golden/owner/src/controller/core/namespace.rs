@@ -78,7 +78,7 @@ fn service_account(object: &Namespace) -> ServiceAccount {
     ServiceAccount {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // The owner has no namespace to give.
+            // The owner is cluster-scoped, so choose a namespace here.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },

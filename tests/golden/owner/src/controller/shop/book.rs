@@ -196,7 +196,7 @@ fn shop_page(object: &Book) -> ShopPage {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        // Set the fields of `spec` here: the API server may refuse the default values.
         ..ShopPage::default()
     }
 }
@@ -234,7 +234,8 @@ fn service(object: &Book) -> Service {
     }
 }
 
-/// The labels that select the Pods of `object`.
+/// The labels for the Pods of `object`, by which other objects select them. A label has at most 63 characters, and the name
+/// of a StatefulSet at most 52: a CEL rule above the spec can limit `self.metadata.name`.
 fn labels(object: &Book) -> BTreeMap<String, String> {
     let name = "book".to_owned();
     BTreeMap::from([
@@ -272,23 +273,23 @@ fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     }
 }
 
-/// The pages that `object` refers to. A change of one of them reconciles `object`.
+/// The objects of the kind Page that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_press_pages(
-    // Their names are in the spec.
+    // The object that refers.
     object: &Book,
 ) -> Vec<ObjectRef<PressPage>> {
-    // Replace this by the names to which `object` refers.
+    // An example, which refers to the Page with the name of `object`: return the names in the spec instead.
     // Without `within`, a name is in the namespace of `object`.
     let press_page = ObjectRef::new(&object.name_any());
     vec![press_page]
 }
 
-/// The secrets that `object` refers to. A change of one of them reconciles `object`.
+/// The objects of the kind Secret that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_secrets(
-    // Their names are in the spec.
+    // The object that refers.
     object: &Book,
 ) -> Vec<ObjectRef<Secret>> {
-    // Replace this by the names to which `object` refers.
+    // An example, which refers to the Secret with the name of `object`: return the names in the spec instead.
     // Without `within`, a name is in the namespace of `object`.
     let secret = ObjectRef::new(&object.name_any());
     vec![secret]

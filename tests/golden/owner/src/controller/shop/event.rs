@@ -313,6 +313,7 @@ fn persistent_volume_claim(object: &Event) -> PersistentVolumeClaim {
     use k8s_openapi::api::core::v1::{PersistentVolumeClaimSpec, VolumeResourceRequirements};
     use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+    // Kubernetes deletes the claim with its data when `object` is deleted.
     let storage = Quantity("1Gi".to_owned());
     PersistentVolumeClaim {
         metadata: ObjectMeta {
@@ -368,7 +369,8 @@ fn service_account(object: &Event) -> ServiceAccount {
     }
 }
 
-/// The labels that select the Pods of `object`.
+/// The labels for the Pods of `object`, by which other objects select them. A label has at most 63 characters, and the name
+/// of a StatefulSet at most 52: a CEL rule above the spec can limit `self.metadata.name`.
 fn labels(object: &Event) -> BTreeMap<String, String> {
     let name = "event".to_owned();
     BTreeMap::from([

@@ -132,11 +132,11 @@ fn press_page(object: &Shelf) -> PressPage {
     PressPage {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // The owner has no namespace to give.
+            // The owner is cluster-scoped, so choose a namespace here.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
-        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        // Set the fields of `spec` here: the API server may refuse the default values.
         ..PressPage::default()
     }
 }
@@ -146,11 +146,11 @@ fn shop_page(object: &Shelf) -> ShopPage {
     ShopPage {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // The owner has no namespace to give.
+            // The owner is cluster-scoped, so choose a namespace here.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
-        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        // Set the fields of `spec` here: the API server may refuse the default values.
         ..ShopPage::default()
     }
 }
@@ -172,7 +172,7 @@ fn secret(object: &Shelf) -> Secret {
     Secret {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // The owner has no namespace to give.
+            // The owner is cluster-scoped, so choose a namespace here.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },

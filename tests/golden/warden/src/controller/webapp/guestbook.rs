@@ -105,7 +105,7 @@ fn example_com_guestbook(object: &Guestbook) -> ExampleComGuestbook {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        // Set the fields of `spec` here: the API server may refuse the default values.
         ..ExampleComGuestbook::default()
     }
 }

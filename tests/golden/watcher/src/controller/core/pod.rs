@@ -83,23 +83,23 @@ impl Controller {
     }
 }
 
-/// The configmaps that `object` refers to. A change of one of them reconciles `object`.
+/// The objects of the kind ConfigMap that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_config_maps(
-    // Their names are in the spec.
+    // The object that refers.
     object: &Pod,
 ) -> Vec<ObjectRef<ConfigMap>> {
-    // Replace this by the names to which `object` refers.
+    // An example, which refers to the ConfigMap with the name of `object`: return the names in the spec instead.
     // Without `within`, a name is in the namespace of `object`.
     let config_map = ObjectRef::new(&object.name_any());
     vec![config_map]
 }
 
-/// The nodes that `object` refers to. A change of one of them reconciles `object`.
+/// The objects of the kind Node that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_nodes(
-    // Their names are in the spec.
+    // The object that refers.
     object: &Pod,
 ) -> Vec<ObjectRef<Node>> {
-    // Replace this by the names to which `object` refers.
+    // An example, which refers to the Node with the name of `object`: return the names in the spec instead.
     let node = ObjectRef::new(&object.name_any());
     vec![node]
 }

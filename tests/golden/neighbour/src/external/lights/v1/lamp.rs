@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! The types of Lamp, which another project defines. They were made from its
-//! CustomResourceDefinition. Edit them: you can delete fields that you do not use.
+//! CustomResourceDefinition. Edit them: you can delete fields that you do not use. Change objects by a patch, because
+//! `Api::replace` removes the fields that these types lack.
 
 // Descriptions, names and numbers are copied from the CustomResourceDefinition.
 #![allow(
