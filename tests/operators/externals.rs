@@ -49,7 +49,7 @@ fn project() -> (Project, String) {
     let controller = "src/controller/sites/host.rs";
     project.edit(
         controller,
-        "        // What its `spec` asks for goes here: the API server may refuse an empty one.\n",
+        "        // Set the fields of `spec` here: the API server may refuse the default values.\n",
         "",
     );
     project.edit(controller, "..Certificate::default()", SPEC);
