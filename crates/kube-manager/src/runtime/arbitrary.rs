@@ -40,7 +40,8 @@ pub fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<V
 /// The keys of a map, if no rule has a pattern for them.
 const KEYS: &str = "[a-z./-]{1,3}";
 
-/// Those of a map inside of a list or a map, where no rule says that keys are numbers. A number is a text, too.
+/// The keys of a map inside of a list or a map. No rule says there whether the keys are numbers, so they are numbers, which
+/// fit maps with text keys, too.
 const INNER_KEYS: &str = "[1-9][0-9]?";
 
 /// Values that fit `schema`. Of its CEL rules, they keep those about the variants of an enum and the keys of a map.
@@ -48,7 +49,7 @@ pub fn values(schema: &Value) -> BoxedStrategy<Value> {
     values_with(schema, KEYS)
 }
 
-/// Like [`values`]. `keys` is a pattern for the keys of maps without one.
+/// Like [`values`]. `keys` is the pattern for the keys of maps whose schema has no pattern.
 fn values_with(schema: &Value, keys: &'static str) -> BoxedStrategy<Value> {
     let plain = plain(schema, keys);
     if schema["nullable"] == true {

@@ -144,6 +144,7 @@ impl Controller {
             None => Counts::by_default(&kind.resource.group),
         });
         let concurrency = usize::from(settings.concurrency);
+        let watched_namespaces = some_or_all(settings.namespaces);
         let worker = Arc::new(Worker {
             reconciler: self.reconciler,
             kind: kind.clone(),
@@ -157,12 +158,12 @@ impl Controller {
             slots: Arc::new(Semaphore::new(concurrency)),
             deleted_slots: Arc::new(Semaphore::new(concurrency)),
             releases,
+            namespaces: watched_namespaces.clone(),
             cleaned_up: Mutex::default(),
             selects: settings.selector != Selector::default(),
         });
 
         let declared = settings.declared;
-        let watched_namespaces = some_or_all(settings.namespaces);
         let namespaces = if kind.namespaced {
             watched_namespaces.clone()
         } else {

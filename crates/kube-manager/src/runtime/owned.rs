@@ -143,7 +143,7 @@ impl Owned {
     /// Removes a child that a request has deleted.
     pub fn end(&self, child: &ObjectMeta) {
         let mut index = self.index.lock();
-        // Otherwise, the watch has shown the end already.
+        // Otherwise, the watch has shown the end already, or the index never had the child.
         if index.forget(child) {
             index.ended.insert(key(child), child.uid.clone());
         }

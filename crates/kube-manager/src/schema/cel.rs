@@ -59,7 +59,6 @@ pub fn text(value: &str) -> String {
 }
 
 /// The value of `quoted`, which [`text`] made.
-#[cfg(any(feature = "testing", test))]
 pub fn read_text(quoted: &str) -> String {
     let mut value = String::new();
     let mut rest = quoted.trim_matches('\'').chars();

@@ -157,9 +157,8 @@ fn check_crd(crd: &Crd, faults: &mut Vec<String>, warnings: &mut Vec<String>) {
             .deprecation_warning
             .as_ref()
             .is_some_and(|text| !is_line(text));
-        let text = format!(
-            "the text of `deprecated` must be one line of at most {MOST_IN_WARNING} characters"
-        );
+        let text =
+            format!("the text of `deprecated` must be one line of at most {MOST_IN_WARNING} bytes");
         checker.says_if(is_wrong, "", &text);
         for column in version.additional_printer_columns.iter().flatten() {
             checker.check_column(column, root);
@@ -650,7 +649,7 @@ impl Checker {
         self.says_if(name.is_empty(), "", "a column has no name");
         if is_unclosed(path) {
             let text = format!(
-                "the path `{path}` has a bracket or a quote that is not closed: kubectl would show no column"
+                "the path `{path}` has a bracket or a quote that is not closed: kubectl would show neither this column nor those after it"
             );
             self.warns(&format!("column {name}"), &text);
         }

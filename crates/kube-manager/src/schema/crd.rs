@@ -8,7 +8,7 @@ use kube::{
     core::crd::{MergeError, merge_crds},
 };
 use schemars::JsonSchema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{subresource::remove_marks, types};
 
@@ -74,10 +74,33 @@ impl From<CustomResourceDefinition> for Crd {
     /// The CRD, with the subresources that its Rust types say.
     fn from(mut definition: CustomResourceDefinition) -> Self {
         remove_marks(&mut definition);
+        for version in &mut definition.spec.versions {
+            let mut schema = json!(version.schema);
+            remove_not_nullable(&mut schema);
+            // This cannot fail: a schema without an optional keyword is one.
+            version.schema = serde_json::from_value(schema).unwrap_or(version.schema.take());
+        }
         Self {
             definition,
             named_schemas: BTreeMap::new(),
         }
+    }
+}
+
+/// Removes each `nullable: false`, which only tells kube to add no `nullable: true`. The API server drops the field, so tools
+/// that compare manifests would report it.
+fn remove_not_nullable(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|name, value| name != "nullable" || *value != false);
+            // Their values are data.
+            let inner = fields
+                .iter_mut()
+                .filter(|(name, _)| !["default", "enum"].contains(&name.as_str()));
+            inner.for_each(|(_, value)| remove_not_nullable(value));
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(remove_not_nullable),
+        _ => {}
     }
 }
 

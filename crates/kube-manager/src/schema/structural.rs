@@ -155,9 +155,20 @@ fn drop_rules_of_keys(inner: &mut Value) {
 
 /// Whether [`keys_to_rule`] made `rule`.
 fn is_rule_of_keys(rule: &Value) -> bool {
-    let begins =
-        |key: &str, text: &str| rule[key].as_str().is_some_and(|own| own.starts_with(text));
-    begins("rule", KEYS_MATCH) && begins("message", "each key must ")
+    let code = rule["rule"].as_str();
+    let pattern = code.and_then(|code| code.strip_prefix(KEYS_MATCH)?.strip_suffix("))"));
+    pattern.is_some_and(|pattern| *rule == rule_of_keys(&cel::read_text(pattern)))
+}
+
+/// The rule that each key of a map matches `pattern`.
+fn rule_of_keys(pattern: &str) -> Value {
+    let message = match pattern {
+        r"^\d+$" => "each key must be a number without a sign".to_owned(),
+        r"^-?\d+$" => "each key must be a number".to_owned(),
+        _ => format!("each key must match {pattern}"),
+    };
+    let rule = format!("{KEYS_MATCH}{}))", cel::text(pattern));
+    json!({"rule": rule, "message": message})
 }
 
 /// Turns the patterns of a map's keys, which Kubernetes does not take, into a rule.
@@ -175,13 +186,7 @@ fn keys_to_rule(schema: &mut Object) {
         return;
     }
     let names: Vec<&str> = patterns.keys().map(String::as_str).collect();
-    let pattern = names.join("|");
-    let message = match pattern.as_str() {
-        r"^\d+$" => "each key must be a number without a sign".to_owned(),
-        r"^-?\d+$" => "each key must be a number".to_owned(),
-        _ => format!("each key must match {pattern}"),
-    };
-    let rule = format!("{KEYS_MATCH}{}))", cel::text(&pattern));
+    let rule = rule_of_keys(&names.join("|"));
     schema.insert("additionalProperties".to_owned(), values.clone());
-    add_rules(schema, vec![json!({"rule": rule, "message": message})]);
+    add_rules(schema, vec![rule]);
 }

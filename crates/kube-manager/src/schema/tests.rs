@@ -1522,7 +1522,7 @@ fn the_names_and_the_texts_of_a_kind_are_checked() {
         }})))
     };
     let long = "s".repeat(60);
-    let refused = "Site v1: the text of `deprecated` must be one line of at most 256 characters";
+    let refused = "Site v1: the text of `deprecated` must be one line of at most 256 bytes";
     let cases = [
         (told(&long[..59], "use v2", "Age"), ""),
         (told(&long, "use v2", "Age"), "slist` must have at most 63"),

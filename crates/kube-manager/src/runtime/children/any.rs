@@ -203,20 +203,24 @@ impl AnyChildren {
     }
 
     /// Deletes the children with the mark of this controller. Nobody finds them after their owner is gone, and the watch may
-    /// not have shown all of them. So the API server is asked.
-    pub async fn delete_all(&self, owner: &ObjectMeta) -> Result<()> {
-        for child in self.live(owner).await? {
-            if child.deletion_timestamp.is_none() {
-                self.delete(&child).await?;
+    /// not have shown all of them. So the API server is asked, for the namespace of the owner or for the `watched` ones.
+    pub async fn delete_all(&self, owner: &ObjectMeta, watched: &[Option<String>]) -> Result<()> {
+        let home = [owner.namespace.clone()];
+        let is_home = owner.namespace.is_some() || !self.kind.namespaced;
+        for namespace in if is_home { &home } else { watched } {
+            for child in self.live(owner, namespace.as_deref()).await? {
+                if child.deletion_timestamp.is_none() {
+                    self.delete(&child).await?;
+                }
             }
         }
         Ok(())
     }
 
-    /// The children of `owner`, as the API server has them.
-    async fn live(&self, owner: &ObjectMeta) -> Result<Vec<ObjectMeta>> {
+    /// The children of `owner` in a namespace, or in all, as the API server has them.
+    async fn live(&self, owner: &ObjectMeta, namespace: Option<&str>) -> Result<Vec<ObjectMeta>> {
         let client = self.access.client.clone();
-        let api = self.kind.api::<false>(client, owner.namespace.as_deref());
+        let api = self.kind.api::<false>(client, namespace);
         let mut children = Vec::new();
         for Follow { selector, .. } in self.follows() {
             let params = ListParams {

@@ -141,6 +141,8 @@ pub struct Worker {
     pub deleted_slots: Arc<Semaphore>,
     /// The children that are deleted after a cleanup.
     pub releases: Vec<AnyChildren>,
+    /// The namespaces that the controller watches; `None` is all of them.
+    pub namespaces: Vec<Option<String>>,
     /// The uids of the objects whose cleanup has ended, until the watch shows their deletion. A second cleanup would
     /// not find the children that are deleted by then.
     pub cleaned_up: Mutex<HashSet<String>>,
@@ -409,7 +411,7 @@ impl Worker {
             .as_ref()
             .map_or(metadata, |object| object.metadata());
         for children in &self.releases {
-            let deleted = children.delete_all(metadata).await;
+            let deleted = children.delete_all(metadata, &self.namespaces).await;
             deleted.map_err(Error::Release)?;
         }
         unless_outdated()?;
@@ -521,6 +523,7 @@ mod tests {
                 slots: Arc::new(Semaphore::new(1)),
                 deleted_slots: Arc::new(Semaphore::new(1)),
                 releases: Vec::new(),
+                namespaces: vec![None],
                 cleaned_up: Mutex::default(),
                 selects: false,
             }

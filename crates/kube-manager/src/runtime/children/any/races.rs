@@ -744,7 +744,11 @@ fn a_child_that_no_watch_has_shown_is_deleted_after_a_cleanup() {
             world.children = children(world.client.clone(), index);
             let known = world.children.of(&owner());
             assert_eq!(known.len(), usize::from(knows_another));
-            let deleted = world.children.any.delete_all(&owner().metadata).await;
+            let deleted = world
+                .children
+                .any
+                .delete_all(&owner().metadata, &[None])
+                .await;
             deleted.expect("an answer");
             let cluster = world.cluster.lock();
             assert_eq!(cluster.secret, None);
@@ -788,7 +792,11 @@ fn a_copy_of_a_child_in_another_namespace_is_left_alone() {
         assert_eq!(settled(&mut world, "one").await, 1);
         assert_eq!(world.cluster.lock().requests, Vec::<Method>::new());
         assert_eq!(world.children.of(&owner()).len(), 1);
-        let deleted = world.children.any.delete_all(&owner().metadata).await;
+        let deleted = world
+            .children
+            .any
+            .delete_all(&owner().metadata, &[None])
+            .await;
         deleted.expect("an answer");
         let requests = world.cluster.lock().requests.clone();
         assert_eq!(requests, [Method::GET, Method::DELETE]);

@@ -102,21 +102,24 @@ async fn follow<W: 'static>(
             created.reached[0].state.clone()
         }
     };
-    for state in [&mut history.state, &mut without] {
+    let mask_known = |state: &mut State| {
         mask(state, &created.varying);
         mask(state, &test.subject.ignored);
-    }
+    };
+    mask_known(&mut history.state);
+    mask_known(&mut without);
     let mut different = differences(&history.state, &without);
     // A value may also vary in an object that the sample does not have, such as the address of a Service.
     if !different.is_empty()
         && let Some(last) = &history.last
-        && let Some(again) = create_with(test, last).await
-        && let Ok(varying) = varying(&without, &again)
+        && let Some(mut again) = create_with(test, last).await
     {
-        for state in [&mut history.state, &mut without] {
-            mask(state, &varying);
+        mask_known(&mut again);
+        if let Ok(varying) = varying(&without, &again) {
+            mask(&mut history.state, &varying);
+            mask(&mut without, &varying);
+            different = differences(&history.state, &without);
         }
-        different = differences(&history.state, &without);
     }
     if different.is_empty() {
         return Ok(());
