@@ -25,8 +25,10 @@ for folder in "$binaries"/*/; do
   # An upload of artifacts may lose the modes of files.
   chmod -R u=rwX,go=rX "$stage/$name"
   chmod 755 "$stage/$name/rscaffold"
+  # No pipe: sh ignores a failure of the first program in a pipe.
   tar --create --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
-    --directory="$stage" "$name" | gzip -9 -n > "$out/$name.tar.gz"
+    --directory="$stage" --file="$stage/$name.tar" "$name"
+  gzip -9 -n < "$stage/$name.tar" > "$out/$name.tar.gz"
 done
 
 cp install.sh "$out"

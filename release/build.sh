@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the program of a release for TARGET and prints its path. On Linux the program is static, so it runs
-# with any C library. The bytes depend only on the commit and the Rust version: they contain no path of this
-# machine.
+# with any C library. The bytes depend on the commit, on the Rust version, and on the linker and the C library of this
+# machine. They contain no path of this machine.
 #
 # usage: release/build.sh TARGET
 set -eu

@@ -16,7 +16,11 @@ mkdir "$folder/guestbook"
 cd "$folder/guestbook"
 while read -r arguments; do
   # shellcheck disable=SC2086
-  "$rscaffold" $arguments 2>/dev/null
+  "$rscaffold" $arguments 2>"$folder/log" || {
+    cat "$folder/log" >&2
+    echo "error: \`rscaffold $arguments\` failed" >&2
+    exit 1
+  }
 done < "$tests/commands"
 text='left out'
 digest=sha256:$(echo "$text" | sha256sum | cut -d ' ' -f 1)

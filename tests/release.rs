@@ -2,12 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
+use kube_manager::source;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
@@ -93,6 +96,33 @@ impl Releases {
     }
 }
 
+/// Shell scripts in place of programs.
+pub struct StandIns(TempDir);
+
+impl StandIns {
+    pub fn new(programs: &[(&str, &str)]) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        for (name, script) in programs {
+            let path = folder.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a program");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+        }
+        Self(folder)
+    }
+
+    /// Returns the folder with these programs alone.
+    pub fn folder(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Returns a PATH with these programs before all others.
+    fn path(&self) -> OsString {
+        let others = env::var_os("PATH").expect("a PATH");
+        let folders = [self.0.path().to_owned()].into_iter();
+        env::join_paths(folders.chain(env::split_paths(&others))).expect("a PATH")
+    }
+}
+
 /// Returns a command that prints the Homebrew formula for the archives in `files`.
 fn formula(files: &Path) -> Command {
     let mut command = Command::new("sh");
@@ -156,6 +186,93 @@ fn the_installer_takes_an_archive_only_with_its_checksum() {
 }
 
 #[test]
+fn the_installer_says_what_it_cannot_install() {
+    let releases = Releases::new();
+    let windows = StandIns::new(&[("uname", "echo MINGW64_NT-10.0")]);
+    let error = refused(releases.install("").env("PATH", windows.path()));
+    assert!(error.contains("does not run on Windows"), "{error}");
+    let without_tar = StandIns::new(&[("curl", ""), ("sh", "exec /bin/sh \"$@\"")]);
+    let error = refused(releases.install("").env("PATH", without_tar.folder()));
+    assert!(
+        error.starts_with("error: `tar` is not installed\nhint: "),
+        "{error}"
+    );
+    let curl = StandIns::new(&[("curl", "echo \"$@\" >&2; exit 1")]);
+    let error = refused(releases.install("").env("PATH", curl.path()));
+    assert!(
+        error.contains("--speed-limit 1 --speed-time 60 "),
+        "{error}"
+    );
+
+    fs::create_dir(releases.path("bin/rscaffold")).expect("a folder");
+    let error = refused(&mut releases.install(""));
+    assert!(error.contains("bin/rscaffold` is a folder\n"), "{error}");
+    assert!(error.contains("RSCAFFOLD_INSTALL_DIR"), "{error}");
+    assert_eq!(tree(&releases.path("bin")), BTreeMap::new());
+}
+
+#[test]
+fn the_folder_of_an_installation_may_be_relative() {
+    let releases = Releases::new();
+    let top = fs::canonicalize(releases.folder.path()).expect("a path");
+    fs::create_dir_all(top.join("other/a\\b")).expect("a folder");
+    let installed = |is_on_path: bool| {
+        let others = env::var_os("PATH").expect("a PATH");
+        let folder = is_on_path.then(|| top.join("a\\b"));
+        let folders = folder.into_iter().chain(env::split_paths(&others));
+        let output = releases
+            .install("")
+            .env("RSCAFFOLD_INSTALL_DIR", "a\\b/")
+            .env("PATH", env::join_paths(folders).expect("a PATH"))
+            .env("CDPATH", top.join("other"))
+            .current_dir(&top)
+            .output()
+            .expect("sh starts");
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{printed}");
+        assert!(top.join("a\\b/rscaffold").is_file());
+        printed
+    };
+    let hint = format!("export PATH=\"{}:$PATH\"\n", top.join("a\\b").display());
+    let printed = installed(false);
+    assert!(printed.ends_with(&hint), "{printed}");
+    let printed = installed(true);
+    assert!(!printed.contains("hint"), "{printed}");
+}
+
+#[test]
+fn a_release_fails_with_its_programs() {
+    let releases = Releases::new();
+    let out = releases.path("failed");
+    let tar = StandIns::new(&[("tar", "exit 2")]);
+    refused(
+        Command::new("sh")
+            .arg(root().join("release/archives.sh"))
+            .args([&releases.path("binaries"), &releases.path("pages"), &out])
+            .env("PATH", tar.path()),
+    );
+    assert_eq!(tree(&out), BTreeMap::new());
+
+    let broken = StandIns::new(&[("rscaffold", "echo a reason >&2; exit 3")]);
+    let error = refused(
+        Command::new("sh")
+            .arg(root().join("release/record.sh"))
+            .arg(broken.folder().join("rscaffold")),
+    );
+    assert!(
+        error.starts_with("a reason\nerror: `rscaffold init "),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_license_is_that_of_the_repository() {
+    let (path, license) = source::LICENSE;
+    let whole = fs::read_to_string(root().join(path)).expect("a license");
+    assert_eq!(whole, license);
+}
+
+#[test]
 fn archives_hold_program_completions_and_man_pages() {
     let releases = Releases::new();
     let files = releases.path("latest/download");
@@ -210,6 +327,8 @@ fn the_formula_has_the_checksum_of_each_archive() {
     }
     assert!(!formula.contains('@'), "{formula}");
     assert!(formula.contains(&format!("version \"{VERSION}\"")));
+    // A limit of Homebrew.
+    assert!(env!("CARGO_PKG_DESCRIPTION").len() <= 80);
 }
 
 /// `make dist` packs the program of one target. Homebrew needs all.
@@ -264,21 +383,32 @@ fn every_file_has_the_address_of_the_repository_that_cargo_toml_has() {
         .and_then(|address| address.split_once('/'))
         .expect("an address");
     let (_, name) = repository.split_once('/').expect("owner and name");
-    let mut count = 0;
+    let (mut count, mut actions) = (0, 0);
     for top in [
         ".github",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
         "README.md",
+        "SECURITY.md",
+        "crates",
         "docs",
         "install.sh",
         "release",
+        "templates",
     ] {
         for (path, text) in tree(&root().join(top)) {
             let Ok(text) = String::from_utf8(text) else {
                 continue;
             };
             for line in text.lines() {
+                // A workflow names an action without the site.
+                for (at, _) in line.match_indices(&format!("/{name}/.github/actions/")) {
+                    let before =
+                        line[..at].rsplit(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
+                    let found = format!("{}/{name}", before.take(1).collect::<String>());
+                    actions += 1;
+                    assert_eq!(found, repository, "{top}/{}: {line}", path.display());
+                }
                 for (at, _) in line.match_indices(&format!("{site}/")) {
                     let path_there = &line[at + site.len() + 1..];
                     let mut parts =
@@ -294,7 +424,7 @@ fn every_file_has_the_address_of_the_repository_that_cargo_toml_has() {
             }
         }
     }
-    assert!(count > 3, "{count}");
+    assert!(count > 3 && actions > 0, "{count}, {actions}");
 }
 
 /// `make release` uses the lines below `Unreleased` as the section of the release.
@@ -315,28 +445,32 @@ fn the_changelog_has_a_section_and_a_link_for_each_version() {
     }
 }
 
-/// A copy of what `release/prepare.sh` reads and changes, with a version under development. cargo and make do nothing.
-struct Repository(TempDir);
+/// A copy of what `release/prepare.sh` reads and changes, with a version under development. make does nothing, and cargo
+/// puts the program where prepare.sh has it built.
+struct Repository(TempDir, StandIns);
 
 impl Repository {
     const MANIFESTS: [&str; 2] = ["Cargo.toml", "crates/kube-manager/Cargo.toml"];
 
     fn new() -> Self {
-        let repository = Self(TempDir::new().expect("a temporary folder"));
-        let copy = "cp --parents -r \"$@\" \"$0\" && mkdir -p \"$0/target/debug\" && ln -s \"$RSCAFFOLD\" \"$0/target/debug\" &&
-            echo target > \"$0/.gitignore\"";
+        let build = format!(
+            "case \"$*\" in build*' --target-dir target') ;; *) exit ;; esac
+            mkdir -p target/debug && ln -sf '{}' target/debug",
+            program().display()
+        );
+        let cargo = StandIns::new(&[("cargo", &build)]);
+        let repository = Self(TempDir::new().expect("a temporary folder"), cargo);
+        let copy = "cp --parents -r \"$@\" \"$0\" && echo target > \"$0/.gitignore\"";
         run(Command::new("sh")
             .args(["-c", copy])
             .arg(repository.0.path())
             .args(Self::MANIFESTS)
             .args(["CHANGELOG.md", "release", "tests/update"])
-            .env("RSCAFFOLD", program())
             .current_dir(root()));
-        let changelog = repository.0.path().join("CHANGELOG.md");
         let text = repository.read("CHANGELOG.md");
         let heading = "## [Unreleased]\n";
         let text = text.replacen(heading, &format!("{heading}\n- A change.\n"), 1);
-        fs::write(changelog, text).expect("a writable file");
+        repository.write("CHANGELOG.md", &text);
         repository.git(&["init", "--quiet"]);
         repository.commit();
         repository
@@ -356,9 +490,14 @@ impl Repository {
         let mut prepare = Command::new("sh");
         prepare
             .args(["release/prepare.sh", version])
-            .envs([("CARGO", "true"), ("MAKE", "true")])
+            .env("CARGO", self.1.folder().join("cargo"))
+            .env("MAKE", "true")
             .current_dir(self.0.path());
         prepare
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.0.path().join(path), text).expect("a writable file");
     }
 
     fn read(&self, path: &str) -> String {
@@ -385,7 +524,34 @@ fn a_release_follows_its_version_under_development_and_the_next_one_follows_it()
         assert!(error.contains(reason), "{error}");
     }
 
-    run(&mut repository.prepare(release));
+    for sentence in [
+        "Nothing is published yet.\n",
+        "As soon as a release is published, it installs it.\n",
+    ] {
+        repository.write("README.md", sentence);
+        repository.commit();
+        let error = refused(&mut repository.prepare(release));
+        assert!(
+            error.contains("README.md says that nothing is published"),
+            "{error}"
+        );
+    }
+    repository.write("README.md", "");
+    repository.commit();
+    let error = refused(repository.prepare(release).env("GIT_DIR", "/none"));
+    assert!(error.contains("git cannot list the changes"), "{error}");
+
+    let output = repository.prepare(release).output().expect("sh starts");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
+    let steps = [
+        "git commit ",
+        "cargo publish --package kube-manager ",
+        &format!("git tag v{release} && git push --atomic origin main v{release}\n"),
+        "cargo publish --package rscaffold ",
+    ];
+    let places = steps.map(|step| printed.find(step).expect(step));
+    assert!(places.is_sorted(), "{printed}");
     for manifest in Repository::MANIFESTS {
         let text = repository.read(manifest);
         assert!(!text.contains(before), "{manifest}: {text}");
@@ -402,8 +568,12 @@ fn a_release_follows_its_version_under_development_and_the_next_one_follows_it()
     let record = repository.read(&format!("tests/update/{release}.jsonl"));
     assert!(record.starts_with("{\"project\""), "{record}");
 
-    let error = refused(&mut repository.prepare(next));
-    assert!(error.contains("changes that are not committed"), "{error}");
+    // The same release again is a release that failed before.
+    for version in [release, next] {
+        let error = refused(&mut repository.prepare(version));
+        assert!(error.contains("changes that are not committed"), "{error}");
+        assert!(error.contains("git stash --include-untracked"), "{error}");
+    }
     repository.commit();
     run(&mut repository.prepare(next));
     for manifest in Repository::MANIFESTS {
