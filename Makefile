@@ -8,8 +8,10 @@ PACKAGES = --package rscaffold --package kube-manager --package cluster --packag
 # What needs neither a cluster nor a compiler for generated code.
 CORE = $(PACKAGES) --lib --test tests
 
-# The targets that compile generated projects.
-WITH_PROJECTS = crds known-bugs soak test test-operators test-operators-long test-e2e
+# The targets that compile generated projects, those that need Go, and those that need strace and curl.
+WITH_PROJECTS = crds known-bugs soak test test-operators test-operators-long test-e2e test-long
+WITH_GO = bench test-cluster $(WITH_PROJECTS)
+WITH_STRACE = check random test test-contributing test-core test-long
 
 .DEFAULT_GOAL := help
 
@@ -216,11 +218,8 @@ tools:
 	need $(firstword $(CARGO)) "install Rust from https://rustup.rs"; \
 	$(CARGO) fmt --version >/dev/null 2>&1 || missing rustfmt "rustup component add rustfmt"; \
 	$(CARGO) clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"; \
-	if [ -n "$(filter bench,$(MAKECMDGOALS))" ]; then \
-		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
-	fi; \
-	if [ -n "$(filter test-cluster $(WITH_PROJECTS),$(MAKECMDGOALS))" ]; then \
-		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
+	if [ -n "$(filter $(WITH_GO),$(MAKECMDGOALS))" ]; then \
+		need go "install Go from https://go.dev/dl; it builds programs that the tests run, such as Kubernetes"; \
 	fi; \
 	if [ -n "$(filter $(WITH_PROJECTS),$(MAKECMDGOALS))" ]; then \
 		version=$$($(CARGO) --version | cut -d ' ' -f 2); \
@@ -231,13 +230,10 @@ tools:
 		[ -d target/projects ] || [ "$$(df -Pk . | awk 'NR == 2 {print $$4}')" -gt 18000000 ] || \
 			missing "disk space of 18 GB" "free some; the tests compile some fifty projects in target"; \
 	fi; \
-	if [ -n "$(filter check random test test-contributing test-core,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter $(WITH_STRACE),$(MAKECMDGOALS))" ]; then \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
 		need curl "apt-get install curl; the test of install.sh downloads an archive of the test with it"; \
 	fi; \
 	for program in $$node; do \
 		need $$program "on Debian, apt-get install --no-install-recommends $(NODE_PACKAGES)"; \
-	done; \
-	if [ -n "$(filter-out check demo random test-contributing test-core test-docs,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
-		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \
-	fi
+	done

@@ -5,13 +5,15 @@
 # usage: make update-deps [DEPS="NAME=REQUIREMENT ..."]
 #
 # Without DEPS, cargo takes the newest versions that the requirements allow, and lists newer ones. DEPS raises
-# requirements: DEPS="kube=5.1 k8s-openapi=0.30" changes them in each Cargo.toml that has one.
+# requirements: DEPS="kube=5.1 k8s-openapi=0.30" changes them in each Cargo.toml that has one, and where the README of a
+# project or a tutorial shows them. `make golden` changes the golden projects.
 set -eu
 
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
-manifests="Cargo.toml crates/*/Cargo.toml templates/project/Cargo.toml.tera
-  templates/vendored/crates/kube-manager/Cargo.toml.tera tests/cluster/Cargo.toml tests/fuzz/Cargo.toml tests/operators/Cargo.toml"
+manifests="$(find . \( -name .git -o -name target -o -path ./tests/golden \) -prune -o \
+  \( -name Cargo.toml -o -name Cargo.toml.tera \) -print)
+  templates/project/README.md.tera docs/tutorials/*.md"
 
 for dependency; do
   name=${dependency%%=*}

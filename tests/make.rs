@@ -1,9 +1,14 @@
 //! Tests the make targets of this repository: the tests that they select, and the arguments that they refuse before
 //! they write anything.
 
-use std::process::Command;
+use std::{fs, process::Command};
 
-use crate::scaffold::{plain_make, refused, root, run};
+use tempfile::TempDir;
+
+use crate::{
+    release::StandIns,
+    scaffold::{plain_make, refused, root, run},
+};
 
 /// Returns make in this repository, with these arguments.
 fn make(arguments: &[&str]) -> Command {
@@ -66,5 +71,85 @@ fn a_requirement_that_no_package_has_is_refused() {
     ] {
         let error = refused(&mut make(&["update-deps", &format!("DEPS={requirement}")]));
         assert_eq!(error.lines().next(), Some(expected));
+    }
+}
+
+#[test]
+fn a_requirement_is_raised_in_every_file_that_has_it() {
+    let copy = TempDir::new().expect("a temporary folder");
+    // The lines of kube and k8s-openapi. The golden projects get theirs from the templates.
+    let lines = |folder| {
+        let mut grep = Command::new("grep");
+        grep.args(["-rE", "^(kube|k8s-openapi) = "])
+            .args(["benches", "crates", "docs", "templates", "tests"])
+            .args(["--exclude-dir=golden", "--exclude-dir=target"])
+            .current_dir(folder);
+        run(&mut grep)
+    };
+    let before = lines(root());
+    let files = before.lines().filter_map(|line| line.split(':').next());
+    run(Command::new("cp")
+        .args(["--parents", "release/update-deps.sh"])
+        .args(files)
+        .arg(copy.path())
+        .current_dir(root()));
+    for folder in ["target/golden", "tests/golden"] {
+        fs::create_dir_all(copy.path().join(folder)).expect("a folder");
+    }
+    fs::write(copy.path().join("target/golden/Cargo.lock"), "").expect("a file");
+    run(Command::new("sh")
+        .args(["release/update-deps.sh", "kube=90.1", "k8s-openapi=90.1"])
+        .envs([("CARGO", "true"), ("MAKE", "true")])
+        .current_dir(copy.path()));
+    let after = lines(copy.path());
+    assert_eq!(after.lines().count(), before.lines().count());
+    for line in after.lines() {
+        assert!(
+            line.contains(" = \"90.1\"") || line.contains("{ version = \"90.1\""),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_target_checks_the_programs_that_it_needs() {
+    let others = ["awk", "cc", "cut", "df", "git", "make", "sort"].map(|name| {
+        let path = run(Command::new("sh").args(["-c", &format!("command -v {name}")]));
+        (name, format!("exec {} \"$@\"", path.trim_end()))
+    });
+    let missing = |goals: &str, present: &[&str]| {
+        let mut programs: Vec<_> = others.iter().map(|(name, text)| (*name, &**text)).collect();
+        programs.push(("cargo", "echo cargo 1.99.0"));
+        programs.extend(present.iter().map(|name| (*name, "")));
+        let programs = StandIns::new(&programs);
+        let output = make(&["tools", "TESTS=leader::", "CI="])
+            .arg(format!("MAKECMDGOALS={goals}"))
+            .env("PATH", programs.folder())
+            .output()
+            .expect("make starts");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = stderr.lines().next().map(str::to_owned);
+        assert_eq!(
+            output.status.success(),
+            error.is_none(),
+            "{goals}: {stderr}"
+        );
+        error.unwrap_or_default()
+    };
+    let go = "error: go is missing";
+    let strace = "error: strace is missing";
+    for (goals, present, expected) in [
+        ("lint check", &["strace", "curl"][..], ""),
+        ("golden check", &["strace", "curl"], ""),
+        ("docs test-docs", &[], ""),
+        ("check", &["curl"], strace),
+        ("test-long", &["go", "curl"], strace),
+        ("test-long", &["strace", "curl"], go),
+        ("test-cluster", &[], go),
+        ("bench", &[], go),
+        ("soak", &[], go),
+        ("test", &["go", "strace", "curl"], ""),
+    ] {
+        assert_eq!(missing(goals, present), expected, "{goals}");
     }
 }
