@@ -106,6 +106,7 @@ enum Delete {
     /// Remove a version of a kind: types, CRD, sample, roles and controllers
     Api(DeleteApi),
     /// Remove a controller of a kind
+    #[command(mut_arg("version", |version| version.help(OF_KIND)))]
     Controller(DeleteController),
     /// Remove webhooks of a kind
     #[command(mut_arg("version", |version| version.help(OF_WEBHOOKS)))]

@@ -13,6 +13,7 @@ use serde_yaml::{
     DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, UserMessageFormatter,
     budget::BudgetBreach,
 };
+use strsim::levenshtein;
 
 use self::nodes::Node;
 use crate::visible::visible;
@@ -194,7 +195,7 @@ fn reason(error: &Error) -> Cow<'_, str> {
         }
         Error::SerdeUnknownField {
             field, expected, ..
-        } => match expected.iter().find(|known| is_similar(field, known)) {
+        } => match nearest(field, expected) {
             Some(known) => format!("unknown field; a similar field is `{known}`"),
             None => format!("unknown field, expected one of `{}`", expected.join("`, `")),
         }
@@ -207,7 +208,7 @@ fn reason(error: &Error) -> Cow<'_, str> {
         }
         .into(),
         Error::MultipleDocuments { .. } => {
-            "a second YAML document begins here: remove the `---` before it".into()
+            "a second YAML document begins here, and a file has only one".into()
         }
         Error::Unexpected { expected, .. } => match *expected {
             "mapping start" => "fields are expected, as in `kind: Guestbook`".into(),
@@ -231,22 +232,14 @@ fn reason(error: &Error) -> Cow<'_, str> {
     }
 }
 
-/// Whether two names differ only by case, or by two letters at most and not by half of their letters.
-fn is_similar(one: &str, other: &str) -> bool {
-    let [one, other] = [one, other].map(|name| name.to_lowercase().chars().collect::<Vec<_>>());
-    // The distance of Levenshtein, row by row.
-    let mut row: Vec<_> = (0..=other.len()).collect();
-    for (index, letter) in one.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for at in 0..other.len() {
-            let replaced = diagonal + usize::from(*letter != other[at]);
-            diagonal = row[at + 1];
-            row[at + 1] = replaced.min(diagonal + 1).min(row[at] + 1);
-        }
-    }
-    let distance = row[other.len()];
-    distance <= 2 && 2 * distance <= other.len()
+/// The known name that is nearest to `name`: it differs by two letters at most, and by no more than half of its letters.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let all = known
+        .iter()
+        .map(|known| (levenshtein(&name, &known.to_lowercase()), *known));
+    let near = all.filter(|(distance, known)| *distance <= 2 && 2 * distance <= known.len());
+    Some(near.min_by_key(|(distance, _)| *distance)?.1)
 }
 
 /// The text of a value. A string gets quotes if YAML 1.2 would read it as another type. The quotes are single, unless
@@ -394,6 +387,10 @@ mod tests {
                 "`BOOK` line 1, `Title`: unknown field; a similar field is `title`",
             ),
             (
+                "page: []",
+                "`BOOK` line 1, `page`: unknown field; a similar field is `pages`",
+            ),
+            (
                 "name: a",
                 "`BOOK` line 1, `name`: unknown field, expected one of `lent`, `pages`, `title`",
             ),
@@ -436,7 +433,7 @@ mod tests {
             ),
             (
                 "title: a\n---\ntitle: b",
-                "`BOOK` line 3: a second YAML document begins here: remove the `---` before it",
+                "`BOOK` line 3: a second YAML document begins here, and a file has only one",
             ),
         ];
         for (text, expected) in cases {

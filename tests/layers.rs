@@ -320,8 +320,6 @@ fn only_the_commands_have_hints_with_a_flag_or_a_command() {
         }
         let code = text.split("\n#[cfg(test)]\nmod tests {").next();
         for line in code.unwrap_or_default().lines().map(str::trim) {
-            // What separates YAML documents is no flag.
-            let line = line.replace("`---`", "");
             let names_one = ["`--", "`rscaffold "]
                 .iter()
                 .any(|start| line.contains(start));

@@ -25,6 +25,10 @@ pub(super) fn refusal(
     typed: &[String],
     cli: &Command,
 ) -> Option<anyhow::Error> {
+    let typed = match typed {
+        [help, asked @ ..] if help == "help" => asked,
+        typed => typed,
+    };
     let one_hyphen = with_one_hyphen(typed, cli).filter(|_| error.use_stderr());
     let (message, hint) = one_hyphen.or_else(|| refused(error, typed, cli))?;
     let error = anyhow::Error::new(UsageError(message));
@@ -43,13 +47,6 @@ fn refused(
     Some(match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = text_of(error, ContextKind::InvalidSubcommand)?;
-            if let [help, asked @ ..] = typed
-                && help == "help"
-            {
-                let command = shown(&asked[..typed_command(cli, asked).0]);
-                let hint = format!("`{command} --help` lists the commands");
-                return Some((format!("`{command} {word}` is not a command"), Some(hint)));
-            }
             unknown_word(word, error, typed, cli)
         }
         ErrorKind::UnknownArgument => match text_of(error, ContextKind::InvalidArg)? {
@@ -364,7 +361,7 @@ fn unknown_flag(
             "leave it out: rscaffold reads `PROJECT` of this folder or of a folder above".to_owned()
         }
         _ if flag == "--name" && flag_called("kind").is_some() => "use `--kind`".to_owned(),
-        _ if !(commands.is_empty() || reads_project && flag == "-v") => {
+        _ if !commands.is_empty() && flag != "-v" => {
             format!("`--{long}` is a flag of `{commands}`")
         }
         (None, _, Some(similar)) => format!("a similar flag is `{similar}`"),
@@ -651,23 +648,19 @@ mod tests {
             (
                 "delete project",
                 "`rscaffold delete project` is not a command",
-                "delete the folder; clusters keep what was deployed until `make undeploy` and `make uninstall`",
+                "run `make undeploy`, then delete the folder",
             ),
             (
                 "help create nope",
                 "`rscaffold create nope` is not a command",
-                "`rscaffold create --help` lists the commands",
+                "run `rscaffold create api --group <GROUP> --version <VERSION> --kind Nope`: it adds a kind with its \
+                 types, CRD and controller",
             ),
             (
                 "api v1 Page",
                 "`rscaffold api` is not a command",
                 "run `rscaffold create api --group <GROUP> --version v1 --kind Page`: it adds a kind with its types, CRD \
                  and controller",
-            ),
-            (
-                "INIT",
-                "`rscaffold INIT` is not a command",
-                "run `rscaffold init`: a project starts in the current folder",
             ),
             (
                 "init github.com/me/foo",

@@ -145,7 +145,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
                 "`{named}` is neither a file nor a folder that rscaffold writes in this project"
             ))
             .or_hint(format!(
-                "give a path below the folder of `{}`, such as `config/manager/manager.yaml`",
+                "give the path as seen from the folder of `{}`, such as `src/main.rs`",
                 Project::FILE
             ));
         }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{
     Mode,
-    id::{Id, own},
+    id::{Id, Usual, own},
     load::open,
     turn::{Turn, carry_out},
     way_out::or_way_out,
@@ -93,7 +93,8 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
 pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let mut after = before.clone();
-    let id = (args.id).complete(None, None, None, own(&before))?;
+    let usual: Usual = &|group, kind| before.usual_version(group, kind);
+    let id = (args.id).complete(None, None, Some(usual), own(&before))?;
     let name = (args.controller_name).unwrap_or_else(|| id.kind().controller());
     after.remove_controller(&id, &name)?;
     let turn = Turn::between(&tree, &before, after)?;

@@ -46,6 +46,7 @@ fn edit(refusal: &Error) -> Option<String> {
                  run `rscaffold create webhook --group {group} --kind {kind} --conversion`"
             ));
         }
+        Error::OtherCrd { .. } => "write the same value in all entries of the kind",
         Error::TwoConversions { .. } => {
             "remove `conversion` from the entries of the kind; `spoke` below `webhooks` stays"
         }

@@ -81,10 +81,9 @@ const YES: Equivalent = Hint("leave it out; `--on-conflict` decides conflicts in
 
 /// Commands and flags of other tools, each with its equivalent. In a command, `|` separates words that mean the same.
 /// `--plugins` stands with each name of a plugin, without its domain and its version.
-pub const OTHER_TOOLS: [(&str, Equivalent); 95] = [
+pub const OTHER_TOOLS: [(&str, Equivalent); 93] = [
     // Commands of cargo, helm, kopium, kubebuilder, kubectl and operator-sdk
     ("init|new", INIT),
-    ("INIT", Run("rscaffold init", IN_FOLDER)),
     ("api|crd", CREATE_API),
     ("controller", CREATE_CONTROLLER),
     ("webhook", CREATE_WEBHOOK),
@@ -99,9 +98,8 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 95] = [
         "create|add|new|scaffold controller|controllers|reconciler",
         CREATE_CONTROLLER,
     ),
-    ("create|add|new|scaffold webhook|webhooks", CREATE_WEBHOOK),
     (
-        "create|add|new|scaffold validating|validating-webhook|validation|validator",
+        "create|add|new|scaffold webhook|webhooks|validating|validating-webhook|validation|validator",
         CREATE_WEBHOOK,
     ),
     (
@@ -150,9 +148,7 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 95] = [
     ("delete|destroy|remove|rm feature|plugin", DISABLE),
     (
         "delete|destroy|remove|rm operator|project",
-        Hint(
-            "delete the folder; clusters keep what was deployed until `make undeploy` and `make uninstall`",
-        ),
+        Hint("run `make undeploy`, then delete the folder"),
     ),
     ("convert|from-crd|import|kopium", FROM_CRD),
     ("migrate|port", FROM_GO),
@@ -344,7 +340,9 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     } else {
         let has_version = places.contains(&"<VERSION>");
         places.retain(|place| *place != "<VERSION>");
-        let at = parts.iter().position(|part| is_version(part));
+        let at = parts
+            .iter()
+            .position(|part| part.parse::<Version>().is_ok());
         let at = at.or((parts.len() == 3).then_some(1));
         let version = at.filter(|_| has_version).map(|at| parts.remove(at));
         let others = places.into_iter().rev().zip(parts.into_iter().rev());
@@ -379,11 +377,6 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     }
     words.extend(flags.iter().map(|flag| quoted(flag)));
     words.join(" ")
-}
-
-fn is_version(word: &str) -> bool {
-    let version: Result<Version, _> = word.parse();
-    version.is_ok_and(|version| version.ensure_usual().is_ok())
 }
 
 /// Adds to each flag of `command` and its subcommands the names that other tools have for it. The help does not show

@@ -1,14 +1,12 @@
 //! What users can do after a refusal: of a change by the project, or of files by the engine.
 
-use std::io::{self, ErrorKind};
-
 use anyhow::Result;
 
 use crate::{
-    engine::worktree::Refusal,
+    engine::worktree::{Refusal, is_denied},
     hint::{OrHint, hint, or_hint_for},
-    names::{GroupVersionKind, ShortName},
-    project::{Error, External, Resource, builtin::Builtin},
+    names::GroupVersionKind,
+    project::{Error, External, builtin::Builtin},
 };
 
 /// Adds a hint to the error of a refused change.
@@ -54,15 +52,10 @@ pub fn or_repair<T>(done: Result<T>) -> Result<T> {
     });
     match done {
         Err(error) if hint(&error).is_none() && is_denied(&error) => Err(error).or_hint(
-            "you need the permission to read this file or folder: `ls -ld` shows who has it",
+            "you need the permission to read this file or folder: `ls -ld` on it shows who has it",
         ),
         done => done,
     }
-}
-
-fn is_denied(error: &anyhow::Error) -> bool {
-    let cause: Option<&io::Error> = error.root_cause().downcast_ref();
-    cause.is_some_and(|cause| cause.kind() == ErrorKind::PermissionDenied)
 }
 
 /// What the user can do instead of a change that is refused.
@@ -77,11 +70,13 @@ fn way_out(refusal: &Error) -> Option<String> {
             "`--resource=false` and `--external-api-path` are for a kind that another project defines; leave them out \
              for a kind of this project"
         }
-        Error::OtherCrd {
-            wanted,
-            other,
-            change,
-        } => return way_out_of_crd(wanted, other, change),
+        Error::OtherCrd { other, .. } => {
+            return Some(format!(
+                "keep what `{other}` has; to change all versions, first run `rscaffold create api {} --force` with the \
+                 new setting",
+                other.as_flags()
+            ));
+        }
         Error::SecondControllers { other, .. } => {
             return Some(format!(
                 "use `--version {other}` for another controller; for a version without one, use `create api \
@@ -136,24 +131,6 @@ fn way_out(refusal: &Error) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// What the user can do instead of a `change` that the other versions of the kind `wanted` do not have.
-fn way_out_of_crd(wanted: &Resource, other: &GroupVersionKind, change: &str) -> Option<String> {
-    let (flag, value, what) = match change.split(' ').next()? {
-        "plural" => ("--plural", wanted.plural.to_string(), "plural"),
-        "scope" => ("--namespaced", wanted.namespaced.to_string(), "scope"),
-        "short" => {
-            let names: Vec<_> = wanted.short_names.iter().map(ShortName::as_str).collect();
-            ("--short-name", names.join(","), "short names")
-        }
-        _ => return None,
-    };
-    Some(format!(
-        "leave out `{flag}`; to change the {what} of all versions, first run `rscaffold create api {} {flag}={value} \
-         --force`",
-        other.as_flags()
-    ))
-}
-
 /// What the user can do instead of a change that the conversion of a kind does not allow.
 fn way_out_of_conversion(refusal: &Error) -> Option<String> {
     Some(match refusal {
@@ -195,6 +172,8 @@ fn way_out_of_conversion(refusal: &Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, ErrorKind};
+
     use anyhow::Context as _;
 
     use super::*;
@@ -205,7 +184,7 @@ mod tests {
             |kind: ErrorKind| Err::<(), _>(io::Error::from(kind)).context("failed to read `a`");
         let hinted = |kind| hint(&or_repair(read(kind)).unwrap_err()).map(str::to_owned);
         let expected =
-            "you need the permission to read this file or folder: `ls -ld` shows who has it";
+            "you need the permission to read this file or folder: `ls -ld` on it shows who has it";
         assert_eq!(
             hinted(ErrorKind::PermissionDenied).as_deref(),
             Some(expected)

@@ -23,16 +23,20 @@ pub fn manifest_version(version: &CrdVersion, schema: Value) -> Value {
         entry["subresources"]["scale"] = json!(scale);
     }
     yaml::remove_nulls(&mut entry);
-    entry["schema"]["openAPIV3Schema"] = floats(schema);
+    entry["schema"]["openAPIV3Schema"] = in_manifest(schema);
     entry
 }
 
-/// `schema` with the bounds of numbers as floats, as in the types of Kubernetes.
-fn floats(schema: Value) -> Value {
+/// `schema` as the generated code writes it: the bounds of numbers are floats, as in the types of Kubernetes, and
+/// `nullable: false` is left out.
+fn in_manifest(schema: Value) -> Value {
     let Value::Object(fields) = schema else {
         return schema;
     };
-    let mut converted = with_inner(fields, floats);
+    let mut converted = with_inner(fields, in_manifest);
+    if converted.get("nullable") == Some(&json!(false)) {
+        converted.remove("nullable");
+    }
     for keyword in ["minimum", "maximum", "multipleOf"] {
         if let Some(bound) = converted.get_mut(keyword)
             && bound.is_number()

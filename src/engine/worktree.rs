@@ -64,12 +64,17 @@ pub fn top<'a>(folder: &'a Path, conventions: &Conventions) -> Option<&'a Path> 
     })
 }
 
+/// Whether a permission is missing.
+pub fn is_denied(error: &anyhow::Error) -> bool {
+    let cause: Option<&io::Error> = error.root_cause().downcast_ref();
+    cause.is_some_and(|cause| cause.kind() == ErrorKind::PermissionDenied)
+}
+
 /// Adds the folder `root` and the permission that is missing there to the error of a write.
 fn or_permission(written: Result<()>, root: &Path) -> Result<()> {
     if let Err(error) = &written
         && hint(error).is_none()
-        && let Some(cause) = error.root_cause().downcast_ref::<io::Error>()
-        && cause.kind() == ErrorKind::PermissionDenied
+        && is_denied(error)
     {
         return written.or_hint(format!(
             "you need the permission to write in the folder `{}` and in those below: `ls -ld` \

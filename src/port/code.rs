@@ -28,7 +28,7 @@ enum MentionKind {
 /// What the code says, and where.
 #[derive(Debug)]
 struct Mention {
-    what: MentionKind,
+    kind: MentionKind,
     place: Place,
     /// The controllers that the code may belong to. Empty if the file builds no controller.
     setups: BTreeSet<usize>,
@@ -63,7 +63,7 @@ impl Mentions {
             }
             for (at, what) in said {
                 all.push(Mention {
-                    what,
+                    kind: what,
                     place: file.place(at),
                     setups: setups.at(file, at),
                 });
@@ -113,7 +113,7 @@ impl Mentions {
                 continue;
             }
             match owners.only(&mention.setups) {
-                Owner::One(number) => controllers[number].add(&mention.what),
+                Owner::One(number) => controllers[number].add(&mention.kind),
                 Owner::Unclear => lost.add_all(mention.unclear()),
                 Owner::None => {}
             }
@@ -125,7 +125,7 @@ impl Mentions {
 impl Mention {
     /// The line for what may be about several controllers.
     fn unclear(&self) -> Option<String> {
-        let (what, advice) = match &self.what {
+        let (what, advice) = match &self.kind {
             MentionKind::FieldManager(value) => (
                 format!("the field manager `{}`", visible(value.text())),
                 "set `FIELD_MANAGER` in this controller",
@@ -222,7 +222,7 @@ enum Owner {
 
 /// What a controller that the code builds is among the controllers of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Match {
+enum Counterpart {
     OfOtherKind,
     /// A controller of the kind that has no name here.
     Unnamed,
@@ -233,7 +233,7 @@ enum Match {
 /// The controllers of a kind.
 struct Owners {
     /// The controllers that the code builds for the kind, by their numbers in the code.
-    built: BTreeMap<usize, Match>,
+    built: BTreeMap<usize, Counterpart>,
     names: usize,
 }
 
@@ -266,7 +266,10 @@ impl Owners {
                     kind.kind, setup.place, kind.kind,
                 )),
             }
-            matches.insert(*number, found.map_or(Match::Unnamed, Match::Named));
+            matches.insert(
+                *number,
+                found.map_or(Counterpart::Unnamed, Counterpart::Named),
+            );
         }
         Self {
             built: matches,
@@ -289,10 +292,12 @@ impl Owners {
             };
         }
         let found = setups.iter().map(|number| self.built.get(number).copied());
-        let found: BTreeSet<_> = found.map(|own| own.unwrap_or(Match::OfOtherKind)).collect();
+        let found: BTreeSet<_> = found
+            .map(|own| own.unwrap_or(Counterpart::OfOtherKind))
+            .collect();
         match Vec::from_iter(found)[..] {
-            [Match::Named(number)] => Owner::One(number),
-            [Match::OfOtherKind | Match::Unnamed] => Owner::None,
+            [Counterpart::Named(number)] => Owner::One(number),
+            [Counterpart::OfOtherKind | Counterpart::Unnamed] => Owner::None,
             _ => Owner::Unclear,
         }
     }

@@ -137,8 +137,8 @@ fn kinds_of(setting: &Setting, setups: &Setups) -> BTreeSet<GroupKind> {
     let path = &*setting.place.path;
     match &setting.object {
         FinalizerObject::Kind(kind) => return BTreeSet::from([kind.clone()]),
-        FinalizerObject::Other(_) | FinalizerObject::NotFollowed => return BTreeSet::new(),
-        FinalizerObject::NotSaid => {}
+        FinalizerObject::Other(_) | FinalizerObject::Unresolved => return BTreeSet::new(),
+        FinalizerObject::AnyObject => {}
     }
     let built = (setting.setups.iter()).map(|number| &setups.all[*number]);
     let of_code: BTreeSet<_> = built.map(|setup| setup.kind.clone()).collect();

@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use self::FinalizerObject::{NotFollowed, NotSaid};
+use self::FinalizerObject::{AnyObject, Unresolved};
 use super::{
     go::{Go, GoValue, written},
     go_file::{File, Place},
@@ -53,9 +53,9 @@ pub(super) enum FinalizerObject {
     /// A kind that the project does not have.
     Other(String),
     /// A variable or the result of a call, whose type the code does not show.
-    NotFollowed,
+    Unresolved,
     /// Any object: the code does not say more, as for the parameter of a function.
-    NotSaid,
+    AnyObject,
 }
 
 /// What gets a finalizer.
@@ -262,7 +262,7 @@ impl<'a> Finder<'a> {
                 && let Some(elements) = value_of_key(file, at)
             {
                 self.begin(file, at);
-                let target = NotFollowed.into();
+                let target = Unresolved.into();
                 if !self.list(file, elements.clone(), &target, MAX_LISTS) {
                     self.not_understood(file, at, &elements);
                 }
@@ -275,7 +275,7 @@ impl<'a> Finder<'a> {
             let in_metadata = name == Some("ObjectMeta");
             let target = match (owner(file, at), file.literal_around(at)) {
                 (None, Some((package, kind))) => self.kind(file, package, kind).into(),
-                (None, None) => NotFollowed.into(),
+                (None, None) => Unresolved.into(),
                 _ => self.owner(file, at),
             };
             if self.list(file, elements.clone(), &target, MAX_LISTS) {
@@ -311,7 +311,7 @@ impl<'a> Finder<'a> {
                     let target = match file.type_at(path.start) {
                         Some((package, kind)) if file.import(package).is_some() => {
                             match self.kind(file, package, kind) {
-                                NotSaid => NotFollowed.into(),
+                                AnyObject => Unresolved.into(),
                                 object => object.into(),
                             }
                         }
@@ -331,7 +331,7 @@ impl<'a> Finder<'a> {
                     let target = if is_content {
                         self.owner(file, object.end - 1)
                     } else {
-                        NotFollowed.into()
+                        Unresolved.into()
                     };
                     if !self.list(file, elements.clone(), &target, MAX_LISTS) {
                         self.not_understood(file, at, elements);
@@ -343,7 +343,7 @@ impl<'a> Finder<'a> {
                         || has_registry && rest.len() == 1 =>
                 {
                     self.registries.insert(folder(&file.path).to_owned());
-                    self.setting(file, at, value, &NotSaid.into(), Action::Add);
+                    self.setting(file, at, value, &AnyObject.into(), Action::Add);
                 }
                 _ => {}
             }
@@ -372,7 +372,7 @@ impl<'a> Finder<'a> {
     fn owner(&self, file: &'a File, end: usize) -> FinalizerTarget {
         match owner(file, end) {
             Some(owner) => self.target(file, &owner),
-            None => NotSaid.into(),
+            None => AnyObject.into(),
         }
     }
 
@@ -403,9 +403,9 @@ impl<'a> Finder<'a> {
             let object = value.and_then(|value| self.object_in_call(file, &arguments, value));
             match value {
                 Some(value)
-                    if is_about || object.as_ref().is_some_and(|object| *object != NotFollowed) =>
+                    if is_about || object.as_ref().is_some_and(|object| *object != Unresolved) =>
                 {
-                    let known = object.unwrap_or(NotSaid);
+                    let known = object.unwrap_or(AnyObject);
                     self.unclear.remove(&file.place(at));
                     self.setting(file, at, value, &known.into(), action(function));
                 }
@@ -461,7 +461,7 @@ impl<'a> Finder<'a> {
             value: self.go.value(file, value),
             place,
             name,
-            object: NotSaid,
+            object: AnyObject,
             action,
             setups: self.setups.at(file, at),
         };
@@ -531,9 +531,9 @@ impl<'a> Finder<'a> {
         let objects = others.flat_map(|argument| {
             let is_variable = argument.len() <= 2;
             let objects = self.target(file, argument).objects.into_iter();
-            objects.filter(move |object| is_variable || *object != NotFollowed)
+            objects.filter(move |object| is_variable || *object != Unresolved)
         });
-        objects.filter(|object| *object != NotSaid).min()
+        objects.filter(|object| *object != AnyObject).min()
     }
 
     /// The objects that these tokens may be.
@@ -543,7 +543,7 @@ impl<'a> Finder<'a> {
             .unwrap_or(tokens.end);
         let object = start..tokens.end;
         let Some(name) = object.clone().rev().find_map(|at| file.name(at)) else {
-            return NotSaid.into();
+            return AnyObject.into();
         };
         let first = file.name(start).unwrap_or("");
         let variable = self.types.variable(file, start, first);
@@ -555,7 +555,7 @@ impl<'a> Finder<'a> {
         let kinds = types
             .iter()
             .map(|of_object| self.kind(of_object.file, of_object.package, of_object.name));
-        let objects: BTreeSet<_> = kinds.filter(|kind| *kind != NotSaid).collect();
+        let objects: BTreeSet<_> = kinds.filter(|kind| *kind != AnyObject).collect();
         if !objects.is_empty() {
             let parameter = None;
             return FinalizerTarget { objects, parameter };
@@ -565,10 +565,10 @@ impl<'a> Finder<'a> {
             return FinalizerObject::Kind(kind.clone()).into();
         }
         if variable.is_local || last_bracket(file, object.clone()).is_some() {
-            return NotFollowed.into();
+            return Unresolved.into();
         }
         FinalizerTarget {
-            objects: BTreeSet::from([NotSaid]),
+            objects: BTreeSet::from([AnyObject]),
             parameter: parameter(file, &object),
         }
     }
@@ -577,14 +577,14 @@ impl<'a> Finder<'a> {
         match self.setups.files.of_type(file, package, kind)[..] {
             [known] => return FinalizerObject::Kind(known.clone()),
             [] => {}
-            _ => return NotSaid,
+            _ => return AnyObject,
         }
         match file.import(package) {
             // A type of the project itself, which is none of its kinds, may be an interface.
             Some(import) if has_kinds(import) && !self.go.has_package(import) => {
                 FinalizerObject::Other(kind.to_owned())
             }
-            _ => NotSaid,
+            _ => AnyObject,
         }
     }
 

@@ -1,6 +1,5 @@
 //! Changes of a project that are refused. The commands add hints to these errors.
 
-use super::resource::Resource;
 use crate::names::{ControllerName, Dependency, GroupVersionKind, Kind, Version};
 
 /// Why a project, or a change of it, is refused.
@@ -31,9 +30,9 @@ pub enum Error {
         definer: &'static str,
     },
     /// A version of a kind would have another CRD than a version that the project has.
-    #[error("{wanted} must share the CRD of {}, but differs: {change}", .other.version())]
+    #[error("`{id}` must share the CRD of {}, but differs: {change}", .other.version())]
     OtherCrd {
-        wanted: Box<Resource>,
+        id: GroupVersionKind,
         other: GroupVersionKind,
         change: String,
     },

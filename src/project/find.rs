@@ -118,19 +118,14 @@ impl Project {
             group.as_argument(),
             self.others(kind.as_str())
         );
-        let in_group = self.group(group);
-        let mut versions = self.resources.of_kind(kind);
-        let stored = versions.find(|version| {
-            version.is_stored()
-                && in_group
-                    .as_ref()
-                    .is_ok_and(|(group, _)| version.group == *group)
-        });
-        Ok(match (stored, ids.as_slice()) {
-            (Some(stored), _) => Some(stored.version.clone()),
-            (None, [only]) => Some(only.version().clone()),
+        let mut own = self.resources.of_kind(kind);
+        let stored = own.find(|own| own.is_stored() && self.is_in(own, group));
+        let version = match (stored, ids.as_slice()) {
+            (Some(own), _) => Some(&own.version),
+            (None, [only]) => Some(only.version()),
             (None, _) => None,
-        })
+        };
+        Ok(version.cloned())
     }
 
     /// The group of a new kind of the project, and the domain of the group if it is not the project's domain. `group`

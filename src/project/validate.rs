@@ -5,13 +5,13 @@ use std::{
     ptr,
 };
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::{
     builtin, definition::ConversionStrategy, error::Error, model::Project, resource::Resource,
     runtime::Runtime,
 };
-use crate::{hint::OrHint, limits::RESOURCES, visible::is_hidden};
+use crate::{limits::RESOURCES, visible::is_hidden};
 
 impl Project {
     /// Checks that the parts of the project are consistent.
@@ -121,7 +121,7 @@ impl Project {
                 );
                 if let Some(change) = other.contradiction(resource) {
                     bail!(Error::OtherCrd {
-                        wanted: Box::new(resource.clone()),
+                        id: resource.id(),
                         other: other.id(),
                         change,
                     });
@@ -217,12 +217,10 @@ impl Project {
                     "the core group of Kubernetes and the group `{own}` would both be the Rust module `{module}`"
                 );
             }
-            if *other != group {
-                return Err(anyhow!(
-                    "groups `{other}` and `{group}` would both be the Rust module `{module}`"
-                ))
-                .or_hint("choose another group");
-            }
+            ensure!(
+                *other == group,
+                "groups `{other}` and `{group}` would both be the Rust module `{module}`"
+            );
             let (kind, type_name) = (&resource.kind, self.type_name(resource));
             types.insert((&resource.group, &resource.version, type_name), kind);
             let module = (&resource.group, resource.kind.module());
@@ -249,11 +247,10 @@ impl Project {
             for name in own {
                 let other = types.get(&(group, version, name.clone()));
                 if let Some(other) = other.filter(|other| **other != kind) {
-                    return Err(anyhow!(
+                    bail!(
                         "kinds `{kind}` and `{other}` of `{}` would both have the Rust type `{name}`",
                         format!("{group}/{version}").trim_start_matches('/')
-                    ))
-                    .or_hint("choose another kind");
+                    );
                 }
             }
         }

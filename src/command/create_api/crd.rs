@@ -21,14 +21,11 @@ use crate::{
     engine::{Texts, files::Edits},
     from_crd::KindFromCrd,
     hint::OrHint,
-    names::in_backticks,
+    names::{LISTED, in_backticks},
     project::{APPROVAL, Project, Resource, Stage},
     render::Templates,
     visible::visible,
 };
-
-/// The largest number of lines for a list of losses. The last line of a longer list counts the rest.
-const LISTED: usize = 10;
 
 /// Adds the kind of the CRD in `file`, with types that are generated from the CRD. `file` is relative to `folder`.
 pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> Result<Outcome> {

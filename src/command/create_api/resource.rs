@@ -164,10 +164,8 @@ const NO_KIND: &str = "create a kind with `rscaffold create api`; if another pro
                        --resource=false`, or name its Rust type with `--external-api-path`";
 
 /// How to name a kind that exists under a similar name, and how to get the named one.
-const OTHER_KIND: &str = "name one of these with `--group`, `--version` and `--kind`, or create \
-                          the kind with `rscaffold create api`";
-const OTHER_KIND_OR_CORE: &str = "name one of these with `--group` (`core` for a kind such as `v1/Pod`), `--version` \
-                                  and `--kind`, or create the kind with `rscaffold create api`";
+const OTHER_KIND: &str = "name one of these with `--group` (`core` for a kind such as `v1/Pod`), `--version` and \
+                          `--kind`, or create the kind with `rscaffold create api`";
 
 /// An existing kind of the project or of Kubernetes.
 pub fn existing(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
@@ -177,14 +175,8 @@ pub fn existing(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
 
 /// Adds to the error about a kind that does not exist how to get it.
 pub fn or_create<T>(found: Result<T>, kind: &Kind, project: &Project) -> Result<T> {
-    let called = project.called(kind.as_str(), None);
-    found.or_hint(if called.is_empty() {
-        NO_KIND
-    } else if called.iter().any(|id| id.group().is_empty()) {
-        OTHER_KIND_OR_CORE
-    } else {
-        OTHER_KIND
-    })
+    let is_new = project.called(kind.as_str(), None).is_empty();
+    found.or_hint(if is_new { NO_KIND } else { OTHER_KIND })
 }
 
 /// Refuses a new kind that is not in upper camel case, and a new version without a priority in Kubernetes. A CRD may have

@@ -78,17 +78,17 @@ impl ApiSettings {
     ) -> Option<String> {
         let name = self.of_controller.controller_of(id);
         let controller = resource.controller(&name)?;
-        let mut known = before
+        let known = before
             .there(resource)
-            .and_then(|there| there.controller(&name))
-            .into_iter();
-        if resource.has_api() || !controller.finalizer || known.any(|known| known.finalizer) {
+            .and_then(|there| there.controller(&name));
+        if resource.has_api() || !controller.finalizer || known.is_some_and(|known| known.finalizer)
+        {
             return None;
         }
         Some(format!(
             "each {} that the operator watches gets the finalizer `{}`, and cannot be deleted while no operator runs: \
-             limit the controller with `Builder::labels`, and remove the finalizer from all objects before `make \
-             undeploy`",
+             limit the controller with `Builder::labels`, and after `make undeploy`, remove the finalizer from all \
+             objects",
             resource.kind,
             before.finalizer_name(resource, controller)
         ))
@@ -190,14 +190,17 @@ pub fn story(
     notes.extend(external_note(resource));
     let group = id.group().as_str();
     let in_full = resource.id_in(full_group.parse()?);
-    let delete = format!("first run `rscaffold delete api {}`", in_full.as_flags());
+    let undo = format!(
+        "undo this command with `rscaffold delete api {}`",
+        in_full.as_flags()
+    );
     let other = if builtin::named(id).is_some() {
         Some(format!(
-            "for a controller of the built-in `{id}`, {delete}, then repeat with `--resource=false`"
+            "for a controller of the built-in `{id}`, use `--resource=false` instead, and {undo}"
         ))
     } else if group.contains('.') && full_group != group && !resource.has_given_types() {
         Some(format!(
-            "for a kind of `{group}` that another project defines, {delete}, then use `--crd <FILE> --resource=false`"
+            "for a kind of `{group}` that another project defines, use `--crd <FILE> --resource=false` instead, and {undo}"
         ))
     } else {
         None

@@ -20,8 +20,8 @@ const WIDTH: usize = 80;
 /// With more new files than this, only their folders are listed if the story allows it.
 const FOLD: usize = 8;
 
-/// The remark about a file that the user deleted, up to the path of the file.
-const DELETED: &str = "you deleted it; restore it with `rscaffold apply --restore";
+/// The remark about a file that the user deleted, before the command that restores it.
+const DELETED: &str = "you deleted it";
 
 /// What a command reports about its change of the project.
 #[derive(Debug, Default)]
@@ -194,7 +194,10 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
         if is_vendored(path) && ["", DELETED].contains(&remark) {
             *vendored.entry((verb, remark)).or_default() += 1;
         } else if remark == DELETED {
-            let remark = format!("{DELETED} {}`", quoted(&visible(path)));
+            let remark = format!(
+                "{DELETED}; restore it with `rscaffold apply --restore {}`",
+                quoted(&visible(path))
+            );
             lines.push((verb, visible(path), remark.into()));
         } else {
             lines.push((verb, visible(path), remark.into()));

@@ -48,12 +48,12 @@ impl Lower<'_> {
         let mut generated = ty.generated.clone();
         let is_nullable = want.contains_key("nullable");
         let missing = self.missing(context, &want, &ty);
-        let is_option = is_nullable || matches!(missing, Missing::None | Missing::Null);
+        let is_option = is_nullable || matches!(missing, WhenAbsent::Omitted | WhenAbsent::Null);
         let mut is_default = is_option || ty.is_default;
         let skip = |function| Meta::text("skip_serializing_if", function);
         match missing {
-            Missing::Refused => {}
-            Missing::Default(default) => {
+            WhenAbsent::Refused => {}
+            WhenAbsent::Default(default) => {
                 if default.is_usual {
                     serde.push(Meta::leaf("default"));
                 } else {
@@ -64,9 +64,9 @@ impl Lower<'_> {
                 generated.insert("default".to_owned(), default.generated);
                 want.remove("default");
             }
-            Missing::Empty(is_empty) => serde.extend([Meta::leaf("default"), skip(is_empty)]),
-            Missing::None => serde.extend([Meta::leaf("default"), skip("Option::is_none")]),
-            Missing::Null => serde.push(Meta::leaf("default")),
+            WhenAbsent::Empty(is_empty) => serde.extend([Meta::leaf("default"), skip(is_empty)]),
+            WhenAbsent::Omitted => serde.extend([Meta::leaf("default"), skip("Option::is_none")]),
+            WhenAbsent::Null => serde.push(Meta::leaf("default")),
         }
         if let Some(helper) = ty.helper {
             self.helpers.insert(helper);
@@ -114,9 +114,9 @@ impl Lower<'_> {
     }
 
     /// What the field has in an object without it. `want` is the schema of the field.
-    fn missing(&self, context: &FieldContext, want: &Schema, ty: &TypeWithSchema) -> Missing {
+    fn missing(&self, context: &FieldContext, want: &Schema, ty: &TypeWithSchema) -> WhenAbsent {
         if context.is_required {
-            return Missing::Refused;
+            return WhenAbsent::Refused;
         }
         let is_nullable = want.contains_key("nullable");
         let default = want.get("default");
@@ -125,17 +125,17 @@ impl Lower<'_> {
         if let Some(value) = default.filter(|_| is_own && !is_nullable)
             && let Some(default) = ty.default_value(value)
         {
-            return Missing::Default(default);
+            return WhenAbsent::Default(default);
         }
         // The API server gives a missing field its default, so an empty list or null must be written.
         let is_full = default.is_some_and(|value| *value != json!([]) && *value != json!({}));
         match ty.rust.is_empty() {
-            Some(is_empty) if !is_nullable && !is_full => Missing::Empty(is_empty),
+            Some(is_empty) if !is_nullable && !is_full => WhenAbsent::Empty(is_empty),
             // A client leaves out what it does not set. The API server refuses null for each enum.
             _ if is_own && is_nullable && default.is_some() && !want.contains_key("enum") => {
-                Missing::Null
+                WhenAbsent::Null
             }
-            _ => Missing::None,
+            _ => WhenAbsent::Omitted,
         }
     }
 
@@ -158,7 +158,7 @@ impl Lower<'_> {
 }
 
 /// What a field has in an object without it.
-enum Missing {
+enum WhenAbsent {
     /// Nothing: the field is required.
     Refused,
     /// The default of the schema.
@@ -166,7 +166,7 @@ enum Missing {
     /// An empty list or map, for which this function returns true. It is not written.
     Empty(&'static str),
     /// `None`, which is not written.
-    None,
+    Omitted,
     /// `None`, which is written as null.
     Null,
 }

@@ -194,8 +194,8 @@ fn persistent_volume_claim(object: &Averylongkindofthirtyoneletters) -> Persiste
     }
 }
 
-/// The labels for the Pods of `object`, by which other objects select them. A label has at most 63 characters, and the name
-/// of a StatefulSet at most 52: a CEL rule above the spec can limit `self.metadata.name`.
+/// The labels of the Pods of `object`: other objects select the Pods by them. The value of a label has at most 63
+/// characters, and the name of a StatefulSet at most 52. A CEL rule of the kind can limit `self.metadata.name`.
 fn labels(object: &Averylongkindofthirtyoneletters) -> BTreeMap<String, String> {
     let name = "averylongkindofthirtyoneletters".to_owned();
     BTreeMap::from([
