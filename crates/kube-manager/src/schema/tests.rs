@@ -50,13 +50,18 @@ fn field<T: JsonSchema>() -> Value {
 
 /// What the check says of a kind whose spec has `schema`.
 fn faults(schema: Value) -> String {
-    faults_of(typed(json!({"spec": {
+    faults_of(with_spec(schema))
+}
+
+/// A kind whose spec has `schema`.
+fn with_spec(schema: Value) -> Crd {
+    typed(json!({"spec": {
         "names": {"kind": "Site"},
         "versions": [{
             "name": "v1",
             "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
         }],
-    }})))
+    }}))
 }
 
 fn typed(mut crd: Value) -> Crd {
@@ -1627,6 +1632,9 @@ fn an_integer_or_a_text_that_is_not_optional_takes_no_null() {
     ] {
         assert_eq!(nullable(path), true, "{path}");
     }
+    let manifest = json!(with_spec(schema).definition).to_string();
+    assert!(!manifest.contains(r#""nullable":false"#), "{manifest}");
+    assert!(manifest.contains(r#""nullable":true"#), "{manifest}");
 }
 
 #[test]
@@ -1635,14 +1643,20 @@ fn only_a_map_that_is_in_no_list_or_map_has_a_rule_for_its_keys() {
     #[allow(dead_code, reason = "its schema is tested")]
     struct Item {
         by_number: BTreeMap<u8, u8>,
+        #[schemars(extend("x-kubernetes-validations" = [
+            {"rule": "self.all(key, key.matches('^[a-z]+$'))", "message": "each key must be lower-case"},
+        ]))]
+        by_name: BTreeMap<String, u8>,
     }
 
     let rules = |schema: &Value| schema.to_string().matches("self.all(key").count();
     assert_eq!(rules(&field::<BTreeMap<u16, u8>>()), 1);
-    assert_eq!(rules(&field::<Item>()), 1);
+    assert_eq!(rules(&field::<Item>()), 2);
     assert_eq!(rules(&field::<BTreeMap<u16, BTreeMap<u8, u8>>>()), 1);
     assert_eq!(rules(&field::<BTreeMap<String, BTreeMap<u8, u8>>>()), 0);
     let schema = field::<Vec<Item>>();
+    // The rule of the author.
+    assert_eq!(rules(&schema), 1);
     let map = &schema["items"]["properties"]["by_number"];
     let number = json!({"type": "integer", "minimum": 0, "maximum": 255});
     assert_eq!(

@@ -760,6 +760,22 @@ fn a_child_that_no_watch_has_shown_is_deleted_after_a_cleanup() {
     });
 }
 
+/// The permission to list all of them may be missing.
+#[test]
+fn children_of_a_cluster_scoped_owner_are_listed_where_the_controller_watches() {
+    wait(async {
+        let world = World::new(false);
+        let owner = ObjectMeta {
+            namespace: None,
+            ..owner().metadata
+        };
+        let watched = ["a", "b"].map(|namespace| Some(namespace.to_owned()));
+        let deleted = world.children.any.delete_all(&owner, &watched).await;
+        deleted.expect("an answer");
+        assert_eq!(world.cluster.lock().requests, [Method::GET, Method::GET]);
+    });
+}
+
 /// The garbage collector removes the reference, and deletes the owner. With a new reference, it would delete the child.
 #[test]
 fn a_child_that_a_deletion_has_orphaned_stays_so() {
