@@ -113,6 +113,16 @@ fn a_kind_of_others_may_have_the_domain_as_its_group() {
         .write("crd.yaml", &crd("example.com", "None", &[("v1", true)]))
         .rscaffold(&others);
     assert!(project.read("PROJECT").contains("group: example.com\n"));
+    // Kinds of this project in that group have controllers in the same module.
+    project
+        .rscaffold("create api --group= --version v1 --kind Page")
+        .rscaffold("create webhook --group= --kind Page --defaulting");
+    let module = project.read("src/controller/example_com/mod.rs");
+    assert!(
+        module.contains("pub mod page;\npub mod thing;\n"),
+        "{module}"
+    );
+    assert!(project.run("apply").stderr.contains("nothing to do"));
 }
 
 #[test]

@@ -116,14 +116,17 @@ fn values<S: Serializer>(
 
 /// The groups of all kinds, sorted.
 pub fn groups(project: &Project, controllers: &[Controller]) -> Vec<Group> {
+    // By module: a kind of another project may have the domain as its group, as kinds with an empty group have.
     let mut groups = BTreeMap::new();
     for resource in project.resources.iter() {
         let names = GroupNames::new(project, resource);
-        let group = groups.entry(names.clone()).or_insert(Group::new(names));
+        let group = groups
+            .entry(names.module.clone())
+            .or_insert(Group::new(names));
         group.add(project, resource);
     }
     for controller in controllers {
-        if let Some(group) = groups.get_mut(&controller.kind.group) {
+        if let Some(group) = groups.get_mut(&controller.kind.group.module) {
             group.controllers.insert(controller.kind.module.clone());
             if controller.tested {
                 group.tested.insert(controller.kind.module.clone());
