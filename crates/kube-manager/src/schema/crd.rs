@@ -76,7 +76,7 @@ impl From<CustomResourceDefinition> for Crd {
         remove_marks(&mut definition);
         for version in &mut definition.spec.versions {
             let mut schema = json!(version.schema);
-            remove_not_nullable(&mut schema);
+            remove_not_nullable(&mut schema["openAPIV3Schema"]);
             // This cannot fail: a schema without an optional keyword is one.
             version.schema = serde_json::from_value(schema).unwrap_or(version.schema.take());
         }
@@ -90,17 +90,21 @@ impl From<CustomResourceDefinition> for Crd {
 /// Removes each `nullable: false`, which only tells kube to add no `nullable: true`. The API server drops the field, so tools
 /// that compare manifests would report it.
 fn remove_not_nullable(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            fields.retain(|name, value| name != "nullable" || *value != false);
-            // Their values are data.
-            let inner = fields
-                .iter_mut()
-                .filter(|(name, _)| !["default", "enum"].contains(&name.as_str()));
-            inner.for_each(|(_, value)| remove_not_nullable(value));
+    let Some(fields) = schema.as_object_mut() else {
+        return;
+    };
+    fields.retain(|keyword, value| keyword != "nullable" || *value != false);
+    for (keyword, value) in fields {
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(inner)) => {
+                inner.values_mut().for_each(remove_not_nullable);
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(inner)) => {
+                inner.iter_mut().for_each(remove_not_nullable);
+            }
+            ("additionalProperties" | "items" | "not", inner) => remove_not_nullable(inner),
+            _ => {}
         }
-        Value::Array(parts) => parts.iter_mut().for_each(remove_not_nullable),
-        _ => {}
     }
 }
 

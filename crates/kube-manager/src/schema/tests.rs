@@ -1632,7 +1632,8 @@ fn an_integer_or_a_text_that_is_not_optional_takes_no_null() {
     ] {
         assert_eq!(nullable(path), true, "{path}");
     }
-    let manifest = json!(with_spec(schema).definition).to_string();
+    let with_odd_name = json!({"type": "object", "properties": {"default": schema}});
+    let manifest = json!(with_spec(with_odd_name).definition).to_string();
     assert!(!manifest.contains(r#""nullable":false"#), "{manifest}");
     assert!(manifest.contains(r#""nullable":true"#), "{manifest}");
 }
