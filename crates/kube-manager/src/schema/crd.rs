@@ -76,7 +76,8 @@ impl From<CustomResourceDefinition> for Crd {
         remove_marks(&mut definition);
         for version in &mut definition.spec.versions {
             let mut schema = json!(version.schema);
-            remove_not_nullable(&mut schema["openAPIV3Schema"]);
+            let root = schema.get_mut("openAPIV3Schema").into_iter();
+            root.for_each(remove_not_nullable);
             // This cannot fail: a schema without an optional keyword is one.
             version.schema = serde_json::from_value(schema).unwrap_or(version.schema.take());
         }
