@@ -340,13 +340,13 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     } else {
         let has_version = places.contains(&"<VERSION>");
         places.retain(|place| *place != "<VERSION>");
-        let at = parts
-            .iter()
-            .position(|part| part.parse::<Version>().is_ok());
-        let at = at.or((parts.len() == 3).then_some(1));
-        let version = at.filter(|_| has_version).map(|at| parts.remove(at));
+        let looks_like_one = |part: &&str| part.parse::<Version>().is_ok();
+        let middle = (parts.len() == 3).then_some(1);
+        let at = parts.iter().position(looks_like_one).or(middle);
+        let version = at
+            .filter(|_| has_version)
+            .map(|at| ("<VERSION>", parts.remove(at)));
         let others = places.into_iter().rev().zip(parts.into_iter().rev());
-        let version = version.map(|version| ("<VERSION>", version));
         version.into_iter().chain(others).collect()
     };
     let mut words = Vec::new();

@@ -35,8 +35,8 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
         text += &file(path, conflict);
     }
     text.push('\n');
-    let hints = plan.conflicts();
-    let hints: BTreeSet<_> = hints
+    let conflicts = plan.conflicts();
+    let hints: BTreeSet<_> = conflicts
         .map(|(_, conflict)| words(conflict.reason).1)
         .collect();
     for hint in hints {

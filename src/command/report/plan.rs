@@ -193,15 +193,17 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
         };
         if is_vendored(path) && ["", DELETED].contains(&remark) {
             *vendored.entry((verb, remark)).or_default() += 1;
-        } else if remark == DELETED {
-            let remark = format!(
-                "{DELETED}; restore it with `rscaffold apply --restore {}`",
-                quoted(&visible(path))
-            );
-            lines.push((verb, visible(path), remark.into()));
-        } else {
-            lines.push((verb, visible(path), remark.into()));
+            continue;
         }
+        let path = visible(path);
+        let remark = match remark {
+            DELETED => {
+                let restore = format!("rscaffold apply --restore {}", quoted(&path));
+                format!("{DELETED}; restore it with `{restore}`").into()
+            }
+            remark => remark.into(),
+        };
+        lines.push((verb, path, remark));
     }
     lines.sort_by_key(|(verb, ..)| *verb);
 

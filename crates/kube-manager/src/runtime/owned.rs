@@ -121,7 +121,7 @@ impl Owned {
         let mut index = self.index.lock();
         let gone = index.gone.get(&key);
         if gone.is_some_and(|(gone, _)| *gone >= version(child.metadata()))
-            || index.has_ended(child.metadata())
+            || index.has_ended(&key, child.metadata())
         {
             return;
         }
@@ -165,9 +165,10 @@ impl Owned {
                 self.index.lock().show(child, owner, counts)
             }
             Shown::Gone(child) => {
+                let key = key(child.metadata());
                 let mut index = self.index.lock();
-                if index.has_ended(child.metadata()) {
-                    index.ended.remove(&key(child.metadata()));
+                if index.has_ended(&key, child.metadata()) {
+                    index.ended.remove(&key);
                 }
                 if index.is_ahead_of(child) {
                     return Vec::new();
@@ -176,7 +177,7 @@ impl Owned {
                 // A child that was forgotten has an owner, too.
                 let owner = self.owner(child.metadata());
                 let owner = owner.map(|owner| (child.metadata().namespace.clone(), owner.name));
-                Vec::from_iter(index.take(&key(child.metadata())).or(owner))
+                Vec::from_iter(index.take(&key).or(owner))
             }
         }
     }
@@ -238,19 +239,17 @@ impl Index {
     /// Removes this very child. Returns whether it was there.
     fn forget(&mut self, child: &ObjectMeta) -> bool {
         let key = key(child);
-        let known = self
-            .get(&key)
-            .map(|known| known.metadata().uid == child.uid);
-        if known != Some(true) {
-            return false;
+        let known = self.get(&key);
+        let is_there = known.is_some_and(|known| known.metadata().uid == child.uid);
+        if is_there {
+            self.take(&key);
         }
-        self.take(&key);
-        true
+        is_there
     }
 
-    /// Whether a request has deleted this very child, and the watch has not shown its end.
-    fn has_ended(&self, child: &ObjectMeta) -> bool {
-        let ended = self.ended.get(&key(child));
+    /// Whether a request has deleted this very child with this key, and the watch has not shown its end.
+    fn has_ended(&self, key: &Key, child: &ObjectMeta) -> bool {
+        let ended = self.ended.get(key);
         ended.is_some_and(|uid| *uid == child.uid)
     }
 
@@ -266,13 +265,14 @@ impl Index {
     /// Puts a child that the watch shows. Returns the owners to requeue. `counts` says whether the child differs from the
     /// child in the index.
     fn show(&mut self, child: &Guarded, owner: Option<OwnerReference>, counts: bool) -> Vec<Owner> {
-        if self.is_ahead_of(child) || self.has_ended(child.metadata()) {
+        let key = key(child.metadata());
+        if self.is_ahead_of(child) || self.has_ended(&key, child.metadata()) {
             return Vec::new();
         }
-        self.ended.remove(&key(child.metadata()));
+        self.ended.remove(&key);
         // The child in the index comes from an answer. Nothing was compared with the versions that the watch has shown
         // before, and that the answer may have skipped.
-        let is_news = self.unshown.contains(&key(child.metadata()));
+        let is_news = self.unshown.contains(&key);
         let woken = self.put(child.clone(), owner);
         if counts || is_news { woken } else { Vec::new() }
     }
@@ -630,12 +630,12 @@ mod tests {
             assert!(owned.take(&earlier, None, None).is_empty());
             owned.add(one("2").0.expect("a child"));
             assert!(owned.by("uid of a").is_empty());
-            for end in [Shown::Gone(one("3")), Shown::All(vec![])] {
-                let (_, owned) = woken(vec![]);
-                owned.end(one("1").metadata());
-                owned.take(&end, None, None);
-                assert!(owned.index.lock().ended.is_empty());
-            }
+        }
+        for end in [Shown::Gone(one("3")), Shown::All(vec![])] {
+            let (_, owned) = woken(vec![]);
+            owned.end(one("1").metadata());
+            owned.take(&end, None, None);
+            assert!(owned.index.lock().ended.is_empty());
         }
         // The watch has shown the end before the answer arrives.
         let (_, owned) = woken(vec![Shown::Gone(one("2"))]);

@@ -10,7 +10,7 @@ use kube::{
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::{subresource::remove_marks, types};
+use super::{keys, subresource::remove_marks, types};
 
 /// Makes the CRD of a kind, which knows the Rust types.
 pub trait TypedCrd: CustomResourceExt + JsonSchema + Sized {
@@ -77,34 +77,13 @@ impl From<CustomResourceDefinition> for Crd {
         for version in &mut definition.spec.versions {
             let mut schema = json!(version.schema);
             let root = schema.get_mut("openAPIV3Schema").into_iter();
-            root.for_each(remove_not_nullable);
+            root.for_each(|root| keys::change_each(root, keys::remove_not_nullable));
             // This cannot fail: a schema without an optional keyword is one.
             version.schema = serde_json::from_value(schema).unwrap_or(version.schema.take());
         }
         Self {
             definition,
             named_schemas: BTreeMap::new(),
-        }
-    }
-}
-
-/// Removes each `nullable: false`, which only tells kube to add no `nullable: true`. The API server drops the field, so tools
-/// that compare manifests would report it.
-fn remove_not_nullable(schema: &mut Value) {
-    let Some(fields) = schema.as_object_mut() else {
-        return;
-    };
-    fields.retain(|keyword, value| keyword != "nullable" || *value != false);
-    for (keyword, value) in fields {
-        match (keyword.as_str(), value) {
-            ("properties", Value::Object(inner)) => {
-                inner.values_mut().for_each(remove_not_nullable);
-            }
-            ("allOf" | "anyOf" | "oneOf", Value::Array(inner)) => {
-                inner.iter_mut().for_each(remove_not_nullable);
-            }
-            ("additionalProperties" | "items" | "not", inner) => remove_not_nullable(inner),
-            _ => {}
         }
     }
 }

@@ -81,6 +81,23 @@ pub fn any_in(value: &Value, is: fn(&Object) -> bool) -> bool {
     }
 }
 
+/// Changes `schema`, and all schemas in it.
+pub fn change_each(schema: &mut Value, change: fn(&mut Object)) {
+    let Some(schema) = schema.as_object_mut() else {
+        return;
+    };
+    change(schema);
+    for (keyword, value) in schema {
+        let inner: Vec<&mut Value> = match (keyword.as_str(), value) {
+            ("properties", Value::Object(fields)) => fields.values_mut().collect(),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => parts.iter_mut().collect(),
+            ("additionalProperties" | "items" | "not", inner) => vec![inner],
+            _ => continue,
+        };
+        (inner.into_iter()).for_each(|schema| change_each(schema, change));
+    }
+}
+
 /// Adds CEL rules behind those that the schema has.
 pub fn add_rules(schema: &mut Object, rules: Vec<Value>) {
     if rules.is_empty() {
@@ -99,6 +116,14 @@ pub fn refuse_null(field: &mut Value) {
         && let Some(field) = field.as_object_mut()
     {
         field.entry("nullable").or_insert(json!(false));
+    }
+}
+
+/// Removes `nullable: false`, which only tells kube to add no `nullable: true`. The API server drops the field, so tools that
+/// compare manifests would report it.
+pub fn remove_not_nullable(schema: &mut Object) {
+    if schema.get("nullable") == Some(&json!(false)) {
+        schema.remove("nullable");
     }
 }
 

@@ -5,7 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     cel, integer,
-    keys::{INT_OR_STRING, KEYS_MATCH, OPEN, Object, RULES, add_rules, any, fields, refuse_null},
+    keys::{
+        INT_OR_STRING, KEYS_MATCH, OPEN, Object, RULES, add_rules, any, change_each, fields,
+        refuse_null,
+    },
     mark, types, union,
 };
 
@@ -91,11 +94,11 @@ fn rewrite(schema: &mut Object) {
         .and_then(Value::as_object_mut);
     for values in patterns.into_iter().flat_map(Map::values_mut) {
         rewrite_place(values);
-        drop_rules_of_keys(values);
+        change_each(values, drop_rule_of_keys);
     }
     if let Some(items) = schema.get_mut("items") {
         rewrite_place(items);
-        drop_rules_of_keys(items);
+        change_each(items, drop_rule_of_keys);
     }
     let has_fields = fields(schema).is_some_and(|fields| !fields.is_empty());
     match schema.get_mut("additionalProperties") {
@@ -103,7 +106,7 @@ fn rewrite(schema: &mut Object) {
         Some(Value::Bool(_)) if has_fields => {}
         Some(values) => {
             rewrite_place(values);
-            drop_rules_of_keys(values);
+            change_each(values, drop_rule_of_keys);
         }
         None => {}
     }
@@ -136,20 +139,13 @@ fn rewrite_place(place: &mut Value) {
     }
 }
 
-/// Removes the rules about the keys of maps inside of a list or a map, for which an API server refuses their cost.
-fn drop_rules_of_keys(inner: &mut Value) {
-    match inner {
-        Value::Object(schema) => {
-            if let Some(Value::Array(rules)) = schema.get_mut(RULES) {
-                rules.retain(|rule| !is_rule_of_keys(rule));
-                if rules.is_empty() {
-                    schema.remove(RULES);
-                }
-            }
-            schema.values_mut().for_each(drop_rules_of_keys);
+/// Removes the rule about the keys of a map inside of a list or a map, for which an API server refuses the cost.
+fn drop_rule_of_keys(schema: &mut Object) {
+    if let Some(Value::Array(rules)) = schema.get_mut(RULES) {
+        rules.retain(|rule| !is_rule_of_keys(rule));
+        if rules.is_empty() {
+            schema.remove(RULES);
         }
-        Value::Array(parts) => parts.iter_mut().for_each(drop_rules_of_keys),
-        _ => {}
     }
 }
 

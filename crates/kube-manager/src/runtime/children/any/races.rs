@@ -307,6 +307,12 @@ fn index() -> Arc<Owned> {
 }
 
 impl World {
+    /// Deletes the children of `owner` after its cleanup.
+    async fn release(&self, owner: &ObjectMeta, watched: &[Option<String>]) {
+        let deleted = self.children.any.delete_all(owner, watched).await;
+        deleted.expect("an answer");
+    }
+
     fn new(keeps_values: bool) -> Self {
         let cluster = Arc::new(Mutex::new(Cluster {
             secret: None,
@@ -744,12 +750,7 @@ fn a_child_that_no_watch_has_shown_is_deleted_after_a_cleanup() {
             world.children = children(world.client.clone(), index);
             let known = world.children.of(&owner());
             assert_eq!(known.len(), usize::from(knows_another));
-            let deleted = world
-                .children
-                .any
-                .delete_all(&owner().metadata, &[None])
-                .await;
-            deleted.expect("an answer");
+            world.release(&owner().metadata, &[None]).await;
             let cluster = world.cluster.lock();
             assert_eq!(cluster.secret, None);
             assert_eq!(
@@ -770,8 +771,7 @@ fn children_of_a_cluster_scoped_owner_are_listed_where_the_controller_watches() 
             ..owner().metadata
         };
         let watched = ["a", "b"].map(|namespace| Some(namespace.to_owned()));
-        let deleted = world.children.any.delete_all(&owner, &watched).await;
-        deleted.expect("an answer");
+        world.release(&owner, &watched).await;
         assert_eq!(world.cluster.lock().requests, [Method::GET, Method::GET]);
     });
 }
@@ -808,12 +808,7 @@ fn a_copy_of_a_child_in_another_namespace_is_left_alone() {
         assert_eq!(settled(&mut world, "one").await, 1);
         assert_eq!(world.cluster.lock().requests, Vec::<Method>::new());
         assert_eq!(world.children.of(&owner()).len(), 1);
-        let deleted = world
-            .children
-            .any
-            .delete_all(&owner().metadata, &[None])
-            .await;
-        deleted.expect("an answer");
+        world.release(&owner().metadata, &[None]).await;
         let requests = world.cluster.lock().requests.clone();
         assert_eq!(requests, [Method::GET, Method::DELETE]);
     });
