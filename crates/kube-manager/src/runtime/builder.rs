@@ -63,8 +63,13 @@ impl Settings {
         }
     }
 
-    /// Checks the settings.
-    pub fn check(&self) -> Result<()> {
+    /// Checks the settings of a controller with a finalizer, or without one.
+    pub fn check(&self, has_finalizer: bool) -> Result<()> {
+        let mut owned = self.owned.iter();
+        ensure!(
+            has_finalizer || owned.all(|children| children.tie() == Tie::Reference),
+            "`owns_until_cleanup` needs `const FINALIZER: bool = true`"
+        );
         ensure!(
             self.timeout != Some(Duration::ZERO),
             "`timeout(0ns)`: the limit must not be zero"
@@ -456,6 +461,16 @@ mod tests {
             assert!(start(empty).is_some());
         }
     }
+    #[tokio::test]
+    async fn children_that_a_cleanup_deletes_need_a_finalizer() {
+        let error = start(|builder| drop(builder.owns_until_cleanup::<Secret>()));
+        assert_eq!(
+            error.expect("an error"),
+            "cannot start the controller `idle.example.com`: `owns_until_cleanup` needs `const \
+             FINALIZER: bool = true`"
+        );
+    }
+
     #[tokio::test]
     async fn a_controller_does_not_own_an_object_twice() {
         type Declare = fn(&mut Builder<ConfigMap>);

@@ -110,14 +110,10 @@ impl Controller {
             ..
         } = self;
         let name = access.name();
-        let checked = settings.check();
+        let checked = settings.check(finalizer.is_some());
         checked.with_context(|| format!("cannot start the controller `{name}`"))?;
         let mut releases = settings.owned;
         releases.retain(|children| children.tie() == Tie::Annotation);
-        assert!(
-            finalizer.is_some() || releases.is_empty(),
-            "`{name}` owns objects until a cleanup, so it needs `const FINALIZER: bool = true`",
-        );
         let same_kind = services
             .kinds
             .iter()

@@ -2,12 +2,11 @@
 
 use std::error::Error;
 
-use hyper_util::client::legacy;
 use kube::{core::Status, runtime::watcher};
 
 use super::{
     children::error::Error as ChildError,
-    failure::{answer, as_a, chain},
+    failure::{answer, as_a, chain, hides_kube},
     rbac::Rule,
 };
 
@@ -33,9 +32,7 @@ pub(super) fn reason(error: &(dyn Error + 'static)) -> &'static str {
             _ => "api_server",
         };
     }
-    if chain(error)
-        .any(|error| as_a::<kube::Error>(error).is_some() || as_a::<legacy::Error>(error).is_some())
-    {
+    if chain(error).any(|error| as_a::<kube::Error>(error).is_some() || hides_kube(error)) {
         "connection"
     } else if chain(error).any(|error| error.is::<watcher::Error>()) {
         "api_server"

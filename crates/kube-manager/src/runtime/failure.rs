@@ -39,7 +39,7 @@ const END: usize = 300;
 /// assert_eq!(message, "cannot create the backup: jobs \"db\" is forbidden: exceeded quota");
 /// ```
 pub fn message(error: &(dyn Error + 'static)) -> String {
-    shortened(said(error))
+    shortened(said(error, false))
 }
 
 /// The start and the end of a long `sentence`.
@@ -61,16 +61,17 @@ fn in_one_line(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The text of `error` and of all its causes, in one line.
-fn said(error: &(dyn Error + 'static)) -> String {
-    if let Some(said) = said_by_kube(error) {
+/// The text of `error` and of all its causes, in one line. `is_of_kube` is whether `error` is the cause of an error of
+/// kube, so that a broken connection is one to the API server.
+fn said(error: &(dyn Error + 'static), is_of_kube: bool) -> String {
+    if let Some(said) = said_by_kube(error, is_of_kube) {
         return in_one_line(&said);
     }
     let text = error.to_string();
     let Some(cause) = error.source() else {
         return in_one_line(&text);
     };
-    let inner = said(cause);
+    let inner = said(cause, is_of_kube || hides_kube(error));
     // Most errors repeat the text of their cause.
     let shown = match status(cause) {
         // A transparent error around kube's, which it hides.
@@ -95,27 +96,22 @@ fn said(error: &(dyn Error + 'static)) -> String {
     }
 }
 
+/// Whether `error` is a transparent error around a failed request of kube, which is then not in the chain.
+pub(super) fn hides_kube(error: &(dyn Error + 'static)) -> bool {
+    let text = error.to_string();
+    text.starts_with("ServiceError: ") || text.starts_with("HyperError: ")
+}
+
 /// The text of an error that would otherwise show a Rust value, or the name of one of kube's types.
-fn said_by_kube(error: &(dyn Error + 'static)) -> Option<String> {
+fn said_by_kube(error: &(dyn Error + 'static), is_of_kube: bool) -> Option<String> {
     if let Some(error) = as_a(error) {
         return said_of_request(error);
     }
     if let Some(status) = status(error) {
         return Some(said_by_server(status));
     }
-    if let Some(error) = as_a::<legacy::Error>(error) {
-        let cause = error.source();
-        return Some(match cause {
-            Some(cause) if as_a::<hyper::Error>(cause).is_some() => said(cause),
-            _ if error.is_connect() => because("cannot connect to the API server", cause),
-            _ => because(BROKEN, cause),
-        });
-    }
-    if let Some(error) = as_a::<hyper::Error>(error) {
-        return Some(because(&format!("{BROKEN}: {error}"), error.source()));
-    }
-    if as_a::<Elapsed>(error).is_some() {
-        return Some("the API server did not answer in time".to_owned());
+    if is_of_kube && let Some(said) = said_of_connection(error) {
+        return Some(said);
     }
     if let Some(error) = as_a::<serde_json::Error>(error) {
         // serde quotes texts as Rust does.
@@ -145,15 +141,32 @@ fn said_by_kube(error: &(dyn Error + 'static)) -> Option<String> {
     Some(format!("cannot read `{}`: {error}", path.display()))
 }
 
+/// The text of a failed connection to the API server.
+fn said_of_connection(error: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(error) = as_a::<legacy::Error>(error) {
+        let cause = error.source();
+        return Some(match cause {
+            Some(cause) if as_a::<hyper::Error>(cause).is_some() => said(cause, true),
+            _ if error.is_connect() => because("cannot connect to the API server", cause),
+            _ => because(BROKEN, cause),
+        });
+    }
+    if let Some(error) = as_a::<hyper::Error>(error) {
+        return Some(because(&format!("{BROKEN}: {error}"), error.source()));
+    }
+    let has_elapsed = as_a::<Elapsed>(error).is_some();
+    has_elapsed.then(|| "the API server did not answer in time".to_owned())
+}
+
 /// The text of a failed request, unless kube's own text is good.
 fn said_of_request(error: &kube::Error) -> Option<String> {
     let what = match error {
         kube::Error::Api(status) => return Some(said_by_server(status)),
-        kube::Error::Service(error) => return Some(said(error.as_ref())),
-        kube::Error::HyperError(error) => return Some(said(error)),
-        kube::Error::InferConfig(error) => return Some(said(error)),
-        kube::Error::InferKubeconfig(error) => return Some(said(error)),
-        kube::Error::Discovery(error) => return Some(said(error)),
+        kube::Error::Service(error) => return Some(said(error.as_ref(), true)),
+        kube::Error::HyperError(error) => return Some(said(error, true)),
+        kube::Error::InferConfig(error) => return Some(said(error, true)),
+        kube::Error::InferKubeconfig(error) => return Some(said(error, true)),
+        kube::Error::Discovery(error) => return Some(said(error, true)),
         // The URL may contain a password.
         kube::Error::ProxyProtocolUnsupported { .. }
         | kube::Error::ProxyProtocolDisabled { .. } => "cannot use a proxy of this protocol",
@@ -171,9 +184,10 @@ fn said_of_request(error: &kube::Error) -> Option<String> {
     Some(because(what, error.source()))
 }
 
+/// `what` failed, and the `cause`, which is one of an error of kube.
 fn because(what: &str, cause: Option<&(dyn Error + 'static)>) -> String {
     match cause {
-        Some(cause) => format!("{what}: {}", said(cause)),
+        Some(cause) => format!("{what}: {}", said(cause, true)),
         None => what.to_owned(),
     }
 }
@@ -241,6 +255,7 @@ mod tests {
 
     use anyhow::anyhow;
     use http::{Request, Response, Uri};
+    use hyper_util::rt::TokioExecutor;
     use k8s_openapi::api::core::v1::{ConfigMap, Pod};
     use kube::{
         Api, Client, Config,
@@ -261,6 +276,7 @@ mod tests {
     use super::{
         super::{
             children::error::Error as ChildError,
+            diagnosis::reason,
             requests,
             serve::{self, Certificate},
         },
@@ -432,6 +448,46 @@ mod tests {
     fn config(scheme: &str, port: u16) -> Config {
         let url = format!("{scheme}://127.0.0.1:{port}");
         Config::new(url.parse().expect("a URL"))
+    }
+
+    /// A user's reconciler calls other systems, with the same libraries.
+    #[tokio::test]
+    async fn a_failure_of_another_system_is_not_one_of_the_api_server() {
+        #[derive(Debug, thiserror::Error)]
+        enum Billing {
+            #[error("cannot reach the billing service")]
+            Connect(#[from] legacy::Error),
+            #[error("the billing service is slow")]
+            Slow(#[from] Elapsed),
+            #[error(transparent)]
+            Kube(#[from] kube::Error),
+        }
+
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        let client = legacy::Client::builder(TokioExecutor::new()).build_http::<Body>();
+        let request = Request::get(format!("http://127.0.0.1:{port}"));
+        let request = request.body(Body::empty()).expect("a request");
+        let refused = Billing::from(client.request(request).await.expect_err("no server"));
+        let said = message(&refused);
+        let expected =
+            "cannot reach the billing service: client error (Connect): tcp connect error";
+        assert!(said.starts_with(expected), "{said}");
+        assert_eq!(reason(&refused), "reconciler");
+
+        let waited = timeout(Duration::ZERO, std::future::pending::<()>()).await;
+        let slow = Billing::from(waited.expect_err("no time"));
+        let expected = "the billing service is slow: deadline has elapsed";
+        assert_eq!(message(&slow), expected);
+
+        let refused = Billing::from(failed(config("http", port)).await);
+        let said = message(&refused);
+        assert!(
+            said.starts_with("cannot connect to the API server"),
+            "{said}"
+        );
+        assert_eq!(reason(&refused), "connection");
     }
 
     #[tokio::test]

@@ -20,7 +20,10 @@ impl Tie {
     /// Makes `owner` the owner of a desired child.
     pub fn set(self, child: &mut ObjectMeta, owner: Option<OwnerReference>) {
         match self {
-            Self::Reference => child.owner_references = owner.map(|owner| vec![owner]),
+            Self::Reference => {
+                let owners = child.owner_references.get_or_insert_default();
+                owners.extend(owner);
+            }
             Self::Annotation => {
                 let annotations = child.annotations.get_or_insert_default();
                 annotations.extend(owner.map(|owner| (OWNER.to_owned(), text(&owner))));
@@ -59,9 +62,11 @@ pub fn controlled_by(child: &ObjectMeta) -> Option<OwnerReference> {
     reference.or_else(|| annotated(child))
 }
 
-/// Removes the owner.
+/// Removes the owner. References to further owners stay.
 pub fn untie(child: &mut ObjectMeta) {
-    child.owner_references = None;
+    let mut owners = child.owner_references.take().unwrap_or_default();
+    owners.retain(|owner| owner.controller != Some(true));
+    child.owner_references = (!owners.is_empty()).then_some(owners);
     if let Some(annotations) = &mut child.annotations {
         annotations.remove(OWNER);
     }
@@ -109,6 +114,21 @@ mod tests {
         let mut child = ObjectMeta::default();
         Tie::Annotation.set(&mut child, Some(owner("a")));
         assert_eq!(child.owner_references, None);
+    }
+
+    /// As in Go: `SetControllerReference` keeps them.
+    #[test]
+    fn further_owners_of_a_desired_child_stay() {
+        let mut child = ObjectMeta::default();
+        let node = OwnerReference {
+            controller: None,
+            ..owner("node")
+        };
+        child.owner_references = Some(vec![owner("copied"), node.clone()]);
+        untie(&mut child);
+        assert_eq!(child.owner_references, Some(vec![node.clone()]));
+        Tie::Reference.set(&mut child, Some(owner("a")));
+        assert_eq!(child.owner_references, Some(vec![node, owner("a")]));
     }
 
     /// After the code of an operator has changed.

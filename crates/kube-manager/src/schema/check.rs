@@ -1,11 +1,13 @@
 //! What the API server would refuse of a CustomResourceDefinition, in the terms of the Rust type.
 
 use std::{
-    cell::LazyCell,
+    cell::{Cell, LazyCell},
     collections::{BTreeSet, HashSet},
     error::Error,
     fmt::{self, Debug, Display, Formatter},
     panic::{self, AssertUnwindSafe},
+    sync::Once,
+    thread,
 };
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -33,11 +35,7 @@ use super::{
 /// When `make` fails, or when kube cannot make a schema of a Rust type: it panics, or a debug build has seen that the type
 /// overflows the stack.
 pub fn collect<T, E: Display>(make: impl FnOnce() -> Result<T, E>) -> Result<T, Faults> {
-    let hook = panic::take_hook();
-    // kube's message shows its own types.
-    panic::set_hook(Box::new(|_| {}));
-    let made = overflow::look(|| panic::catch_unwind(AssertUnwindSafe(make)));
-    panic::set_hook(hook);
+    let made = overflow::look(|| quietly(make));
     let reason = match made {
         Some(Ok(Ok(crds))) => return Ok(crds),
         Some(Ok(Err(error))) => error.to_string(),
@@ -54,6 +52,28 @@ pub fn collect<T, E: Display>(make: impl FnOnce() -> Result<T, E>) -> Result<T, 
         summary: reason,
         faults: Vec::new(),
     })
+}
+
+/// Calls `make` without the message of its panic, which shows kube's types. The panic of another thread keeps its
+/// message.
+fn quietly<T>(make: impl FnOnce() -> T) -> thread::Result<T> {
+    thread_local! {
+        static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+    }
+    static HOOK: Once = Once::new();
+
+    HOOK.call_once(|| {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                hook(panic);
+            }
+        }));
+    });
+    let was_quiet = IS_QUIET.replace(true);
+    let made = panic::catch_unwind(AssertUnwindSafe(make));
+    IS_QUIET.set(was_quiet);
+    made
 }
 
 /// What is said when kube panics.

@@ -2,17 +2,19 @@
 //! So a child process makes the schemas first: the same program, which ends where it would go on with them.
 
 use std::{
+    cell::Cell,
     env,
     process::{self, Command, Stdio},
-    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
 /// Tells the child at which call it ends.
 const VARIABLE: &str = "KUBE_MANAGER_LOOKS_AT";
 
-/// The calls of [`look`] in this process.
-static CALLS: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// The calls of [`look`] in this thread: a test has a thread of its own, and the child runs one test.
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Calls `make` in a child process first, and then in this one; `None` if it overflows the stack. A release build calls
 /// it at once: the operator has no child when it starts.
@@ -20,7 +22,7 @@ pub fn look<T>(make: impl FnOnce() -> T) -> Option<T> {
     if !cfg!(debug_assertions) {
         return Some(make());
     }
-    let call = CALLS.fetch_add(1, Ordering::Relaxed).to_string();
+    let call = CALLS.replace(CALLS.get() + 1).to_string();
     match env::var(VARIABLE) {
         Ok(wanted) if wanted == call => {
             make();

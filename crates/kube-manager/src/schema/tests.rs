@@ -1,4 +1,11 @@
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    panic,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::Duration,
+};
 
 use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -626,6 +633,33 @@ fn a_kind_that_makes_kube_panic_is_named() {
     let told = faults.expect("a fault").to_string();
     let expected = "kube cannot make a schema of `kube_manager::schema::tests::named::Plain`: put `#[schemars(transform";
     assert!(told.starts_with(expected), "{told}");
+}
+
+/// The hook is one for all threads of the process, so a test of another thread must keep its message.
+#[test]
+fn a_panic_of_another_thread_has_its_message() {
+    static SHOWN: AtomicUsize = AtomicUsize::new(0);
+    const MESSAGE: &str = "a failed test of another thread";
+
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if panic.payload().downcast_ref() == Some(&MESSAGE.to_owned()) {
+            SHOWN.fetch_add(1, Ordering::Relaxed);
+        } else {
+            hook(panic);
+        }
+    }));
+    let fail = || thread::spawn(|| panic!("{MESSAGE}")).join();
+    let made = collect(|| {
+        assert!(fail().is_err());
+        collect(|| Err::<(), _>("no CRDs")).expect_err("a failed make");
+        panic!("a message of kube");
+        #[allow(unreachable_code, reason = "names the type")]
+        Ok::<(), String>(())
+    });
+    assert!(made.is_err());
+    assert!(fail().is_err());
+    assert_eq!(SHOWN.load(Ordering::Relaxed), 2);
 }
 
 #[test]
