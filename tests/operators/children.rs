@@ -242,7 +242,7 @@ fn apply_object(project: &Project, kind: &str, name: &str, title: &str) {
     let manifest = project.manifest(&format!(
         "apiVersion: owning.example.com/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {{title: {title}}}\n"
     ));
-    run(kubectl("apply -f").arg(manifest));
+    run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
 }
 
 /// Creates the Vault of this name, or changes its title, and waits until it is reconciled. Returns the reason of its
@@ -373,6 +373,7 @@ fn owned_objects_reach_their_desired_state() {
     let operator = a_password_never_changes(&project, operator);
     let operator = a_restored_child_is_recognized(&project, operator);
     a_patched_value_stays(&project);
+    a_list_is_replaced_if_the_apply_is_invalid(&project);
     an_immutable_field_is_named(&project);
     a_child_is_created_again_if_it_is_declared_so(&project);
     operator.stop();
@@ -481,6 +482,25 @@ fn a_patched_value_stays(project: &Project) {
         assert_eq!(field("deployment scaled", ".spec.replicas"), "3");
     }
     run(&mut kubectl("delete vault scaled"));
+}
+
+/// Checks that an edit after which an apply alone would be invalid is undone: of two ports, each needs a name.
+fn a_list_is_replaced_if_the_apply_is_invalid(project: &Project) {
+    let ports = ".spec.ports[*].port";
+    assert_eq!(
+        apply_vault(project, "edited", "service-10.0.0.12"),
+        "Reconciled"
+    );
+    patch("service edited", r#"{"spec": {"ports": [{"port": 8081}]}}"#);
+    get_until(
+        &format!("service edited -o jsonpath={{{ports}}}"),
+        |ports| ports == "80",
+    );
+    assert_eq!(
+        apply_vault(project, "edited", "service-10.0.0.12"),
+        "Reconciled"
+    );
+    run(&mut kubectl("delete vault edited"));
 }
 
 /// Checks that the condition names the field that cannot change, and the way out.
@@ -714,7 +734,7 @@ fn apply_peers<S: AsRef<str>>(project: &Project, names: impl IntoIterator<Item =
         )
     });
     let manifest = project.manifest(&peers.collect::<Vec<_>>().join("---\n"));
-    apply_new_kind(kubectl("apply -f").arg(manifest));
+    apply_new_kind(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
 }
 
 /// Returns the field managers of a Peer's status, each with its operation.

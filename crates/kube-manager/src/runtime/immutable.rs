@@ -1,6 +1,6 @@
 //! Recognizes that the API server refuses a change because a field is immutable. No code says so, only the text.
 
-use kube::core::{Status, response::StatusDetails};
+use kube::core::Status;
 use serde_json::Value;
 
 use super::difference::differences;
@@ -28,10 +28,10 @@ pub struct Refusal {
 
 /// The immutable field because of which the API server has refused to change `live` to `desired`.
 pub fn refusal(status: &Status, live: &Value, desired: &Value) -> Option<Refusal> {
-    let details = status.details.as_ref()?;
-    if status.code != 422 || !is_by_validation(&status.message, details) {
-        return None;
-    }
+    let details = status
+        .details
+        .as_ref()
+        .filter(|_| is_by_validation(status))?;
     let cause = details.causes.iter().find(|cause| {
         let reason = reason(&cause.message).to_lowercase();
         is_named(&cause.field) && PHRASES.iter().any(|phrase| reason.contains(phrase))
@@ -46,10 +46,14 @@ pub fn refusal(status: &Status, live: &Value, desired: &Value) -> Option<Refusal
 /// Whether the API server's own validation has refused an object. Its message begins with the object: `Secret "a" is
 /// invalid`. A refusal by an admission webhook or a policy may be temporary, and can have the same code, reason and
 /// causes. But its message begins with `admission webhook`, or says `is forbidden`.
-fn is_by_validation(message: &str, details: &StatusDetails) -> bool {
+pub fn is_by_validation(status: &Status) -> bool {
+    let Some(details) = &status.details else {
+        return false;
+    };
     let qualified_kind = format!("{}.{}", details.kind, details.group);
     let kind = qualified_kind.trim_end_matches('.');
-    message.starts_with(&format!("{kind} \"{}\" is invalid", details.name))
+    let start = format!("{kind} \"{}\" is invalid", details.name);
+    status.code == 422 && status.message.starts_with(&start)
 }
 
 /// Whether `field` is a path. A rule for a whole custom resource has `<nil>`.

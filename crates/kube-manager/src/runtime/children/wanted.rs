@@ -293,10 +293,21 @@ impl Wanted<'_> {
                     None => Box::pin(self.create()).await,
                 };
             }
-            let status = match self
+            let mut sent = self
                 .send_update(live.metadata(), desired, same_fields)
-                .await
+                .await;
+            if let Err(kube::Error::Api(status)) = &sent
+                && immutable::is_by_validation(status)
             {
+                let refusal = immutable::refusal(status, &self.all.json(&live), &desired.object);
+                if let Some(refusal) = refusal {
+                    return Box::pin(self.refused(live.metadata(), refusal)).await;
+                }
+                if let Ok(written) = Box::pin(self.replace_lists(live.metadata(), desired)).await {
+                    sent = Ok(written);
+                }
+            }
+            match sent {
                 Ok(written) => {
                     self.settle(&written, desired);
                     if written.metadata().resource_version != live.metadata().resource_version {
@@ -304,17 +315,9 @@ impl Wanted<'_> {
                     }
                     return Ok(self.all.wrote(written));
                 }
-                Err(kube::Error::Api(status)) => status,
+                Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {}
                 Err(source) => return Err(self.all.failed("patch", metadata, source)),
-            };
-            if status.is_conflict() || status.is_not_found() {
-                continue;
             }
-            let refusal = immutable::refusal(&status, &self.all.json(&live), &desired.object);
-            return match refusal {
-                Some(refusal) => Box::pin(self.refused(live.metadata(), refusal)).await,
-                None => Err(self.all.failed("patch", metadata, kube::Error::Api(status))),
-            };
         }
         Err(self.stale())
     }
@@ -337,6 +340,17 @@ impl Wanted<'_> {
         applied["metadata"]["resourceVersion"] = json!(version);
         let params = PatchParams::apply(&self.all.access.field_manager()).force();
         let answer = api.patch(&name, &params, &Patch::Apply(applied)).await;
+        self.all.kind.object(answer)
+    }
+
+    /// Writes `desired` over `live`, and removes the elements that another client has added to a list. An apply keeps them,
+    /// and the list may be invalid with them: of two ports of a Service, each needs a name.
+    async fn replace_lists(&self, live: &ObjectMeta, desired: &Desired) -> kube::Result<AnyObject> {
+        let mut merged = desired.object.clone();
+        merged["metadata"] = json!({"uid": live.uid, "resourceVersion": live.resource_version});
+        let params = PatchParams::apply(&self.all.access.field_manager());
+        let (api, name) = (self.all.api(live), key(live).1);
+        let answer = api.patch(&name, &params, &Patch::Merge(merged)).await;
         self.all.kind.object(answer)
     }
 

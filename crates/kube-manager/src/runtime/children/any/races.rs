@@ -235,7 +235,9 @@ impl Cluster {
             .iter()
             .all(|field| sent[*field].is_null() || sent[*field] == live["metadata"][*field]);
         match *method {
-            Method::PATCH if self.refusal.is_some() => (422, json!(self.refusal)),
+            Method::PATCH if self.refusal.is_some() && kind.contains("apply") => {
+                (422, json!(self.refusal))
+            }
             Method::POST => failed(409, "AlreadyExists"),
             Method::GET => (200, live),
             _ if !is_current => failed(409, "Conflict"),
@@ -688,6 +690,26 @@ fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_polic
                 assert_eq!(*requests, [Method::PATCH]);
             }
         }
+    });
+}
+
+/// Another client may have added an element to a list that is invalid together with the desired elements.
+#[test]
+fn lists_are_replaced_if_an_apply_is_invalid() {
+    wait(async {
+        let mut world = World::new(false);
+        assert_eq!(settled(&mut world, "one").await, 1);
+        world.show_all();
+        let message = "Secret \"a\" is invalid: data: Required value";
+        world.cluster.lock().refusal = Some(json!({"code": 422, "reason": "Invalid",
+            "message": message, "details": {"kind": "Secret", "name": "a"}}));
+        world.cluster.lock().requests.clear();
+        let applied = world.reconcile(Way::Reuse, "two").await;
+        applied.expect("the changed Secret");
+        let cluster = world.cluster.lock();
+        assert_eq!(cluster.requests, [Method::PATCH, Method::PATCH]);
+        let secret = cluster.secret.as_ref().expect("a Secret");
+        assert_eq!(secret["data"]["title"], json!(ByteString("two".into())));
     });
 }
 
