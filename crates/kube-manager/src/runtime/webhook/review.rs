@@ -20,6 +20,7 @@ use super::{
     room::{Permit, memory},
     verdict::{FieldError, Verdict},
 };
+use crate::runtime::closures;
 
 /// The maximum size of a review: two objects of 3 MB, the limit of the API server, and the rest of the review.
 pub(super) const MOST: usize = 8 << 20;
@@ -80,7 +81,7 @@ pub(super) async fn answer(
         .await;
     let Answer { verdict, patch } = match handled {
         Ok(answer) => answer.map_err(Failure::Failed)?,
-        Err(panic) => return Err(Failure::Panicked(message(panic.as_ref()))),
+        Err(panic) => return Err(Failure::Panicked(closures::message(panic.as_ref()))),
     };
     let refusal = verdict.refusal(&review.asked);
     let patch_json = match patch {
@@ -115,13 +116,6 @@ pub(super) fn refuse(body: &[u8], message: String) -> Option<Vec<u8>> {
         warnings: Vec::new(),
     };
     serde_json::to_vec(&Outgoing::new(response)).ok()
-}
-
-/// The message of a panic.
-pub(super) fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned())
 }
 
 /// A review as it arrives. Its objects stay JSON text: as untyped JSON values, some texts would need a hundred times

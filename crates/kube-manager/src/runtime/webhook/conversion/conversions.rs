@@ -16,11 +16,14 @@ use super::{
     kind::Conversion,
     worker::{Call, Worker, too_many_values},
 };
-use crate::runtime::webhook::{
-    endpoint::{Endpoint, Failure, Respond},
-    hook::Webhook,
-    review::{self, Handler},
-    room::Permit,
+use crate::runtime::{
+    closures,
+    webhook::{
+        endpoint::{Endpoint, Failure, Respond},
+        hook::Webhook,
+        review::Handler,
+        room::Permit,
+    },
 };
 
 /// The conversions of all kinds.
@@ -269,6 +272,6 @@ impl Conversions {
             .ok_or("there is no conversion for this kind")?;
         let convert = AssertUnwindSafe(|| conversion.convert(object, version));
         let ended = std::panic::catch_unwind(convert);
-        ended.unwrap_or_else(|panic| Err(format!("panicked: {}", review::message(&*panic))))
+        ended.unwrap_or_else(|panic| Err(format!("panicked: {}", closures::message(&*panic))))
     }
 }
