@@ -124,11 +124,16 @@ impl Project {
                 before.position(|other| self.is_same_kind(&other.resource, &kind.resource))
             {
                 let (before, other) = ids[other];
-                ensure!(
-                    before == relation,
-                    "{owner} cannot watch `{id}`, because it owns this kind, and changes of owned \
-                     objects reconcile the owner already"
-                );
+                if before != relation {
+                    return Err(anyhow!(
+                        "{owner} cannot watch `{id}`, because it owns this kind, and changes of \
+                         owned objects reconcile the owner already"
+                    ))
+                    .or_hint(
+                        "for objects that it does not own, call `builder.refers_to` in \
+                         `Controller::new`",
+                    );
+                }
                 ensure!(other != id, "{owner} cannot {verb} `{id}` twice");
                 bail!("{owner} cannot {verb} both `{other}` and `{id}`: they are the same objects");
             }
