@@ -174,6 +174,7 @@ fn samples_go_on(project: &Project, go: &Path) {
         .args("--metrics-bind-address=0")
         .start();
     let entries = project.read("PROJECT");
+    let mut reconciled = 0;
     for object in &after {
         let [kind, name] = [&object["kind"], &object["metadata"]["name"]];
         let entry = entries.split("\n- ").find(|it| {
@@ -184,8 +185,10 @@ fn samples_go_on(project: &Project, go: &Path) {
             let [kind, name] =
                 [("kind", kind), ("name", name)].map(|(key, it)| format!("\"{key}\":{it}"));
             operator.says(&["\"reconciled\"", &kind, &name]);
+            reconciled += 1;
         }
     }
+    assert!(reconciled > 0);
     operator.stop();
 }
 

@@ -21,7 +21,8 @@ pub fn run(data: &[u8]) {
     };
     for path in record.texts.keys() {
         let is_bad = |part: &str| {
-            ["", ".", ".."].contains(&part) || part.to_lowercase().starts_with(".git/")
+            let of_git = [".git", "git~1"];
+            ["", ".", ".."].contains(&part) || of_git.contains(&part.to_lowercase().as_str())
         };
         assert!(
             !path.split('/').any(is_bad) && !path.contains(is_hidden),
