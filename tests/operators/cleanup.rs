@@ -100,7 +100,7 @@ fn apply(project: &Project, name: &str) {
     let manifest = project.manifest(&format!(
         "apiVersion: records.example.com/v1\nkind: Ledger\nmetadata: {{name: {name}}}\nspec: {{title: a}}\n"
     ));
-    run(kubectl("apply -f").arg(manifest));
+    run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
 }
 
 /// Waits for the Pod of the Job of a Ledger, and returns its name.
@@ -165,7 +165,7 @@ fn keep_in_deletion(project: &Project, ledger: &str) {
          finalizers: [example.com/stays]\n  ownerReferences:\n  - {{apiVersion: records.example.com/v1, kind: Ledger, \
          name: {ledger}, uid: {uid}, blockOwnerDeletion: true}}\n"
     ));
-    run(kubectl("apply -f").arg(manifest));
+    run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
 }
 
 /// The role allows no other names. A child with another name is refused, and the condition says why.
@@ -208,7 +208,7 @@ fn a_namespace_is_deleted_although_no_job_can_run(project: &Project) {
         "apiVersion: records.example.com/v1\nkind: Ledger\n\
          metadata: {name: background, namespace: left}\nspec: {title: a}\n",
     );
-    run(kubectl("apply -f").arg(manifest));
+    run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
     get_until(
         &format!("--namespace left {}", query("secret", "background")),
         |name| !name.is_empty(),

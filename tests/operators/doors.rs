@@ -266,7 +266,7 @@ fn apply(project: &Project, name: &str, title: &str, labels: &str) {
         "apiVersion: doors.example.com/v1\nkind: Door\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n\
          spec: {{title: {title}}}\n"
     ));
-    run(kubectl("apply -f").arg(manifest));
+    run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
 }
 
 /// Returns how often the operator has reconciled the Door.

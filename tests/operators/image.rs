@@ -32,7 +32,6 @@ fn a_pod_runs_the_image_of_its_object_and_the_environment() {
              --owns apps/v1/DaemonSet,apps/v1/StatefulSet,batch/v1/Job,v1/Pod",
         ],
     );
-    project.compile();
     let mut cluster = new_cluster_with_controllers();
     cluster.add_simulated_node(&|_| {}).expect("a node");
     let cluster = cluster;

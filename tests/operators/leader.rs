@@ -169,7 +169,7 @@ impl Replicas {
              metadata: {{namespace: {}, name: {name}}}\nspec: {{title: {title}}}\n",
             self.namespace
         ));
-        run(kubectl("apply -f").arg(manifest));
+        run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
     }
 }
 
@@ -621,7 +621,7 @@ fn a_paused_leader_writes_nothing_when_it_resumes() {
                     break;
                 }
                 replicas.apply("task", &format!("change-{count}"));
-                thread::sleep(PACE);
+                thread::sleep(4 * PACE);
             }
         });
         let ends = Ends(&over);

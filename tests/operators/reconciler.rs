@@ -133,7 +133,7 @@ fn the_controller_of_the_page_works() {
     let manifest = project.manifest(
         "apiVersion: shop.example.com/v1\nkind: Database\nmetadata: {name: orders}\nspec: {title: a}\n",
     );
-    run(kubectl("apply -f").arg(manifest));
+    run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
 
     // The steps wait for each other.
     condition_becomes("Ready", "False Progressing");

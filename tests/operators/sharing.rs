@@ -333,7 +333,7 @@ fn a_change_overtakes_the_objects_of_the_first_list() {
     let apply = |names: &[String], title: &str| {
         let objects = names.iter().map(|name| object(name, "Odd", "queue", title));
         let manifest = project.manifest(&objects.collect::<Vec<_>>().join("---\n"));
-        run(kubectl("apply -f").arg(manifest));
+        run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
     };
     apply(&names, "listed");
     let proxy = Proxy::start(cluster());

@@ -1,5 +1,4 @@
-//! Tests docs/watching.md and docs/cleanup.md: the code of a guide compiles in the project that the commands of the
-//! guide create.
+//! Tests docs/watching.md: the code of a guide compiles in the project that the commands of the guide create.
 
 use std::{fmt::Write, fs};
 
@@ -12,11 +11,6 @@ use crate::{
 #[test]
 fn the_code_of_the_guide_compiles() {
     compiles("watching");
-}
-
-#[test]
-fn the_code_of_the_guide_to_cleanup_compiles() {
-    compiles("cleanup");
 }
 
 /// Checks that the code of the page `guide` compiles.
