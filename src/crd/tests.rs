@@ -526,6 +526,26 @@ fn a_kind_may_have_no_spec_or_no_status() {
     );
 }
 
+/// The CRDs of capsule and accurate have versions with these schemas.
+#[test]
+fn a_spec_or_a_status_that_is_no_object_is_a_value_with_its_schema() {
+    for schema in [
+        json!({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}}),
+        json!({"type": "string", "enum": ["ok", "conflict"], "description": "A state."}),
+        json!({"x-kubernetes-int-or-string": true}),
+    ] {
+        let made = kept(&json!({
+            "type": "object",
+            "required": ["spec"],
+            "properties": {"spec": schema, "status": schema},
+        }));
+        for name in ["Spec", "Status"] {
+            let line = format!("pub struct Book{name}(pub Value);");
+            assert!(made.types.contains(&line), "{}", made.types);
+        }
+    }
+}
+
 /// A CRD with this metadata, these names and these keywords of its version, in a file of YAML.
 fn manifest(metadata: &str, names: &str, version: &str) -> String {
     format!(
@@ -1127,9 +1147,10 @@ proptest! {
 
     #[test]
     fn types_of_any_schema_are_formatted(schema in schemas()) {
-        let made = of_field(&schema);
-        is_formatted(&made.types);
+        is_formatted(&of_field(&schema).types);
         let crd = crd(&json!({"type": "object", "properties": {"it": schema}}));
         is_formatted(&file(&types_for_use(&crd, &crd.versions[0])));
+        let fields = json!({"spec": schema, "status": schema});
+        is_formatted(&made(&of_object(&json!({"type": "object", "properties": fields}))).types);
     }
 }

@@ -100,8 +100,10 @@ impl Lower<'_> {
     /// the type hold its whole schema, because no field of a generated type refers to it.
     fn own_type(&mut self, name: String, of_crd: Schema, path: &[String]) -> Schema {
         let schema = schema::supported(of_crd);
-        let is_struct = schema.contains_key("properties")
-            || !schema.contains_key(OPEN) && !schema.contains_key("additionalProperties");
+        let is_struct = schema.get("type").is_none_or(|name| name == "object")
+            && !schema.contains_key("x-kubernetes-int-or-string")
+            && (schema.contains_key("properties")
+                || !schema.contains_key(OPEN) && !schema.contains_key("additionalProperties"));
         if is_struct {
             self.structure(name, schema, path).generated
         } else {
