@@ -64,7 +64,7 @@ pub fn run(mut args: Edit, root: &Path) -> Result<Outcome> {
     if after.runtime != before.runtime
         && let Some(workspace) = workspace(root, tree.read_text("Cargo.toml")?.as_deref())?
     {
-        workspace.ensure_one_runtime(&after)?;
+        workspace.ensure_one_runtime(&after, root)?;
     }
 
     let mut notes = notes(&after, &enabled);

@@ -144,7 +144,7 @@ pub fn run(mut args: Init, root: &Path) -> Result<Outcome> {
     let mut project = args.settings.apply(begun)?;
     project.leave_out_default_namespace();
     if let Some(workspace) = &workspace {
-        workspace.ensure_one_runtime(&project)?;
+        workspace.ensure_one_runtime(&project, root)?;
     }
     let mut templates = Templates::new(&project)?;
     let rendered = templates.render()?;

@@ -32,17 +32,73 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Refuses a second copy of the runtime in the workspace.
-    pub fn ensure_one_runtime(&self, project: &Project) -> Result<()> {
-        let (Runtime::Vendored, Some(Runtime::Shared(path))) = (&project.runtime, &self.runtime)
+    /// Refuses a runtime that the project in the folder `root` cannot have: a second copy in the workspace, a folder
+    /// without the crate, or a copy that lacks parts of the crate.
+    pub fn ensure_one_runtime(&self, project: &Project, root: &Path) -> Result<()> {
+        let Some(folder) = project.runtime.folder() else {
+            return Ok(());
+        };
+        let of_project = fs::canonicalize(root.join(folder)).ok();
+        if let Some(runtime) = &self.runtime
+            && let Some(path) = runtime.folder()
+            && of_project != fs::canonicalize(root.join(path)).ok()
+        {
+            return Err(anyhow!(
+                "a workspace can have the crate `kube-manager` only once, and `{path}` has it"
+            ))
+            .or_hint(format!("use `--runtime {path}`"));
+        }
+        if project.runtime == Runtime::Vendored {
+            return Ok(());
+        }
+        let copy = of_project.filter(|folder| is_runtime(folder));
+        let copy =
+            copy.with_context(|| format!("the folder `{folder}` has no crate `kube-manager`"))?;
+        self.ensure_all_parts(folder, &copy, root)
+    }
+
+    /// Refuses the copy of the runtime in the folder `copy`, shown as `path`, if its own project takes only the parts
+    /// that it uses: it does not know that it is in a workspace.
+    fn ensure_all_parts(&self, path: &str, copy: &Path, root: &Path) -> Result<()> {
+        let Some(host) = copy
+            .to_str()
+            .and_then(|copy| copy.strip_suffix(Runtime::FOLDER))
         else {
             return Ok(());
         };
+        let host = Path::new(host);
+        let text = read_text(&host.join(Project::FILE), FILE).unwrap_or_default();
+        let Ok(project) = Project::parse(&text) else {
+            return Ok(());
+        };
+        if project.workspace.is_some() || project.runtime != Runtime::Vendored {
+            return Ok(());
+        }
+        let top = fs::canonicalize(root.join(self.root.as_str()))?;
+        // The project at the top of the workspace cannot name it.
+        let below = host.strip_prefix(top).ok().map(Path::components);
+        let Some(up) = below.and_then(|below| WorkspaceRoot::above(below.count()).ok()) else {
+            return Ok(());
+        };
+        let file = path.replace(Runtime::FOLDER, Project::FILE);
         Err(anyhow!(
-            "a workspace can have the crate `kube-manager` only once, and `{path}` has it"
+            "`{path}` has only the parts of `kube-manager` that its own project uses, because `{file}` does not name \
+             the workspace"
         ))
-        .or_hint(format!("use `--runtime {path}`"))
+        .or_hint(format!(
+            "add `workspace: {up}` to `{file}`, and run `rscaffold apply` there"
+        ))
     }
+}
+
+/// Whether `folder` has the crate `kube-manager`.
+fn is_runtime(folder: &Path) -> bool {
+    let text = read_text(&folder.join("Cargo.toml"), FILE).unwrap_or_default();
+    let manifest: toml::Table = text.parse().unwrap_or_default();
+    let name = manifest
+        .get("package")
+        .and_then(|package| package.get("name"));
+    name.and_then(toml::Value::as_str) == Some("kube-manager")
 }
 
 /// The fields that are read of `[workspace]` in a Cargo.toml.

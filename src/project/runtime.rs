@@ -82,17 +82,19 @@ impl FromStr for Runtime {
             "registry" => return Ok(Self::Registry),
             _ => {}
         }
+        let path = text.strip_prefix("./").unwrap_or(text);
+        let path = path.strip_suffix('/').unwrap_or(path);
         // These characters need no escape in TOML.
-        let mut characters = text.chars();
+        let mut characters = path.chars();
         ensure!(
-            text.starts_with("../")
+            path.starts_with("../")
                 && characters.all(|c| c.is_ascii_alphanumeric() || "-._+/".contains(c))
-                && text.split('/').all(|part| !matches!(part, "" | ".")),
+                && path.split('/').all(|part| !matches!(part, "" | ".")),
             "`{text}` is neither `vendored`, nor `registry`, nor the path of the runtime in \
              another project of the workspace, as in `../guestbook/{}`",
             Self::FOLDER
         );
-        Ok(Self::Shared(text.to_owned()))
+        Ok(Self::Shared(path.to_owned()))
     }
 }
 
@@ -129,6 +131,12 @@ mod tests {
                 (text, folder)
             );
         }
+    }
+
+    #[test]
+    fn a_folder_may_be_written_as_a_shell_completes_it() {
+        let runtime: Runtime = "./../a/crates/kube-manager/".parse().unwrap();
+        assert_eq!(runtime.folder(), Some("../a/crates/kube-manager"));
     }
 
     #[test]
