@@ -18,7 +18,8 @@ use super::{
 use crate::{
     command::report::{Outcome, UsageError},
     engine::worktree::WorkTree,
-    project::{Project, Resource, Types},
+    hint::OrHint,
+    project::{Project, Resource, Types, builtin},
     render::convert::{File, has_example_status},
 };
 
@@ -76,7 +77,15 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     let mut wanted = settings.resource(&id, &before)?;
     note_types(&mut wanted, &before, &tree)?;
     let mut after = before.clone();
-    or_way_out(after.add(wanted.clone(), args.force))?;
+    let mut added = or_way_out(after.add(wanted.clone(), args.force));
+    let is_new = wanted.has_api() && before.versions(&wanted).next().is_none();
+    if is_new && builtin::named(&id).is_some() {
+        added = added.or_hint(format!(
+            "for a controller of Kubernetes' kind, run `rscaffold create controller {}`",
+            id.as_flags()
+        ));
+    }
+    added?;
 
     let controller = settings.of_controller.controller_of(&id);
     let mut story = story(&id, &wanted, &controller, [&before, &after], &tree)?;
