@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
+use strsim::levenshtein;
 
 /// Adds a hint to an error.
 pub trait OrHint<T> {
@@ -47,6 +48,16 @@ pub fn hint(error: &anyhow::Error) -> Option<&str> {
 pub fn is<E: Error + Send + Sync + 'static>(error: &anyhow::Error) -> bool {
     let hinted: Option<&Hinted> = error.downcast_ref();
     error.is::<E>() || hinted.is_some_and(|hinted| hinted.error.is::<E>())
+}
+
+/// The known name that is nearest to `name`: it differs by two letters at most, and by no more than half of its letters.
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let all = known
+        .iter()
+        .map(|known| (levenshtein(&name, &known.to_lowercase()), *known));
+    let near = all.filter(|(distance, known)| *distance <= 2 && 2 * distance <= known.len());
+    Some(near.min_by_key(|(distance, _)| *distance)?.1)
 }
 
 /// An error with a hint. The message and the sources are those of `error`, so the hint does not

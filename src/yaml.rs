@@ -13,10 +13,9 @@ use serde_yaml::{
     DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, UserMessageFormatter,
     budget::BudgetBreach,
 };
-use strsim::levenshtein;
 
 use self::nodes::Node;
-use crate::visible::visible;
+use crate::{hint::nearest, visible::visible};
 
 /// Reads the text of `file`. A string that looks like a number needs quotes, and only `true` and `false` are booleans.
 ///
@@ -230,16 +229,6 @@ fn reason(error: &Error) -> Cow<'_, str> {
             text => text,
         },
     }
-}
-
-/// The known name that is nearest to `name`: it differs by two letters at most, and by no more than half of its letters.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    let all = known
-        .iter()
-        .map(|known| (levenshtein(&name, &known.to_lowercase()), *known));
-    let near = all.filter(|(distance, known)| *distance <= 2 && 2 * distance <= known.len());
-    Some(near.min_by_key(|(distance, _)| *distance)?.1)
 }
 
 /// The text of a value. A string gets quotes if YAML 1.2 would read it as another type. The quotes are single, unless

@@ -9,10 +9,10 @@ use clap::{
 
 use crate::{
     command::{
-        other_tools::{Equivalent, command, equivalent, filled},
+        other_tools::{Equivalent, OF_GROUP, command, equivalent, filled},
         report::UsageError,
     },
-    hint::OrHint,
+    hint::{OrHint, nearest},
     names::in_backticks,
     project::Feature,
     visible::{quoted, visible},
@@ -47,13 +47,13 @@ fn refused(
     Some(match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = text_of(error, ContextKind::InvalidSubcommand)?;
-            unknown_word(word, error, typed, cli)
+            unknown_word(word, typed, cli)
         }
         ErrorKind::UnknownArgument => match text_of(error, ContextKind::InvalidArg)? {
-            flag if flag.starts_with('-') => unknown_flag(flag, error, typed, cli),
+            flag if flag.starts_with('-') => unknown_flag(flag, typed, cli),
             word => match flag_before(word, typed) {
                 Some(flag) => needless_value(flag, word),
-                None => unknown_word(word, error, typed, cli),
+                None => unknown_word(word, typed, cli),
             },
         },
         ErrorKind::TooManyValues => {
@@ -198,12 +198,7 @@ fn conflict(error: &clap::Error) -> Option<(String, Option<String>)> {
 }
 
 /// The message and the hint for a word that is neither a command nor a value.
-fn unknown_word(
-    word: &str,
-    error: &clap::Error,
-    typed: &[String],
-    cli: &Command,
-) -> (String, Option<String>) {
+fn unknown_word(word: &str, typed: &[String], cli: &Command) -> (String, Option<String>) {
     let (path, found) = typed_command(cli, typed);
     let first_flag = typed.iter().position(|word| word.starts_with('-'));
     let (words, flags) = typed.split_at(first_flag.unwrap_or(typed.len()));
@@ -217,7 +212,8 @@ fn unknown_word(
     }
     let command_name = shown(&typed[..path]);
     let row = command(&words);
-    let hint = match (row, suggested(error)) {
+    let names: Vec<_> = found.get_subcommands().map(Command::get_name).collect();
+    let hint = match (row, nearest(word, &names)) {
         (Some((count, equivalent)), _) if count > path => {
             of_row(equivalent, &words, count, &flags, cli)
         }
@@ -267,7 +263,7 @@ fn of_row(
 ) -> String {
     match row {
         Equivalent::Run(command, why) => {
-            let flags = known(flags, command, cli);
+            let flags = known(&with_api_version_split(flags), command, cli);
             let command = filled(command, words, count, &flags);
             let end = if why.is_empty() { "" } else { ": " };
             format!("run `{command}`{end}{why}")
@@ -275,6 +271,27 @@ fn of_row(
         Equivalent::Hint(hint) => hint.to_owned(),
         _ => String::new(),
     }
+}
+
+/// The `flags` with `--group` and `--version` in place of the `--api-version` of operator-sdk.
+fn with_api_version_split(flags: &[String]) -> Vec<String> {
+    let mut split = Vec::new();
+    let mut flags = flags.iter();
+    while let Some(flag) = flags.next() {
+        if equivalent(name(flag)) != Some(OF_GROUP) {
+            split.push(flag.clone());
+            continue;
+        }
+        let value = match flag.split_once('=') {
+            Some((_, value)) => Some(value),
+            None => flags.next().map(String::as_str),
+        };
+        if let Some((group, version)) = value.and_then(|value| value.split_once('/')) {
+            split.push(format!("--group={group}"));
+            split.push(format!("--version={version}"));
+        }
+    }
+    split
 }
 
 /// The `flags` by the names that rscaffold has for them, without those that the command lacks.
@@ -312,12 +329,7 @@ fn known(flags: &[String], command: &str, cli: &Command) -> Vec<String> {
 }
 
 /// The message and the hint for a flag that the command does not have.
-fn unknown_flag(
-    argument: &str,
-    error: &clap::Error,
-    typed: &[String],
-    cli: &Command,
-) -> (String, Option<String>) {
+fn unknown_flag(argument: &str, typed: &[String], cli: &Command) -> (String, Option<String>) {
     let flag = name(argument);
     let (path, found) = typed_command(cli, typed);
     let flag_called = |long: &str| {
@@ -344,9 +356,9 @@ fn unknown_flag(
         _ => own,
     };
     let commands = commands_with(cli, long).join("`, `");
-    let similar = text_of(error, ContextKind::SuggestedArg).map(name);
-    let similar =
-        similar.filter(|flag| !commands_with(cli, flag.trim_start_matches('-')).is_empty());
+    let flags = found.get_arguments().filter(|flag| !flag.is_hide_set());
+    let flags: Vec<_> = flags.filter_map(|flag| flag.get_long()).collect();
+    let similar = nearest(own, &flags);
     let reads_project = ["apply", "diff", "update"].contains(&typed[0].as_str());
     let hint = match (row, Feature::from_str(long, true), similar) {
         (Some(Equivalent::Hint(hint)), ..) => hint.to_owned(),
@@ -357,14 +369,14 @@ fn unknown_flag(
             };
             format!("`{command} --enable {feature}` adds the feature")
         }
-        (Some(Equivalent::Flag(_)), ..) if reads_project && long == "crd" => {
+        (Some(Equivalent::Flag("crd" | "kind")), ..) if reads_project => {
             "leave it out: rscaffold reads `PROJECT` of this folder or of a folder above".to_owned()
         }
         _ if flag == "--name" && flag_called("kind").is_some() => "use `--kind`".to_owned(),
         _ if !commands.is_empty() && flag != "-v" => {
             format!("`--{long}` is a flag of `{commands}`")
         }
-        (None, _, Some(similar)) => format!("a similar flag is `{similar}`"),
+        (None, _, Some(similar)) => format!("a similar flag is `--{similar}`"),
         _ => format!("`{command} --help` lists the flags"),
     };
     (format!("`{flag}` is not a flag of `{command}`"), Some(hint))
@@ -390,15 +402,6 @@ fn shown(words: &[String]) -> String {
 /// The name of a flag, without its value.
 fn name(argument: &str) -> &str {
     argument.split([' ', '=', '[']).next().unwrap_or(argument)
-}
-
-/// The command with the most similar name, which clap lists last.
-fn suggested(error: &clap::Error) -> Option<&str> {
-    match error.get(ContextKind::SuggestedSubcommand)? {
-        ContextValue::Strings(names) => names.last().map(String::as_str),
-        ContextValue::String(name) => Some(name),
-        _ => None,
-    }
 }
 
 /// A text in the context of an error.
@@ -461,6 +464,26 @@ mod tests {
             (
                 "apply -f PROJECT",
                 "leave it out: rscaffold reads `PROJECT` of this folder or of a folder above",
+            ),
+            (
+                "apply -k config/default",
+                "leave it out: rscaffold reads `PROJECT` of this folder or of a folder above",
+            ),
+            (
+                "apply --no-color",
+                "set the environment variable `NO_COLOR=1` to turn off colour",
+            ),
+            (
+                "create webhook --operations create",
+                "set it in the constant `HOOK` of the webhook's file, then run `make manifests`",
+            ),
+            (
+                "create webhook --verbs create",
+                "`rscaffold create webhook --help` lists the flags",
+            ),
+            (
+                "create api --ignore",
+                "`rscaffold create api --help` lists the flags",
             ),
             ("apply -v", "`rscaffold apply --help` lists the flags"),
             ("create api --cluster", "use `--namespaced=false`"),
@@ -620,6 +643,17 @@ mod tests {
                 "frobnicate",
                 "`rscaffold frobnicate` is not a command",
                 "`rscaffold --help` lists the commands",
+            ),
+            (
+                "clippy",
+                "`rscaffold clippy` is not a command",
+                "`rscaffold --help` lists the commands",
+            ),
+            (
+                "add api --api-version=app.example.com/v1alpha1 --kind=AppService",
+                "`rscaffold add` is not a command",
+                "run `rscaffold create api --group=app.example.com --version=v1alpha1 --kind=AppService`: it adds a kind \
+                 with its types, CRD and controller",
             ),
             (
                 "apply now",

@@ -76,12 +76,16 @@ const UPDATE: Equivalent = Run(
 const ENABLE: Equivalent = Run("rscaffold edit --enable <FEATURE>", "");
 const DISABLE: Equivalent = Run("rscaffold edit --disable <FEATURE>", "");
 const NAMESPACE: Equivalent = Hint("set `namespace` in `PROJECT`, then run `rscaffold apply`");
-const OF_GROUP: Equivalent = Hint("use `--group` and `--version`");
+/// The flag of operator-sdk with group and version: `--api-version=webapp.example.com/v1`.
+pub const OF_GROUP: Equivalent = Hint("use `--group` and `--version`");
+const COLOR: Equivalent = Hint("set the environment variable `NO_COLOR=1` to turn off colour");
+const IN_HOOK: Equivalent =
+    Hint("set it in the constant `HOOK` of the webhook's file, then run `make manifests`");
 const YES: Equivalent = Hint("leave it out; `--on-conflict` decides conflicts in advance");
 
 /// Commands and flags of other tools, each with its equivalent. In a command, `|` separates words that mean the same.
 /// `--plugins` stands with each name of a plugin, without its domain and its version.
-pub const OTHER_TOOLS: [(&str, Equivalent); 93] = [
+pub const OTHER_TOOLS: [(&str, Equivalent); 100] = [
     // Commands of cargo, helm, kopium, kubebuilder, kubectl and operator-sdk
     ("init|new", INIT),
     ("api|crd", CREATE_API),
@@ -94,6 +98,20 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 93] = [
         CREATE_API,
     ),
     ("create|add|scaffold", CREATE_API),
+    (
+        "create|add|new|scaffold group",
+        Run(
+            "rscaffold create api --group <GROUP>",
+            "a group comes with its first kind, which `--version` and `--kind` name",
+        ),
+    ),
+    (
+        "create|add|new|scaffold spoke",
+        Run(
+            "rscaffold create webhook --group <GROUP> --version <HUB> --kind <KIND> --conversion --spoke <VERSION>",
+            "`--version` names the hub",
+        ),
+    ),
     (
         "create|add|new|scaffold controller|controllers|reconciler",
         CREATE_CONTROLLER,
@@ -224,6 +242,11 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 93] = [
     ("--namespace", NAMESPACE),
     ("--api-version", OF_GROUP),
     ("--apiVersion", OF_GROUP),
+    ("--color", COLOR),
+    ("--no-color", COLOR),
+    ("--operations", IN_HOOK),
+    ("--failure-policy", IN_HOOK),
+    ("--timeout", IN_HOOK),
     ("--cluster", Hint("use `--namespaced=false`")),
     ("--cluster-scoped", Hint("use `--namespaced=false`")),
     ("--no-controller", Hint("use `--controller=false`")),
@@ -296,7 +319,11 @@ pub fn command(typed: &[&str]) -> Option<(usize, Equivalent)> {
         .any(|end| path.ends_with(end));
     let host = path.split_once('/').map_or("", |(host, _)| host);
     let is_repo = host.contains('.') && !host.starts_with('.');
+    // The name of a feature is in lower case; a kind is not.
+    let is_feature = count == 1 && Feature::from_str(path, false).is_ok();
     let of_path = match row {
+        CREATE_API if is_feature => ENABLE,
+        DELETE_API if is_feature => DISABLE,
         CREATE_API if is_manifest => FROM_CRD,
         INIT if is_repo => INIT_REPO,
         FROM_CRD if Path::new(path).is_dir() => FROM_GO,
@@ -333,10 +360,16 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
     // As kubectl names a kind: `guestbooks.webapp.example.com`.
     let dotted = parts.last().and_then(|word| word.split_once('.'));
     let dotted = dotted.filter(|_| places.len() > 1 && parts.len() == 1);
+    // A new kind is in upper camel case. An existing kind may come from a CRD and be in lower case, as in
+    // `acid/v1/postgresql`. In a word alone, the case does not tell the name: kubectl takes any.
+    let is_new_kind = command.starts_with("rscaffold create api ");
+    let is_exact = !is_new_kind && typed[count..].iter().any(|word| word.contains('/'));
     // A version looks like one, or is between the group and the kind. The other words come in their order: `v2 Guestbook`,
     // `Guestbook v2`. The last place is first, so that `Guestbook` alone is the kind.
-    let values: Vec<_> = if let Some((kind, group)) = dotted {
-        vec![("<KIND>", kind), ("<GROUP>", group)]
+    let values: Vec<_> = if let Some((plural, group)) = dotted {
+        // The plural does not tell the name of an existing kind.
+        let kind = is_new_kind.then_some(("<KIND>", plural));
+        kind.into_iter().chain([("<GROUP>", group)]).collect()
     } else {
         let has_version = places.contains(&"<VERSION>");
         places.retain(|place| *place != "<VERSION>");
@@ -350,8 +383,6 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
         version.into_iter().chain(others).collect()
     };
     let mut words = Vec::new();
-    // A new kind is in upper camel case. An existing kind may come from a CRD, such as `postgresql`.
-    let is_new_kind = command.starts_with("rscaffold create api ");
     let mut of_command = of_command.into_iter();
     while let Some(word) = of_command.next() {
         if is_given(word) {
@@ -368,9 +399,7 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
         let value = values.iter().find(|(place, _)| *place == word);
         words.push(match (word, value) {
             ("<TYPED>", _) => quoted(typed[0]),
-            ("<KIND>", Some((_, kind))) if is_new_kind || dotted.is_some() => {
-                quoted(&in_rust(kind))
-            }
+            ("<KIND>", Some((_, kind))) if !is_exact => quoted(&in_rust(kind)),
             (_, Some((_, value))) => quoted(value),
             (word, None) => word.to_owned(),
         });
@@ -515,8 +544,27 @@ mod tests {
             (
                 "delete api databases.app.x.io",
                 "",
-                "rscaffold delete api --group app.x.io --version <VERSION> --kind Databases"
-                    .to_owned(),
+                "rscaffold delete api --group app.x.io --version <VERSION> --kind <KIND>".to_owned(),
+            ),
+            (
+                "create controller deployments.apps",
+                "",
+                "rscaffold create controller --group apps --version <VERSION> --kind <KIND>".to_owned(),
+            ),
+            (
+                "delete database",
+                "",
+                "rscaffold delete api --group <GROUP> --version <VERSION> --kind Database".to_owned(),
+            ),
+            (
+                "create group foo",
+                "",
+                "rscaffold create api --group foo".to_owned(),
+            ),
+            (
+                "create spoke v2",
+                "",
+                "rscaffold create webhook --group <GROUP> --version <HUB> --kind <KIND> --conversion --spoke v2".to_owned(),
             ),
             (
                 "create webhook Page",
@@ -563,6 +611,8 @@ mod tests {
                 "rscaffold delete api --group acid --version stable --kind postgresql".to_owned(),
             ),
             ("add helm", "", "rscaffold edit --enable helm".to_owned()),
+            ("create leader-election", "", "rscaffold edit --enable leader-election".to_owned()),
+            ("delete network-policy", "", "rscaffold edit --disable network-policy".to_owned()),
             ("create plugin grafana", "", "rscaffold edit --enable grafana".to_owned()),
             ("rm feature agents", "", "rscaffold edit --disable agents".to_owned()),
             ("remove chart", "", "rscaffold edit --disable helm".to_owned()),
