@@ -249,6 +249,21 @@ mod tests {
         Cli::parser().debug_assert();
     }
 
+    #[test]
+    fn a_value_from_a_list_may_be_in_upper_case() {
+        for words in [
+            "create api --resource=True --controller FALSE --served=TRUE --finalizer=False --namespaced=TRUE",
+            "create api --conversion None --multigroup=False",
+            "edit --license MIT --enable Helm",
+            "apply --on-conflict=OURS:Makefile",
+            "version -o JSON",
+            "completion BASH",
+        ] {
+            let words = ["rscaffold"].into_iter().chain(words.split(' '));
+            assert!(Cli::read(words.map(OsString::from)).is_ok());
+        }
+    }
+
     /// A terminal would break a longer line in the middle.
     #[track_caller]
     fn assert_narrow(command: &clap::Command) {

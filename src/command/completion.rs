@@ -11,6 +11,7 @@ use crate::command::report::Outcome;
 #[command(after_help = EXAMPLES)]
 pub struct Completion {
     /// Shell that runs the script
+    #[arg(ignore_case = true)]
     shell: Shell,
 }
 

@@ -437,6 +437,11 @@ static FLAGS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     flags
 });
 
+/// Parses a boolean, also in upper case, as Go takes it.
+pub fn boolean() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(BOOL).map(|text| text.eq_ignore_ascii_case("true"))
+}
+
 /// Parses `--namespaced`, also from the values of a CRD's `scope`.
 pub fn namespaced() -> impl TypedValueParser<Value = bool> {
     let values = [("true", "Namespaced"), ("false", "Cluster")];

@@ -7,8 +7,11 @@ use clap::Args;
 
 use crate::{
     command::{
-        Mode, external::ExternalType, flags_of_other_tools::FlagsOfOtherTools, id::Id,
-        other_tools::namespaced,
+        Mode,
+        external::ExternalType,
+        flags_of_other_tools::FlagsOfOtherTools,
+        id::Id,
+        other_tools::{boolean, namespaced},
     },
     hint::OrHint,
     names::{
@@ -171,13 +174,21 @@ pub struct ApiSettings {
 
     /// Whether to create types and a CRD. `false` creates only a controller, for an existing kind of this project, of
     /// Kubernetes or of another project; with `--crd`, it also creates the types [default: true]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1)]
-    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = boolean())]
+    #[arg(
+        default_missing_value = "true",
+        hide_possible_values = true,
+        ignore_case = true
+    )]
     pub resource: Option<bool>,
 
     /// Whether to create a controller [default: true for a new kind, false for another version of the kind]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1)]
-    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = boolean())]
+    #[arg(
+        default_missing_value = "true",
+        hide_possible_values = true,
+        ignore_case = true
+    )]
     pub controller: Option<bool>,
 
     #[command(flatten)]
@@ -190,8 +201,12 @@ pub struct ApiSettings {
 
     /// Whether the API server serves this version [default: true for the first version of a kind, and for other
     /// versions with a conversion]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1)]
-    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = boolean())]
+    #[arg(
+        default_missing_value = "true",
+        hide_possible_values = true,
+        ignore_case = true
+    )]
     pub served: Option<bool>,
 
     /// Have the API server warn clients that use this version, with its own text or with yours; `--deprecated=false`
@@ -205,7 +220,7 @@ pub struct ApiSettings {
     /// only other versions have. For a conversion without loss, use `create webhook --conversion` [default: no
     /// conversion, so only one version is served]
     #[arg(long, value_name = "HOW", value_enum)]
-    #[arg(hide_possible_values = true)]
+    #[arg(hide_possible_values = true, ignore_case = true)]
     pub conversion: Option<ConversionStrategy>,
 
     #[command(flatten)]
@@ -222,8 +237,12 @@ pub struct ControllerSettings {
 
     /// Whether the controller uses a finalizer to clean up before an object is deleted [default:
     /// false]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1)]
-    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = boolean())]
+    #[arg(
+        default_missing_value = "true",
+        hide_possible_values = true,
+        ignore_case = true
+    )]
     pub finalizer: Option<bool>,
 
     /// Kind of which the controller creates objects, such as `apps/v1/Deployment`, `v1/ConfigMap` or `webapp/v1/Page`; a

@@ -27,7 +27,7 @@ impl FromStr for OnConflict {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        <Self as ValueEnum>::from_str(name, false)
+        <Self as ValueEnum>::from_str(name, true)
             .map_err(|_| anyhow!("`{name}` is not one of `abort`, `ours`, `theirs`, `markers`"))
     }
 }
