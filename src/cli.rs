@@ -5,10 +5,10 @@ mod refusal;
 use std::{env, ffi::OsString, path::Path};
 
 use anyhow::Result;
-use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    command::report::Outcome,
+    command::report::{Outcome, UsageError},
     command::{
         apply::{self, Apply, Diff, Update},
         completion::{self, Completion},
@@ -145,8 +145,10 @@ impl Cli {
             let escaped = lossy.iter().map(|text| visible(text).replace('\t', "\\t"));
             let escaped: Vec<_> = escaped.map(OsString::from).collect();
             // Escaped arguments may be valid, where the typed ones are not UTF-8.
-            let error = Self::parsed(&escaped).err();
-            Unread::Shown(error.unwrap_or_else(|| not_text(&arguments)))
+            match Self::parsed(&escaped) {
+                Err(error) => Unread::Shown(error),
+                Ok(_) => Unread::Refused(not_text(&arguments).into()),
+            }
         })
     }
 
@@ -224,7 +226,7 @@ impl Cli {
 }
 
 /// The error about the first argument that is not text.
-fn not_text(arguments: &[OsString]) -> clap::Error {
+fn not_text(arguments: &[OsString]) -> UsageError {
     let mut shown = String::new();
     for argument in arguments {
         if argument.to_str().is_none_or(|text| visible(text) != text) {
@@ -232,10 +234,9 @@ fn not_text(arguments: &[OsString]) -> clap::Error {
             break;
         }
     }
-    Cli::command().error(
-        ErrorKind::InvalidUtf8,
-        format!("the argument `{shown}` has characters that are not visible text"),
-    )
+    UsageError(format!(
+        "the argument `{shown}` has characters that are not visible text"
+    ))
 }
 
 #[cfg(test)]
@@ -356,10 +357,10 @@ mod tests {
 
         let argument = OsString::from_vec(b"out\xff\x02".to_vec());
         let words = ["rscaffold", "apply", "--restore"].map(OsString::from);
-        let Err(Unread::Shown(error)) = Cli::read(words.into_iter().chain([argument])) else {
-            panic!("it is read");
+        let Err(Unread::Refused(error)) = Cli::read(words.into_iter().chain([argument])) else {
+            panic!("it is read, or clap prints its own text");
         };
-        let text = error.render().ansi().to_string();
+        let text = error.to_string();
         assert!(text.contains("out\u{fffd}"), "{text:?}");
         assert!(!text.contains('\u{2}'), "{text:?}");
     }

@@ -156,6 +156,17 @@ fn choose<'a>(crds: &'a [Crd], file: &str, project: &Project, id: &Id) -> Result
             crd::file_name(file),
             list(crds)
         ),
+        [first, others @ ..]
+            if (others.iter())
+                .all(|other| (&other.group, &other.kind) == (&first.group, &first.kind)) =>
+        {
+            bail!(
+                "{} has the CustomResourceDefinition of `{}` in `{}` more than once: keep one",
+                crd::file_name(file),
+                visible(&first.kind),
+                visible(&first.group)
+            )
+        }
         several => Err(anyhow!(
             "{} has several CustomResourceDefinitions: {}",
             crd::file_name(file),
