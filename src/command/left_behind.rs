@@ -283,10 +283,13 @@ fn is_converted(versions: &[&Resource]) -> bool {
 fn webhook_configurations(before: &Project, after: &Project) -> Vec<String> {
     let is_mutating_gone = has_defaulting(before) && !has_defaulting(after);
     let is_validating_gone = is_validated(before) && !is_validated(after);
+    // The failure policy for a kind of Kubernetes is `Ignore`.
+    let mut strict = before.clone();
+    strict.resources.retain(|resource| !resource.is_builtin());
     let mut notes = Vec::new();
     for (kind, is_gone, is_strict) in [
-        ("mutating", is_mutating_gone, true),
-        ("validating", is_validating_gone, has_validation(before)),
+        ("mutating", is_mutating_gone, has_defaulting(&strict)),
+        ("validating", is_validating_gone, has_validation(&strict)),
     ] {
         let consequence = if is_strict {
             "refuse requests, because the webhooks do not answer"
