@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The parts of the name of a kind that the command line has.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct Id {
     /// API group, such as `webapp`, without the domain or in full; `--group ""` is the domain alone. At a terminal,
     /// rscaffold asks for it
@@ -33,7 +33,8 @@ pub type Usual<'a> = &'a dyn Fn(&Group, &Kind) -> Result<Option<Version>>;
 
 impl Id {
     /// Asks for the missing parts; `group` and `version` are the answers to suggest. `usual` returns the version of a group
-    /// and a kind that need no version. `check` gets the known parts without an answer, and with it.
+    /// and a kind that need no version. `check` gets the known parts without an answer, and with it; first, it gets
+    /// the parts of the command line as the answer.
     pub fn complete(
         mut self,
         group: Option<&Group>,
@@ -42,6 +43,9 @@ impl Id {
         check: impl Fn(&Self, &Self) -> Result<()>,
     ) -> Result<GroupVersionKind> {
         self.take_usual(usual)?;
+        if self.group.is_none() || self.version.is_none() || self.kind.is_none() {
+            check(&Self::default(), &self)?;
+        }
         let may_be_usual = usual.is_some() && (self.group.is_none() || self.kind.is_none());
         possible(&[
             ("--group", self.group.is_some()),
@@ -103,7 +107,11 @@ impl Id {
 
 /// The check for [`Id::complete`] that refuses an answer if no kind has it. If no answer is right, the error comes later.
 pub fn existing(project: &Project) -> impl Fn(&Id, &Id) -> Result<()> {
-    one_of(project, "no kind fits this answer; there is", |_| true)
+    one_of(
+        project,
+        "neither this project nor Kubernetes has such a kind; there is",
+        |_| true,
+    )
 }
 
 /// The same for a command that takes only kinds in `PROJECT`.
