@@ -126,7 +126,7 @@ webhook comes first:
   1. the schema of the CRD, in src/api: bounds, defaults and CEL rules
      (`x_kube(validation = ..)`)
   2. policies of the API server, without code and certificates:
-     ValidatingAdmissionPolicy, MutatingAdmissionPolicy
+     ValidatingAdmissionPolicy, MutatingAdmissionPolicy (Kubernetes 1.36)
   3. a webhook, for what these cannot say: it can compute, remember and ask
      others
 

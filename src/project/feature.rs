@@ -32,7 +32,7 @@ pub enum Feature {
     MetricsAuth,
     /// Metrics are served over HTTPS, only to authorized clients
     MetricsSecure,
-    /// A network policy lets only Prometheus reach the operator
+    /// Network policies let only namespaces with the label `metrics: enabled` read the metrics
     NetworkPolicy,
     /// A service monitor makes the Prometheus operator scrape the metrics
     Prometheus,

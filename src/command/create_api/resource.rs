@@ -150,6 +150,10 @@ impl ApiSettings {
         ];
         for (flag, is_set) in about_the_kind {
             ensure!(
+                !is_set || !unknown,
+                "`{flag}` is for a kind of this project, but another project defines `{id}`"
+            );
+            ensure!(
                 !is_set,
                 "`{flag}` is for a new kind, but `{id}` exists already"
             );
