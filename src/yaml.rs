@@ -107,6 +107,7 @@ fn all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
             max_events: 2_000_000,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,
+        emit_comments: false,
         // As kubectl reads `010`.
         legacy_octal_numbers: true,
         merge_keys: MergeKeyPolicy::Error,
@@ -138,6 +139,7 @@ fn limits() -> Options {
     serde_yaml::options! {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 1_000 },
         duplicate_keys: DuplicateKeyPolicy::Error,
+        emit_comments: false,
         merge_keys: MergeKeyPolicy::Error,
         with_snippet: false,
     }
@@ -472,6 +474,14 @@ mod tests {
         ] {
             assert_eq!(Lines::of(text).line(document, &path), expected, "{path:?}");
         }
+    }
+
+    #[test]
+    fn a_text_may_have_many_lines_of_comments() {
+        // kubebuilder writes 58 of them before the first item of `replacements`.
+        let text = format!("title: a\npages:\n{}- text: b\n", "# - c\n".repeat(58));
+        assert_eq!(read::<Book>("BOOK", &text).unwrap().pages.len(), 1);
+        assert_eq!(documents(&text).unwrap()[0]["pages"][0]["text"], "b");
     }
 
     #[test]

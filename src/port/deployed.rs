@@ -38,15 +38,21 @@ const USUAL: &str = "config/default";
 
 impl Deployed {
     pub fn new(source: &Source, go: &GoProject, lost: &mut Lost) -> Self {
+        // `compare` compares only what a kustomization deploys.
+        const INSTEAD: &str = "the manifests in `config` were read, and were not compared with those of the new project";
+
         let files = source.manifest_files("").collect();
         let folder = deployed_folder(source).unwrap_or_else(|| USUAL.to_owned());
         let mut built = Built::default();
         if source.has_below(&format!("{folder}/")) {
             built = kustomize::build(&files, &folder);
+            if built.objects.is_empty() {
+                lost.add(format!(
+                    "`{folder}`: no object of this kustomization was found; {INSTEAD}"
+                ));
+            }
         } else if source.has_below("config/") {
-            lost.add(format!(
-                "`{folder}`: there is no such folder; the manifests in `config` were read"
-            ));
+            lost.add(format!("`{folder}`: there is no such folder; {INSTEAD}"));
             lost.add_all(undecided(&files));
         } else {
             lost.add(format!(

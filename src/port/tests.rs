@@ -317,8 +317,13 @@ fn a_kustomization_that_cannot_be_read_is_reported() {
     let path = "config/default/kustomization.yaml";
     let port = read(&[(path, Some("namePrefix: library-\nnamespace: [\n"))]).unwrap();
     let lost = lost(&port);
-    let start = "- [ ] `config/default/kustomization.yaml`: line ";
-    assert!(lost.contains(start), "{lost}");
+    for expected in [
+        "- [ ] `config/default/kustomization.yaml`: line ",
+        "- [ ] `config/default`: no object of this kustomization was found; the manifests in `config` were read, and were not \
+         compared with those of the new project",
+    ] {
+        assert!(lost.contains(expected), "{expected}: {lost}");
+    }
 }
 
 #[test]
