@@ -33,6 +33,7 @@ pub(super) fn report(
         return Ok(());
     }
     let here = kustomize::build(rendered, "config/default").objects;
+    warn_of_webhooks(deployed, &here, lost);
     let lists = documents(USUAL)?;
     let mut objects: Vec<_> = deployed.objects.iter().collect();
     // CRDs have lines of their own.
@@ -56,6 +57,24 @@ pub(super) fn report(
         compare_object(operator, object, found, &usual, &of_all, lost);
     }
     Ok(())
+}
+
+/// Warns of the webhooks that call the Go operator after `make deploy`, because their configuration has no counterpart with
+/// the same name `here`.
+fn warn_of_webhooks(deployed: &Deployed, here: &[Manifest], lost: &mut Lost) {
+    for object in &deployed.objects {
+        let (kind, name) = (object.kind(), object.name());
+        let mut same = here.iter();
+        if kind.ends_with("WebhookConfiguration")
+            && !same.any(|other| other.is_a(kind) && other.name() == name)
+        {
+            lost.warn(format!(
+                "the {kind} `{name}` of the Go operator: the new project has none with this name, so the API server still calls \
+                 the Go operator after `make deploy`; delete it then: `kubectl delete {} {name}`",
+                kind.to_ascii_lowercase(),
+            ));
+        }
+    }
 }
 
 /// Reports an object that is missing in the new project, or else its fields that differ from each object in `usual`. `found`

@@ -19,7 +19,7 @@ use crate::{project::Feature, yaml::documents};
 /// How the Go operator is deployed.
 #[derive(Debug, Default)]
 pub(super) struct Deployed {
-    /// The prefix that kustomize adds to the name of each object. Empty if there is none.
+    /// The prefix that kustomize adds to the name of the operator's Deployment. Empty if there is none.
     pub prefix: String,
     /// The namespace of the operator.
     pub namespace: Option<String>,
@@ -74,6 +74,10 @@ impl Deployed {
         lost.add_all(&built.left);
         let deployment = operator(&built, source, lost);
         let object = deployment.as_ref().map(|own| &own.object);
+        // Also if the outermost kustomization adds none.
+        let prefix = object.and_then(|own| own.name().strip_suffix(&own.name_in_file));
+        let prefix = prefix.filter(|prefix| !prefix.is_empty());
+        let prefix = prefix.unwrap_or(&built.prefix).to_owned();
         let namespace = match object.map_or("", Manifest::namespace) {
             own if built.namespace.is_empty() && own != "system" => own,
             _ => &built.namespace,
@@ -82,7 +86,7 @@ impl Deployed {
             features: features(source, go, &built),
             namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
             deployment,
-            prefix: built.prefix,
+            prefix,
             objects: built.objects,
             is_built,
         }

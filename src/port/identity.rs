@@ -68,21 +68,16 @@ fn common_domain(crds: &[(String, Crd)]) -> Option<&str> {
     Some(of_first)
 }
 
-/// The name of the project: the prefix of the deployed objects, if the namespace has the same prefix, or else a name
-/// from PROJECT, the Go module or the folder.
+/// The name of the project: the prefix of the deployed objects, so that they keep their names, or else a name from PROJECT,
+/// the Go module or the folder.
 fn name(
     go: &GoProject,
     deployed: &Deployed,
     module: Option<&str>,
     shown: &str,
 ) -> Result<ProjectName> {
-    let prefix = deployed.prefix.strip_suffix('-');
-    let of_namespace = match &deployed.namespace {
-        Some(namespace) => namespace.strip_suffix("-system"),
-        None => prefix,
-    };
     let names = [
-        prefix.filter(|prefix| of_namespace == Some(prefix)),
+        deployed.prefix.strip_suffix('-'),
         go.project_name.as_deref(),
         module.map(file_name),
         Some(file_name(shown.trim_end_matches('/'))),

@@ -152,7 +152,7 @@ impl<'a> Takeover<'a> {
             self.lost.add(format!("`{kind}`: {note}"));
         }
         if let Some(note) = from_crd.lossy(&self.project) {
-            self.lost.warnings.push(format!("`{kind}`: {note}"));
+            self.lost.warn(format!("`{kind}`: {note}"));
         }
         Ok(())
     }

@@ -25,6 +25,11 @@ impl Lost {
         }
     }
 
+    /// Records a danger. Hidden characters are escaped.
+    pub fn warn(&mut self, text: impl AsRef<str>) {
+        self.warnings.push(visible(text.as_ref()).into_owned());
+    }
+
     /// Records several items.
     pub fn add_all(&mut self, texts: impl IntoIterator<Item: AsRef<str>>) {
         for text in texts {

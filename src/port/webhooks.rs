@@ -15,7 +15,6 @@ use crate::{
     names::Kind,
     project::{Admission, Resource},
     rust::{Code, literal},
-    visible::visible,
 };
 
 /// A rule of a webhook of the Go operator.
@@ -245,11 +244,10 @@ fn settings(
     if resource.is_builtin() && fails_for_all(value) {
         let place = source.place(&webhook.configuration, &["webhooks", &index]);
         let plural = &resource.plural;
-        lost.warnings.push(format!(
-            "{}: the webhook for all `{plural}` has the failure policy `Fail`, as in Go: while the operator does not \
+        lost.warn(format!(
+            "{place}: the webhook for all `{plural}` has the failure policy `Fail`, as in Go: while the operator does not \
              run, the API server refuses requests for `{plural}`, so the cluster or the operator may be unable to \
              start; in `HOOK`, exclude namespaces, or choose `Ignore`",
-            visible(&place),
         ));
     }
     if let Some(scope) = rule["scope"].as_str()

@@ -579,7 +579,7 @@ resources: [../../crd, ../../rbac, ../../manager, ../../webhook]
     let report = texts(&port).remove(REPORT).unwrap();
     for row in [
         "| namespace | `foo-production` | `foo-production` |",
-        "| Deployment | `foo-controller-manager` | `mini-controller-manager` |",
+        "| Deployment | `foo-controller-manager` | `foo-controller-manager` |",
     ] {
         assert!(report.contains(row), "{row}: {}", report.content());
     }
@@ -1293,6 +1293,36 @@ metadata: {name: allow-metrics-traffic, namespace: system}
         assert!(lost.contains(expected), "{expected}: {lost}");
     }
     assert_eq!(lost.matches("objects.yaml").count(), 9, "{lost}");
+}
+
+#[test]
+fn webhooks_that_would_call_the_go_operator_are_a_warning() {
+    const WARNING: &str = "kubectl delete validatingwebhookconfiguration";
+    let report = |port: &Port| texts(port).remove(REPORT).unwrap().content().to_owned();
+    let other_namespace = mini_with(DEFAULT, "mini-system", "books-prod")
+        .replace("namePrefix: mini-", "namePrefix: books-");
+    let port = mini(&[(DEFAULT, &other_namespace)]);
+    assert_eq!(port.project.project_name.as_str(), "books");
+    assert_eq!(port.project.namespace_name(), "books-prod");
+    assert!(!report(&port).contains(WARNING), "{}", report(&port));
+
+    // The prefix is that of the Deployment, wherever it comes from.
+    let inner = mini_with(DEFAULT, "namespace: mini-system\n", "")
+        .replace("namePrefix: mini-", "namePrefix: books-")
+        .replace("../", "../../");
+    let port = mini(&[
+        (DEFAULT, "namespace: mini-system\nresources: [base]\n"),
+        ("config/default/base/kustomization.yaml", &inner),
+        ("config/default/base/policy.yaml", ""),
+    ]);
+    assert_eq!(port.project.project_name.as_str(), "books");
+
+    let hooks = mini_with(HOOKS, "validating-webhook-configuration", "checks");
+    let report = report(&mini(&[(HOOKS, &hooks)]));
+    let expected = "- [ ] the ValidatingWebhookConfiguration `mini-checks` of the Go operator: the new project has none with \
+                    this name, so the API server still calls the Go operator after `make deploy`; delete it then: \
+                    `kubectl delete validatingwebhookconfiguration mini-checks`";
+    assert!(report.contains(expected), "{report}");
 }
 
 #[test]
