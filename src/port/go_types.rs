@@ -38,6 +38,24 @@ impl<'a> GoType<'a> {
             name,
         }
     }
+
+    /// Whether a function of `file` is a method of this type.
+    fn has(&self, file: &File, function: &Function) -> bool {
+        let folder_of_file = folder(&file.path);
+        let is_beside = match self.package {
+            "" => folder(&self.file.path) == folder_of_file,
+            package => {
+                let import = self.file.import(package);
+                import.is_some_and(|import| import.ends_with(folder_of_file))
+            }
+        };
+        is_beside && function.kind() == Some(self.name)
+    }
+}
+
+/// Whether types have several names.
+fn differ(types: &[GoType]) -> bool {
+    types.iter().any(|other| other.name != types[0].name)
 }
 
 /// Where the code gives a type to a variable.
@@ -171,22 +189,43 @@ impl<'a> GoTypes<'a> {
         {
             return self.follow(file, object.clone(), steps);
         }
-        let is_method = file.before_dot(at).is_some();
+        let before = file.before_dot(at);
         let import = file.qualifier(at).and_then(|package| file.import(package));
-        let mut types = Vec::new();
+        let mut called: Vec<(&'a File, &'a Function)> = Vec::new();
         for (other, function) in self.functions.get(name).into_iter().flatten() {
             let of_other = folder(&other.path);
             let is_called = match import {
                 Some(import) => function.receiver.is_none() && import.ends_with(of_other),
-                None if is_method => function.receiver.is_some(),
+                None if before.is_some() => function.receiver.is_some(),
                 None => function.receiver.is_none() && of_other == folder(&file.path),
             };
             if is_called {
-                types.extend(result(other, function, index));
+                called.push((other, function));
             }
         }
+        let mut is_clear = true;
+        if import.is_none()
+            && called.len() > 1
+            && let Some(last) = before
+        {
+            let owners = self.follow(file, path_start(file, last + 1)..last + 1, steps);
+            let mut of_owners = called.clone();
+            of_owners
+                .retain(|(other, function)| owners.iter().any(|owner| owner.has(other, function)));
+            is_clear = !of_owners.is_empty();
+            if is_clear {
+                called = of_owners;
+            }
+        }
+        let results = called.iter();
+        let mut types: Vec<_> = results
+            .filter_map(|(other, function)| result(other, function, index))
+            .collect();
         if types.is_empty() {
             types.push(GoType::new(file, "", name));
+        }
+        if !is_clear && differ(&types) {
+            types.clear();
         }
         types
     }
@@ -215,7 +254,7 @@ impl<'a> GoTypes<'a> {
         let mut types: Vec<_> = fields
             .filter_map(|(file, _, at)| type_at(file, *at))
             .collect();
-        if owners.is_empty() && types.iter().any(|of_type| of_type.name != types[0].name) {
+        if owners.is_empty() && differ(&types) {
             types.clear();
         }
         types

@@ -1356,6 +1356,29 @@ fn a_finalizer_of_another_object_is_not_one_of_the_kind() {
 }
 
 #[test]
+fn a_call_of_a_method_that_several_types_have_is_of_the_type_before_the_dot() {
+    for (object, expected) in [
+        (
+            "r",
+            "the finalizer `x.io/guard` that the Go code adds to a Pod (",
+        ),
+        ("other", "the finalizer `x.io/guard` ("),
+    ] {
+        let port = mini_with_code(&format!(
+            "pod := {object}.find(ctx)\ncontrollerutil.AddFinalizer(pod, \"x.io/guard\")\n}}\n\
+             func (r *Other) find(ctx context.Context) *v1.Foo {{\nreturn nil\n}}\n\
+             func (r *FooReconciler) find(ctx context.Context) *corev1.Pod {{\nreturn nil"
+        ));
+        assert_eq!(finalizer_of_foo(&port), None, "{object}");
+        let lines = lost_about(&port, "inalizer");
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(expected),
+            "{lines:?}"
+        );
+    }
+}
+
+#[test]
 fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
     const PATH: &str = "pkg/other.go";
     for (code, expected) in [
