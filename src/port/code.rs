@@ -1,6 +1,9 @@
 //! What the Go code says about each of its controllers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::{
     finalized::Finalized,
@@ -32,6 +35,8 @@ struct Mention {
     place: Place,
     /// The controllers that the code may belong to. Empty if the file builds no controller.
     setups: BTreeSet<usize>,
+    /// Whether a controller has it, or a line says that the controller is unclear.
+    is_told: Cell<bool>,
 }
 
 /// What all files say about controllers.
@@ -53,10 +58,15 @@ impl Mentions {
                 };
                 let arguments = file.arguments(at + 1);
                 let name = arguments.first().map(|name| go.value(file, name));
+                // A method may have the same name as the function.
+                let name = name.filter(|name| !name.text().is_empty());
                 said.extend(name.map(|name| (at, what(name))));
             }
-            for (at, value) in file.set_to("FieldManager") {
-                said.push((at, MentionKind::FieldManager(go.value(file, &value))));
+            // `FieldOwner` is the type of a constant: `const owner client.FieldOwner = "books"`.
+            for name in ["FieldManager", "FieldOwner"] {
+                for (at, value) in file.set_to(name) {
+                    said.push((at, MentionKind::FieldManager(go.value(file, &value))));
+                }
             }
             if !setups.in_file(&file.path).is_empty() {
                 said.extend(related(file, setups));
@@ -66,6 +76,7 @@ impl Mentions {
                     kind: what,
                     place: file.place(at),
                     setups: setups.at(file, at),
+                    is_told: Cell::new(false),
                 });
             }
         }
@@ -115,10 +126,24 @@ impl Mentions {
             match owners.only(&mention.setups) {
                 Owner::One(number) => controllers[number].add(&mention.kind),
                 Owner::Unclear => lost.add_all(mention.unclear()),
-                Owner::None => {}
+                Owner::None => continue,
             }
+            mention.is_told.set(true);
         }
         controllers
+    }
+
+    /// Reports the field managers that no controller has. Begins anew afterwards: the kinds may be taken over once more.
+    pub fn report(&self, lost: &mut Lost) {
+        let mut seen = BTreeSet::new();
+        for mention in &self.all {
+            if !mention.is_told.take()
+                && let MentionKind::FieldManager(value) = &mention.kind
+                && seen.insert(value)
+            {
+                lost.add_all(mention.unclear());
+            }
+        }
     }
 }
 

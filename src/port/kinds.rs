@@ -119,6 +119,7 @@ impl<'a> KindFacts<'a> {
         }
         related::take(&mut takeover.project, self.source, &mut takeover.kinds);
         takeover.project.sort();
+        self.mentions.report(&mut takeover.lost);
         self.finalized
             .report(&takeover.kinds, &takeover.project, &mut takeover.lost);
         controllers::report(&self.source.go, &self.setups.files, &mut takeover.lost);

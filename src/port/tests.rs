@@ -962,6 +962,28 @@ fn two_controllers_of_a_kind_have_their_own_names_and_kinds() {
 }
 
 #[test]
+fn a_field_manager_is_taken_over_or_named() {
+    let controller = controller("r.Apply(ctx, foo, owner)");
+    let owner = "package controller\nconst owner client.FieldOwner = \"foo-owner\"\n";
+    let port = mini(&[
+        (CONTROLLER, &controller),
+        ("internal/controller/owner.go", owner),
+    ]);
+    assert_eq!(controllers(&port, "Foo"), ["foo - foo-owner "]);
+    assert_eq!(lost_about(&port, "field manager"), [""; 0]);
+
+    let helper = "package apply\nfunc Apply(o client.Object) {\nc.Patch(ctx, o, client.Apply, client.FieldOwner(\"mini\"))\n\
+                  c.Patch(ctx, o, client.Apply, client.FieldOwner(\"mini\"))\n}\n";
+    let port = mini(&[(CONTROLLER, &controller), ("pkg/apply/apply.go", helper)]);
+    assert_eq!(controllers(&port, "Foo"), ["foo - - "]);
+    let expected = [
+        "the field manager `mini` (`pkg/apply/apply.go:3`): the code does not say which controller has it; set \
+         `FIELD_MANAGER` in this controller",
+    ];
+    assert_eq!(lost_about(&port, "field manager"), expected);
+}
+
+#[test]
 fn a_kind_that_two_controllers_watch_is_named_once() {
     const FILE: &str = "internal/controller/foo_backup_controller.go";
     let code = controller("")
