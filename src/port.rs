@@ -220,8 +220,8 @@ impl Port {
             deployment.settings(project, source, &mut lost);
             let mut reader = manager::Reader {
                 source,
+                deployed: &operator.deployed,
                 deployment,
-                pod_security: operator.deployed.pod_security(),
                 project,
                 lost: &mut lost,
             };

@@ -164,7 +164,8 @@ fn of_all<'a>(objects: &[&'a Manifest]) -> Vec<([&'a str; 3], &'a Value)> {
 /// Whether a field may differ, because its value is about the Go project or a tool.
 fn is_usual(path: &[&str], value: &Value, deployed: &Deployed) -> bool {
     match path {
-        ["apiVersion" | "kind"] | ["metadata", "name"] => true,
+        // The new Deployment reads the Secret of the new Certificate.
+        ["apiVersion" | "kind"] | ["metadata", "name"] | ["spec", "secretName"] => true,
         ["metadata", "namespace"] => value.as_str() == deployed.namespace.as_deref(),
         ["metadata", "annotations", name] => OF_TOOLS.contains(name),
         ["subjects", _] => deployed.has_account(value),

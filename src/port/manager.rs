@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     compare::Comparison,
+    deployed::Deployed,
     deployment::{Deployment, METRICS_PROXY, runs},
     election,
     kustomize::image_name,
@@ -98,8 +99,10 @@ const OF_CONTAINER: [&str; 14] = [
     "volumeMounts",
 ];
 
-/// The Secrets with certificates that the operator here gets in another way.
-const CERTIFICATES: [&str; 2] = ["metrics-server-cert", "webhook-server-cert"];
+/// The Secrets with certificates that the operator here gets in another way, and the Certificates that make them, which may
+/// name another Secret.
+const SECRETS: [&str; 2] = ["metrics-server-cert", "webhook-server-cert"];
+const CERTIFICATES: [&str; 2] = ["metrics-certs", "serving-cert"];
 
 /// The ports that kubebuilder's projects have for metrics, probes and webhooks, and names for them.
 const USUAL_PORTS: [(u64, &[&str]); 4] = [
@@ -115,9 +118,8 @@ pub(super) const POD: [&str; 3] = ["spec", "template", "spec"];
 /// Reads a Deployment.
 pub(super) struct Reader<'a> {
     pub source: &'a Source,
+    pub deployed: &'a Deployed,
     pub deployment: &'a Deployment,
-    /// The Pod Security level of the Go operator's namespace.
-    pub pod_security: Option<&'a str>,
     pub project: &'a Project,
     pub lost: &'a mut Lost,
 }
@@ -134,7 +136,7 @@ impl Reader<'_> {
             &spec["template"]["metadata"]["annotations"],
             &["kubectl.kubernetes.io/default-container"],
         );
-        let volumes = volumes(pod);
+        let volumes = self.volumes(pod);
         let mut mounts: Vec<_> = list(&container["volumeMounts"]).collect();
         mounts.retain(|mount| volumes.iter().any(|volume| volume["name"] == mount["name"]));
         let ports = self.ports(container);
@@ -200,6 +202,30 @@ impl Reader<'_> {
         sidecars
     }
 
+    /// The volumes, without those of certificates.
+    fn volumes<'v>(&self, pod: &'v Value) -> Vec<&'v Value> {
+        let mut volumes: Vec<_> = list(&pod["volumes"]).collect();
+        volumes.retain(|volume| {
+            let secret = volume["secret"]["secretName"].as_str().unwrap_or("");
+            let name = volume["name"].as_str().unwrap_or("");
+            !SECRETS.iter().any(|own| secret.ends_with(own))
+                && !self.is_of_certificate(secret)
+                && !matches!(name, "metrics-certs" | "webhook-certs")
+        });
+        volumes
+    }
+
+    /// Whether a usual Certificate makes the Secret with this name.
+    fn is_of_certificate(&self, secret: &str) -> bool {
+        let mut objects = self.deployed.objects.iter();
+        objects.any(|object| {
+            let name = self.deployed.usual_name(object);
+            object.is_a("Certificate")
+                && object.value["spec"]["secretName"] == *secret
+                && CERTIFICATES.iter().any(|own| name.ends_with(own))
+        })
+    }
+
     /// The fields of the spec that the new Deployment gets.
     fn of_deployment(&mut self, spec: &Value) -> Map<String, Value> {
         let mut fields = without(spec, &OF_DEPLOYMENT);
@@ -238,7 +264,7 @@ impl Reader<'_> {
         if forbidden.is_empty() {
             return String::new();
         }
-        let level = self.pod_security.unwrap_or("privileged");
+        let level = self.deployed.pod_security().unwrap_or("privileged");
         let what = format!(
             "the Pod Security level `restricted` forbids {}: here, the namespace has the level `{level}`; set a stricter one in \
              `config/manager/manager.yaml` if the new operator needs less",
@@ -507,16 +533,4 @@ fn without(value: &Value, names: &[&str]) -> Map<String, Value> {
     let mut fields = value.as_object().cloned().unwrap_or_default();
     fields.retain(|name, _| !names.contains(&name.as_str()));
     fields
-}
-
-/// The volumes, without those of certificates.
-fn volumes(pod: &Value) -> Vec<&Value> {
-    let mut volumes: Vec<_> = list(&pod["volumes"]).collect();
-    volumes.retain(|volume| {
-        let secret = volume["secret"]["secretName"].as_str().unwrap_or("");
-        let name = volume["name"].as_str().unwrap_or("");
-        !CERTIFICATES.iter().any(|own| secret.ends_with(own))
-            && !matches!(name, "metrics-certs" | "webhook-certs")
-    });
-    volumes
 }

@@ -1326,6 +1326,31 @@ fn webhooks_that_would_call_the_go_operator_are_a_warning() {
 }
 
 #[test]
+fn the_secret_of_a_certificate_may_have_any_name() {
+    let certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: serving-cert, namespace: system}\n\
+                       spec: {secretName: mini-cert}\n";
+    let default = mini_with(DEFAULT, "- policy.yaml", "- objects.yaml\n- ../certmanager");
+    let manager = BUSY.replace("webhook-server-cert", "mini-cert");
+    let port = mini(&[
+        (DEFAULT, &default),
+        ("config/default/objects.yaml", ""),
+        (
+            "config/certmanager/kustomization.yaml",
+            "resources: [certificate.yaml]\n",
+        ),
+        ("config/certmanager/certificate.yaml", certificate),
+        (MANAGER, &manager),
+    ]);
+    let texts = texts(&port);
+    assert!(
+        !texts[MANAGER].contains("mini-cert"),
+        "{}",
+        texts[MANAGER].content()
+    );
+    assert_eq!(lost_about(&port, "secretName"), [""; 0]);
+}
+
+#[test]
 fn what_each_project_of_kubebuilder_has_is_not_named() {
     let objects = "\
 apiVersion: rbac.authorization.k8s.io/v1
