@@ -343,7 +343,15 @@ impl Reader<'_> {
             let is_usual = |(usual, names): &(u64, &[&str])| {
                 *number == *usual && (name.is_empty() || names.contains(&name))
             };
+            let in_container = container["name"].as_str().unwrap_or("");
+            let path = ["containers", in_container, "ports", name];
             if USUAL_PORTS.iter().any(is_usual) {
+                if *number == 8080 && is_secure {
+                    let what = "the port 8080 of metrics: here, the port is 8443, with HTTPS and for authorized clients \
+                                only; change what reads the metrics, or `--metrics-bind-address` and `--metrics-secure` in \
+                                `config/manager/manager.yaml`";
+                    self.line(&path, what);
+                }
                 return false;
             }
             let taken = here.iter().find(|(own, own_name)| *number == *own || name == *own_name);
@@ -352,8 +360,7 @@ impl Reader<'_> {
                     "the port {number} with the name `{name}`: another port has this name or this number here; if the \
                      new operator needs it, add it to `config/manager/manager.yaml` with another one"
                 );
-                let container = container["name"].as_str().unwrap_or("");
-                self.line(&["containers", container, "ports", name], &what);
+                self.line(&path, &what);
             }
             taken.is_none()
         });

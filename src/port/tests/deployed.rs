@@ -943,6 +943,12 @@ fn a_port_with_the_name_of_a_port_here_is_named() {
              or this number here; if the new operator needs it, add it to `config/manager/manager.yaml` with another one"
         ));
     }
+    expected.push(
+        "`config/manager/manager.yaml:25`: the port 8080 of metrics: here, the port is 8443, with HTTPS and for \
+         authorized clients only; change what reads the metrics, or `--metrics-bind-address` and `--metrics-secure` in \
+         `config/manager/manager.yaml`"
+            .to_owned(),
+    );
     assert_eq!(lost_about(&port, "the port "), expected);
     // Metrics of a namespaced project have the port 8080.
     let project = mini_with(
