@@ -117,7 +117,12 @@ impl<'a> KindFacts<'a> {
                 takeover.lost.add(format!("`{kind}` in PROJECT: {error:#}"));
             }
         }
-        related::take(&mut takeover.project, self.source, &mut takeover.kinds);
+        related::take(
+            &mut takeover.project,
+            self.source,
+            &mut takeover.kinds,
+            &mut takeover.lost,
+        );
         takeover.project.sort();
         self.mentions.report(&mut takeover.lost);
         self.finalized

@@ -2,22 +2,36 @@
 
 use std::collections::BTreeSet;
 
-use super::{operator::GoKind, path::file_name, source::Source};
+use anyhow::Result;
+
+use super::{code::shown, lost::Lost, operator::GoKind, path::file_name, source::Source};
 use crate::{
     names::{ControllerName, GroupVersionKind},
-    project::Project,
     project::builtin,
+    project::{Controller, Project},
 };
 
 /// Adds the kinds that the Go controllers watch to the controllers of `project`. Owned kinds are not added: the
 /// generated code for an owned kind creates an example object, whose name an object in the cluster may already have.
-pub(super) fn take(project: &mut Project, source: &Source, kinds: &mut [GoKind]) {
+pub(super) fn take(project: &mut Project, source: &Source, kinds: &mut [GoKind], lost: &mut Lost) {
     for kind in kinds {
         for code in &mut kind.controllers {
             let mut owned = Vec::new();
-            for (package, name) in &code.owns {
-                owned.extend(called(project, source, &code.files, package, name));
-            }
+            code.owns.retain(|owns| {
+                let (package, name) = owns;
+                let Some(id) = called(project, source, &code.files, package, name) else {
+                    return true;
+                };
+                if let Err(error) = check_owned(project, &kind.id, &code.name, &id) {
+                    lost.add(format!(
+                        "the owned kind `{}`: {error:#}; write the code for it by hand",
+                        shown(owns),
+                    ));
+                    return false;
+                }
+                owned.push(id);
+                true
+            });
             // If an owned kind is unknown, a watched kind may be the same.
             if owned.len() < code.owns.len() {
                 continue;
@@ -28,10 +42,28 @@ pub(super) fn take(project: &mut Project, source: &Source, kinds: &mut [GoKind])
                     !owned.contains(&watched) && watch(project, &kind.id, &code.name, watched)
                 })
             });
-            owned.retain(|owned| *owned != kind.id);
             code.owned = owned;
         }
     }
+}
+
+/// Whether a controller of the kind `of` can own `id`.
+fn check_owned(
+    project: &Project,
+    of: &GroupVersionKind,
+    name: &ControllerName,
+    id: &GroupVersionKind,
+) -> Result<()> {
+    let mut resources = project.resources.iter();
+    let Some(resource) = resources.find(|resource| resource.id() == *of) else {
+        return Ok(());
+    };
+    let controller = Controller {
+        owns: vec![id.clone()],
+        ..Controller::new(name.clone())
+    };
+    project.related(resource, &controller)?;
+    Ok(())
 }
 
 /// The kind that `files` call `name` in the Go package `package`.

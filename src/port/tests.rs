@@ -984,6 +984,50 @@ fn a_field_manager_is_taken_over_or_named() {
 }
 
 #[test]
+fn the_command_for_owned_kinds_is_complete() {
+    let line = |files: &[(&str, &str)]| {
+        let port = mini(files);
+        let report = texts(&port).remove(REPORT).unwrap();
+        let mut lines = report.lines();
+        let line = lines.find(|line| line.contains("the reconciler of Foo"));
+        (line.unwrap().to_owned(), lost_about(&port, "owned kind"))
+    };
+    let code = controller("")
+        .replace(
+            "import (",
+            "import (\n\tcorev1 \"k8s.io/api/core/v1\"\n\trbacv1 \"k8s.io/api/rbac/v1\"",
+        )
+        .replace(
+            "For(&v1.Foo{})",
+            "For(&v1.Foo{}).Owns(&corev1.Secret{}).Owns(&rbacv1.ClusterRole{})",
+        );
+    let (command, left) = line(&[(CONTROLLER, &code)]);
+    let expected = "It owns `corev1.Secret`: `rscaffold create api --group g --version v1 --kind Foo --owns v1/Secret` adds";
+    assert!(command.contains(expected), "{command}");
+    let expected = "the owned kind `rbacv1.ClusterRole`: `g/v1/Foo` cannot own `rbac.authorization.k8s.io/v1/ClusterRole`: a \
+                    namespaced object cannot own a cluster-scoped object; write the code for it by hand";
+    assert_eq!(left, [expected]);
+
+    let crd = "config/crd/bases/g.x.io_foos.yaml";
+    let crd_text = fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/go-mini")
+            .join(crd),
+    )
+    .unwrap();
+    let project = mini_project("  controller: true\n", "").replace("  group: g\n", "");
+    let (command, _) = line(&[
+        (CONTROLLER, &code),
+        (crd, &crd_text.replace("g.x.io", "x.io")),
+        ("PROJECT", &project),
+    ]);
+    assert!(
+        command.contains("create api --group \"\" --version v1 --kind Foo"),
+        "{command}"
+    );
+}
+
+#[test]
 fn a_kind_that_two_controllers_watch_is_named_once() {
     const FILE: &str = "internal/controller/foo_backup_controller.go";
     let code = controller("")
