@@ -1,11 +1,25 @@
 //! The controllers that the Go code does not build by `NewControllerManagedBy(mgr).For(&Kind{})`, those whose kind may be
-//! one of several groups, and those of kinds that PROJECT does not have: they are only named in the report.
+//! one of several groups, and those of kinds that PROJECT does not have: they are only named in the report. So is the period
+//! after which all controllers reconcile all objects.
 
 use super::{go::Go, go_file::File, go_files::GoFiles, lost::Lost, setups::builders};
 
-/// Reports these controllers.
+/// Reports these controllers, and the period.
 pub(super) fn report(go: &Go, files: &GoFiles, lost: &mut Lost) {
     for file in go.code() {
+        let mut periods = file.set_to("SyncPeriod");
+        let period = periods.find(|(at, _)| {
+            let literal = file.literal_around(*at);
+            literal.is_some_and(|(_, kind)| kind == "Options") || file.mentions("NewManager")
+        });
+        if let Some((at, value)) = period {
+            lost.add(format!(
+                "`SyncPeriod` of the manager, which is `{}` in Go ({}): here, no object is reconciled only because time has \
+                 passed; return `Action::requeue` in the reconcilers that must check something outside of the cluster",
+                go.value(file, &value).text(),
+                file.place(at)
+            ));
+        }
         let built = builders(file).map(|at| (at, argument_of_for(file, at)));
         let others = file
             .calls()

@@ -1028,6 +1028,18 @@ fn the_command_for_owned_kinds_is_complete() {
 }
 
 #[test]
+fn the_period_of_the_manager_is_named() {
+    let main = "package main\nvar a, b = ctrl.Options{Cache: cache.Options{SyncPeriod: &hour}}, Other{SyncPeriod: &hour}\n";
+    let expected = "`SyncPeriod` of the manager, which is `&hour` in Go (`cmd/main.go:2`): here, no object is reconciled only \
+                    because time has passed; return `Action::requeue` in the reconcilers that must check something outside of \
+                    the cluster";
+    assert_eq!(
+        lost_about(&mini(&[("cmd/main.go", main)]), "SyncPeriod"),
+        [expected]
+    );
+}
+
+#[test]
 fn a_kind_that_two_controllers_watch_is_named_once() {
     const FILE: &str = "internal/controller/foo_backup_controller.go";
     let code = controller("")
