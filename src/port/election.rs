@@ -300,9 +300,17 @@ fn add_lines(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<Str
         let Token::Name(name) = token else { continue };
         let place = file.place(at);
         let value = file.value(at);
-        if let Some((_, flag)) = FLAGS.iter().find(|(field, _)| field == name)
-            && (is_about || name != "RetryPeriod")
-        {
+        if let Some((_, flag)) = FLAGS.iter().find(|(field, _)| field == name) {
+            // Other structs and other code may have these names, too.
+            let is_option = match file.literal_around(at) {
+                Some((_, of)) if is_key(file, at) => {
+                    of.ends_with("Options") || without_election(of).is_some()
+                }
+                _ => is_about,
+            };
+            if !is_option {
+                continue;
+            }
             let Some(value) = value else { continue };
             let known = go.value(file, &value);
             let is_same = matches!(&known, GoValue::Known(text)
@@ -343,6 +351,11 @@ fn add_lines(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<Str
             lines.insert(format!("{what} ({place})"));
         }
     }
+}
+
+/// Whether the name at this index is the key of a field in a literal, as in `Options{LeaseDuration: …}`.
+fn is_key(file: &File, at: usize) -> bool {
+    file.is_sign(at + 1, ':') && !file.is_sign(at + 2, '=')
 }
 
 /// Whether the lock of leader election is a Lease, the default.

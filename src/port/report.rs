@@ -142,12 +142,14 @@ fn names(operator: &Operator, project: &Project) -> Vec<NamesOfController> {
         let field_manager = project.field_manager(resource, controller);
         let finalizer = project.finalizer_name(resource, controller);
         let events = project.controller_name(resource, controller);
+        // Of several, the code does not say which one is of this controller.
+        let reporter = Some(&code.event_reporters).filter(|reporters| reporters.len() == 1);
         names.push(NamesOfController {
             controller: shown(resource, controller),
             field_manager: Name::joined(&code.field_managers, field_manager),
             has_finalizer: controller.finalizer,
             finalizer: Name::joined(code.finalizers.keys(), finalizer),
-            events: Name::joined(&code.event_reporters, events),
+            events: Name::joined(reporter.into_iter().flatten(), events),
         });
     }
     names

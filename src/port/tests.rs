@@ -1738,8 +1738,8 @@ fn what_leader_election_cannot_take_over_is_reported_once_with_its_place() {
         );
         assert_eq!(lost, [expected], "{code}");
     }
-    let usual = "ctrl.Options{LeaderElection: true, LeaderElectionID: \"mini\", \
-        LeaderElectionNamespace: \"mini-system\", LeaderElectionResourceLock: resourcelock.LeasesResourceLock, \
+    let usual = "lease := VaultLease{LeaseDuration: response.LeaseDuration}\nctrl.Options{LeaderElection: true, \
+        LeaderElectionID: \"mini\", LeaderElectionNamespace: \"mini-system\", LeaderElectionResourceLock: resourcelock.LeasesResourceLock, \
         LeaderElectionReleaseOnCancel: true}\nreleases := helm.Releases()";
     let port = mini(&[("cmd/main.go", usual)]);
     assert_eq!(
