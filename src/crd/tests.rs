@@ -1142,6 +1142,17 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
+#[test]
+fn a_pattern_of_each_length_is_formatted() {
+    let mut fields = serde_json::Map::new();
+    for length in 50..80 {
+        let schema = json!({"type": "string", "pattern": "a".repeat(length)});
+        fields.insert(format!("a{length}"), schema);
+    }
+    let of_items = json!({"type": "array", "items": {"type": "object", "properties": fields}});
+    is_formatted(&of_field(&of_items).types);
+}
+
 proptest! {
     #![proptest_config(cases(24))]
 

@@ -166,6 +166,7 @@ fn code(rule: &Rule, verbs: Code, types: &[&Types]) -> String {
             subresource,
         } => {
             let name = types.iter().find_map(|names| names.get(group, plural));
+            let name = name.filter(|name| name.len() <= MAX_TYPE);
             let (function, arguments) = match (name, subresource) {
                 (Some(name), None) => (format!("of::<{name}>"), Vec::new()),
                 (Some(name), Some(subresource)) => {
@@ -201,6 +202,9 @@ fn code(rule: &Rule, verbs: Code, types: &[&Types]) -> String {
 /// The indentation of `RULES`.
 const INDENT: usize = 8;
 
+/// The longest path of a type in a rule. With a longer one, rustfmt moves all of `RULES` to the next line.
+const MAX_TYPE: usize = 71;
+
 /// A string literal.
 fn literal(text: &str) -> Code {
     Code::Text(format!("\"{}\"", text.escape_default()))
@@ -209,6 +213,7 @@ fn literal(text: &str) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crd::tests::is_formatted;
 
     fn line(rule: &Rule) -> String {
         let needed = NeededRules {
@@ -252,6 +257,31 @@ mod tests {
             ),
         ] {
             assert_eq!(line(&limited), expected);
+        }
+    }
+
+    #[test]
+    fn a_type_with_a_long_path_has_its_name_in_kubernetes() {
+        let needed = NeededRules {
+            purpose: Purpose::Replaced,
+            rules: vec![Rule::of(
+                "g.io",
+                "foos",
+                &[Verb::Get, Verb::List, Verb::Patch],
+            )],
+        };
+        for (length, start) in [
+            (MAX_TYPE, "Rule::of::<xxx"),
+            (MAX_TYPE + 1, "Rule::resource(\"g.io\", \"foos\", "),
+        ] {
+            let key = ("g.io".to_owned(), "foos".to_owned());
+            let types = Types(BTreeMap::from([(key, "x".repeat(length))]));
+            let rule = of_code(&needed, &[&types]).rules.remove(0);
+            assert!(rule.starts_with(start), "{rule}");
+            // rustfmt formats a list of one item in another way.
+            let rules = format!("        {rule},\n        Rule::of::<Room>(&[Verb::List]),\n");
+            let code = format!("const RULES: &'static [Rule] = &[\n{rules}    ];");
+            is_formatted(&format!("impl A for B {{\n    {code}\n}}\n"));
         }
     }
 

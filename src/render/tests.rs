@@ -93,6 +93,32 @@ fn a_file_keeps_its_origin_when_the_names_in_its_path_change() {
 }
 
 #[test]
+fn the_modules_of_webhooks_are_sorted() {
+    let mut resources = Vec::new();
+    for kind in ["IPPool", "Ingredient"] {
+        let entry = resource("shop", "v1", kind, &[]);
+        resources.push(entry.replacen(
+            '{',
+            "{webhooks: {validation: true, webhookVersion: v1}, ",
+            1,
+        ));
+    }
+    let project = project("domain: com\nprojectName: shop", &resources).unwrap();
+    let rendered = render(&project).unwrap();
+    let modules = &rendered.texts["src/webhook/shop/mod.rs"];
+    assert!(
+        modules.contains("pub mod ingredient;\npub mod ip_pool;\n"),
+        "{}",
+        modules.content()
+    );
+    let manifests = rendered.texts["config/webhook/manifests.yaml"].content();
+    assert!(
+        manifests.find("ingredient") < manifests.find("ippool"),
+        "{manifests}"
+    );
+}
+
+#[test]
 fn two_templates_with_one_path_are_an_error() {
     let origin = |template, item| Origin { template, item };
     let mut rendered = Rendered::default();

@@ -229,6 +229,13 @@ impl Meta {
         }
     }
 
+    fn has_one_value(&self) -> bool {
+        match self {
+            Self::Leaf(_) => true,
+            Self::List(_, items) => matches!(items.as_slice(), [item] if item.has_one_value()),
+        }
+    }
+
     fn arguments(items: &[Self]) -> String {
         items.iter().map(Self::line).collect::<Vec<_>>().join(", ")
     }
@@ -241,7 +248,7 @@ impl Meta {
         };
         let is_short = items.len() == 1 || width(&Self::arguments(items)) <= ARGUMENTS;
         // A single value ends before the last column.
-        let limit = LINE - usize::from(matches!(items.as_slice(), [Self::Leaf(_)]));
+        let limit = LINE - usize::from(self.has_one_value());
         if is_short && indent + width(&line) + after <= limit {
             return line;
         }

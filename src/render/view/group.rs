@@ -18,7 +18,7 @@ pub struct Group {
     #[serde(serialize_with = "values")]
     pub external_versions: BTreeMap<String, GroupVersion>,
     /// The kinds with admission webhooks.
-    webhooks: Vec<GroupWebhook>,
+    webhooks: BTreeSet<GroupWebhook>,
     /// The modules of the kinds with a conversion webhook.
     conversions: BTreeSet<String>,
     /// The modules of the controllers.
@@ -47,7 +47,7 @@ struct GroupKind {
 }
 
 /// The admission webhooks of a kind in the module of its group.
-#[derive(Serialize)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct GroupWebhook {
     module: String,
     defaulting: bool,
@@ -60,7 +60,7 @@ impl Group {
             names,
             versions: BTreeMap::new(),
             external_versions: BTreeMap::new(),
-            webhooks: Vec::new(),
+            webhooks: BTreeSet::new(),
             conversions: BTreeSet::new(),
             controllers: BTreeSet::new(),
             tested: BTreeSet::new(),
@@ -98,7 +98,7 @@ impl Group {
         }
         let webhooks = &resource.webhooks;
         if !webhooks.is_empty() {
-            self.webhooks.push(GroupWebhook {
+            self.webhooks.insert(GroupWebhook {
                 module,
                 defaulting: webhooks.defaulting.is_some(),
                 validation: webhooks.validation.is_some(),

@@ -36,13 +36,16 @@ impl Webhook {
     }
 }
 
-/// The kinds with webhooks, sorted by group: the modules of the groups pass the webhooks to the manager in this order,
-/// in which the operator writes them to the manifests.
+/// The kinds with webhooks, sorted by the modules of groups and kinds: the code passes the webhooks to the manager in this
+/// order, in which the operator writes them to the manifests.
 pub fn webhooks(project: &Project) -> Vec<Webhook> {
     let mut webhooks = Vec::new();
     for resource in project.webhooks() {
         webhooks.push(Webhook::new(project, resource));
     }
-    webhooks.sort_by_key(|webhook| webhook.kind.group.module.clone());
+    webhooks.sort_by_key(|webhook| {
+        let kind = &webhook.kind;
+        (kind.group.module.clone(), kind.module.clone())
+    });
     webhooks
 }
