@@ -29,6 +29,7 @@ pub use kubernetes::{
     Version,
 };
 pub(crate) use rust::is_keyword;
+pub(crate) use rust::without_major_version;
 pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};
 pub use warning::Warning;
 pub use webhook_path::WebhookPath;

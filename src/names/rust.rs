@@ -134,7 +134,8 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// The crate, named by the last part: `guestbook` for `https://github.com/me/Guestbook.git`.
+    /// The crate, named by the last part: `guestbook` for `https://github.com/me/Guestbook.git` or
+    /// `github.com/me/guestbook/v2`.
     pub fn crate_name(&self) -> &CrateName {
         &self.crate_name
     }
@@ -147,6 +148,8 @@ impl Repo {
     fn read(text: &str) -> Result<Self> {
         let words = ("a repository", "github.com/me/guestbook");
         let (host, path) = read_or(text, words, text, host_and_path)?;
+        // The path may be that of a Go module.
+        let path = without_major_version(path);
         let last = path.rsplit('/').next().unwrap_or(path);
         let name = last.to_ascii_lowercase().replace('.', "-");
         check_crate(&name).map_err(|reason| {
@@ -189,6 +192,14 @@ impl WorkspaceRoot {
 }
 
 traits!(Repo.text, WorkspaceRoot.0);
+
+/// The path of a Go module without its major version: `example.com/books` for `example.com/books/v2`.
+pub fn without_major_version(path: &str) -> &str {
+    match path.rsplit_once("/v") {
+        Some((short, number)) if number.parse::<u64>().is_ok() => short,
+        _ => path,
+    }
+}
 
 /// The host of a repository, if it names one, and the path without `.git`.
 fn host_and_path(text: &str) -> Result<(Option<&str>, &str)> {
@@ -374,6 +385,8 @@ mod tests {
             ),
             ("git@github.com:me/guestbook.git", "guestbook", page),
             ("github.com:me/guestbook", "guestbook", page),
+            ("github.com/me/guestbook/v2", "guestbook", page),
+            ("v2", "v2", None),
             (
                 "https://git.example.com:8443/My.Op",
                 "my-op",

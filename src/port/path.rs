@@ -1,5 +1,7 @@
 //! The parts of the path of a file.
 
+use crate::names;
+
 /// Returns whether a file has the extension of a language, such as `go`.
 pub(super) fn is_file_of(language: &str, path: &str) -> bool {
     path.rsplit_once('.')
@@ -43,9 +45,5 @@ pub(super) fn is_in_test_folder(path: &str) -> bool {
 
 /// The path of a Go module without its major version: `example.com/books` for `example.com/books/v2`.
 pub(super) fn without_major_version(module: &str) -> &str {
-    let path = module.trim().trim_matches('"');
-    match path.rsplit_once("/v") {
-        Some((short, number)) if number.parse::<u64>().is_ok() => short,
-        _ => path,
-    }
+    names::without_major_version(module.trim().trim_matches('"'))
 }
