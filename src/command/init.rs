@@ -229,6 +229,15 @@ fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
 
 /// Reads the Go project in `from`, which may also be the path of its PROJECT file; `from` is relative to `root`.
 fn read(from: &Path, root: &Path) -> Result<Port> {
+    let text = from.to_string_lossy();
+    if text.contains("://") || text.starts_with("git@") {
+        return Err(anyhow!(
+            "`{text}` is an address, and `--from` reads only folders"
+        ))
+        .or_hint(format!(
+            "clone it first: `git clone {text} ../go`, and pass `--from ../go`"
+        ));
+    }
     let folder = match (from.parent(), from.file_name()) {
         (Some(parent), Some(name)) if name == Project::FILE => parent,
         _ => from,
