@@ -14,7 +14,7 @@ const NEVER_ASKED: &str = "admissionregistration.k8s.io";
 /// The paths of the webhooks that the runtime has itself.
 const OF_RUNTIME: [&str; 2] = ["/convert", "/kube-manager/reachable"];
 
-/// The path of the webhook that refuses objects which are too large to be converted. `lower` is the kind in lower case.
+/// The path of the webhook that refuses objects which cannot be converted. `lower` is the kind in lower case.
 pub fn bound_path(full_group: &str, lower: &str) -> String {
     format!("/bound-{}-{lower}", full_group.replace('.', "-"))
 }

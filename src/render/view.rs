@@ -101,7 +101,7 @@ pub struct Project {
     pub webhooks: Vec<Webhook>,
     /// Whether there is a defaulting webhook.
     defaulting: bool,
-    /// Whether there is a validating webhook: of the user, or one that limits the size of objects that are converted.
+    /// Whether there is a validating webhook: of the user, or one that refuses objects which cannot be converted.
     validating: bool,
     /// Whether any kind has a conversion webhook.
     converting: bool,

@@ -307,8 +307,8 @@ pub(super) struct Webhook {
     is_everywhere: bool,
 }
 
-/// How many seconds the API server waits for the webhook that limits the size of objects: a write should not wait long
-/// for a webhook that may be skipped.
+/// How many seconds the API server waits for the webhook that refuses objects which cannot be converted: a write should
+/// not wait long for a webhook that may be skipped.
 const BOUND_SECONDS: u8 = 5;
 
 impl Webhook {

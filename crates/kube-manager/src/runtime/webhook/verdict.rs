@@ -229,6 +229,11 @@ impl FieldError {
         )
     }
 
+    /// The value cannot be converted.
+    pub(super) fn unconvertible(path: impl Into<String>, why: impl Display) -> Self {
+        Self::new(path, "FieldValueInvalid", with("Invalid value", &why))
+    }
+
     /// The value makes the object exceed a limit.
     pub(super) fn exceeds(path: impl Into<String>, why: impl Display) -> Self {
         Self::new(path, "FieldValueTooLong", with("Too long", &why))

@@ -1,8 +1,9 @@
-//! Refuses to store an object that is too large for a conversion, or with annotations that a conversion has not written
-//! and another version refuses.
+//! Refuses to store an object that cannot be converted, that is too large for a conversion, or with annotations that a
+//! conversion has not written and another version refuses.
 //!
+//! A stored object must always be readable: a list in another version fails as soon as one object cannot be converted.
 //! After a conversion, annotations keep the values that the new version cannot hold, and the API server limits the size
-//! of all annotations. A stored object must always be readable, so such an object is refused when it is written.
+//! of all annotations. So such an object is refused when it is written.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -99,9 +100,10 @@ impl Conversion {
         Webhook::bound(name, self.bound_path(), rule)
     }
 
-    /// Returns the errors if an object is too large to be converted, if its annotations would be too large after a
-    /// conversion, or if they have values that another version refuses. What was wrong before, in `old`, may be written
-    /// unless it becomes larger. It may also become larger while the object is deleted, which needs writes.
+    /// Returns the errors if an object is too large to be converted, if it cannot be converted to another version, if its
+    /// annotations would be too large after a conversion, or if they have values that another version refuses. What was
+    /// wrong before, in `old`, may be written unless it becomes larger. It may also become larger while the object is
+    /// deleted, which needs writes.
     pub(super) fn excess(
         &self,
         old: Option<&str>,
@@ -138,6 +140,7 @@ impl Conversion {
         if let Some(old) = old.filter(|_| !found.is_empty()) {
             // An old object that is nested too deeply could not be converted at all.
             let before = self.converted(&serde_json::from_str(old).unwrap_or_default());
+            found.failed.retain(|to, _| !before.failed.contains_key(to));
             found.lost.retain(|to, lost| match before.lost.get(to) {
                 Some(before) => !is_deleted && before.excess.size < lost.excess.size,
                 None => true,
@@ -150,6 +153,8 @@ impl Conversion {
                 });
         }
         errors.extend(refused);
+        let failed = found.failed.iter();
+        errors.extend(failed.map(|(to, error)| unconvertible(to, error)));
         errors.extend(found.lost.into_values().map(Lost::error));
         for (to, (_, why)) in found.too_large {
             errors.push(FieldError::exceeds("", format!("in version {to}, {why}")));
@@ -203,18 +208,22 @@ impl Conversion {
         let own = version(object);
         let mut converted = Vec::new();
         for to in self.versions().filter(|version| version.name != own) {
-            // The conversion itself reports errors, at the write or at a read.
-            if let Ok((other, lost)) = self.measured(object.clone(), &to.name) {
-                for values in lost {
-                    found.lost.entry(values.to.clone()).or_insert(values);
+            let (other, lost) = match self.measured(object.clone(), &to.name) {
+                Ok(measured) => measured,
+                Err(error) => {
+                    found.failed.entry(to.name.clone()).or_insert(error);
+                    continue;
                 }
-                let text = serde_json::to_string(&other).unwrap_or_default();
-                if let Some(why) = too_many_values(&text) {
-                    let measured = (memory(&text), why);
-                    found.too_large.entry(to.name.clone()).or_insert(measured);
-                }
-                converted.push(other);
+            };
+            for values in lost {
+                found.lost.entry(values.to.clone()).or_insert(values);
             }
+            let text = serde_json::to_string(&other).unwrap_or_default();
+            if let Some(why) = too_many_values(&text) {
+                let measured = (memory(&text), why);
+                found.too_large.entry(to.name.clone()).or_insert(measured);
+            }
+            converted.push(other);
         }
         converted
     }
@@ -223,6 +232,8 @@ impl Conversion {
 /// What is wrong with the conversions of an object, by version.
 #[derive(Default)]
 struct Found {
+    /// Why the object cannot be converted to the version.
+    failed: BTreeMap<String, String>,
     /// The values that the version cannot hold.
     lost: BTreeMap<String, Lost>,
     /// The size of the object if it is too large in this version, and why it is too large.
@@ -231,8 +242,18 @@ struct Found {
 
 impl Found {
     fn is_empty(&self) -> bool {
-        self.lost.is_empty() && self.too_large.is_empty()
+        self.failed.is_empty() && self.lost.is_empty() && self.too_large.is_empty()
     }
+}
+
+/// The error of an object that cannot be converted to version `to`. The `error` of the conversion mostly begins with the
+/// path of a field.
+fn unconvertible(to: &str, error: &str) -> FieldError {
+    let (path, why) = match error.split_once(": ") {
+        Some((path, why)) if path.starts_with("spec") || path.starts_with("status") => (path, why),
+        _ => ("", error),
+    };
+    FieldError::unconvertible(path, format!("it cannot become version {to}: {why}"))
 }
 
 /// Why a client may not save this change for `version`.

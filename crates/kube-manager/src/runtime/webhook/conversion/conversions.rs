@@ -1,6 +1,6 @@
 //! The conversions of all kinds: they answer the ConversionReviews of the API server.
 
-use std::{collections::HashSet, fmt::Formatter, panic::AssertUnwindSafe, sync::Arc};
+use std::{collections::HashSet, fmt::Formatter, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
 use kube::core::response::Status;
@@ -16,14 +16,11 @@ use super::{
     kind::Conversion,
     worker::{Call, Worker, too_many_values},
 };
-use crate::runtime::{
-    closures,
-    webhook::{
-        endpoint::{Endpoint, Failure, Respond},
-        hook::Webhook,
-        review::Handler,
-        room::Permit,
-    },
+use crate::runtime::webhook::{
+    endpoint::{Endpoint, Failure, Respond},
+    hook::Webhook,
+    review::Handler,
+    room::Permit,
 };
 
 /// The conversions of all kinds.
@@ -143,7 +140,7 @@ impl Conversions {
         self.0.iter().map(|conversion| conversion.crd()).collect()
     }
 
-    /// The webhooks that keep objects from being too large to be converted.
+    /// The webhooks that refuse objects which cannot be converted.
     pub fn bounds(&self) -> Vec<Webhook> {
         let mut sorted: Vec<_> = self.0.iter().collect();
         sorted.sort_by(|a, b| (&a.group, &a.kind).cmp(&(&b.group, &b.kind)));
@@ -162,7 +159,7 @@ impl Conversions {
         bounds.collect()
     }
 
-    /// The routes of the conversions, and of the webhooks that limit the size of objects.
+    /// The routes of the conversions, and of the webhooks that refuse objects which cannot be converted.
     ///
     /// # Errors
     ///
@@ -270,8 +267,6 @@ impl Conversions {
         let conversion = self
             .of(group, kind.unwrap_or_default())
             .ok_or("there is no conversion for this kind")?;
-        let convert = AssertUnwindSafe(|| conversion.convert(object, version));
-        let ended = std::panic::catch_unwind(convert);
-        ended.unwrap_or_else(|panic| Err(format!("panicked: {}", closures::message(&*panic))))
+        conversion.convert(object, version)
     }
 }

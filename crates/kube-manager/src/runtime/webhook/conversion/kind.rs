@@ -1,5 +1,7 @@
 //! The conversion of one kind, between any two of its versions.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -8,6 +10,7 @@ use super::{
     hub::{Hub, Spoke, Versioned, part},
     version::{ConvertibleVersion, Rewrite, version},
 };
+use crate::runtime::closures;
 
 /// The conversion of one kind.
 pub struct Conversion {
@@ -97,7 +100,12 @@ impl Conversion {
                     spoke,
                     is_up,
                 };
-                lost.extend(hop.convert(&mut object)?);
+                let convert = AssertUnwindSafe(|| hop.convert(&mut object));
+                let ended = catch_unwind(convert).unwrap_or_else(|panic| {
+                    let message = closures::message(&*panic);
+                    Err(format!("panicked: {message}"))
+                });
+                lost.extend(ended?);
             }
         }
         Ok((object, lost))

@@ -1105,12 +1105,45 @@ async fn an_object_that_is_already_too_large_can_shrink_and_be_deleted() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_converted_at_all_is_not_refused_for_its_size() {
-    let mut object = tagged(9);
-    object["spec"]["name"] = json!("no");
-    assert_eq!(bound(None, &object).await["allowed"], true);
-    object["spec"] = json!("none");
-    assert_eq!(bound(None, &object).await["allowed"], true);
+async fn an_object_that_cannot_be_converted_is_refused() {
+    let mut refused = tagged(9);
+    refused["spec"]["name"] = json!("no");
+    let mut unread = tagged(9);
+    unread["spec"]["chapters"] = json!([{"name": "a", "pages": "many"}]);
+    let mut panics = tagged(9);
+    panics["spec"]["name"] = json!("never");
+    let mut empty = tagged(9);
+    empty["spec"] = json!("none");
+    for (object, field, why) in [
+        (&refused, "spec", "a book cannot be called no"),
+        (&unread, "spec.chapters[0].pages", "invalid type: string"),
+        (&panics, "", "panicked: assertion"),
+        (&empty, "spec", "invalid type: string \"none\""),
+    ] {
+        let answer = bound(None, object).await;
+        assert_eq!(answer["allowed"], false, "{object}");
+        let cause = &answer["status"]["details"]["causes"][0];
+        assert_eq!(cause["field"].as_str().unwrap_or_default(), field);
+        let message = cause["message"].as_str().expect("a message");
+        let expected = format!("Invalid value: it cannot become version v1alpha1: {why}");
+        assert!(message.starts_with(&expected), "{message}");
+        // It may be there already, and be changed elsewhere.
+        assert!(!allows(&tagged(9), object).await);
+        let mut labelled = object.clone();
+        labelled["metadata"]["labels"] = json!({"and": "so on"});
+        assert!(allows(object, &labelled).await);
+        assert!(allows(object, &tagged(9)).await);
+    }
+}
+
+#[test]
+fn an_object_that_cannot_become_its_own_version_again_is_refused() {
+    let own = r#"{"apiVersion":"example.com/v1alpha1","kind":"Book","metadata":{"name":"a"},
+        "spec":{"title":"no","author":"b","colour":"Red"}}"#;
+    let expected =
+        "spec: Invalid value: it cannot become version v1alpha1: a book cannot be called no";
+    assert_eq!(excess(None, own), expected);
+    assert_eq!(excess(Some(own), own), "");
 }
 
 #[test]

@@ -8,8 +8,8 @@
 //! - Replace a value that the other version does not have by the nearest value that it has. The operator keeps the old
 //!   value in an annotation, and restores it in the conversion back, unless a client has changed the field.
 //! - Write `field: _` for a field that the other version does not have. The operator keeps its value in the same way.
-//! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
-//!   list with such an object fail, so never return it for a value that can be stored.
+//! - Use `TryFrom` if a value cannot be converted to a valid one. A client that writes such an object gets the error. If
+//!   the object is stored already, every list with it fails.
 
 use crate::api::sea::v1::ship as hub;
 
