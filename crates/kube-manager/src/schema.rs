@@ -70,7 +70,7 @@ pub use structural::structural;
 pub use subresource::without_subresource;
 
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use cel::{field as field_in_rule, text as text_in_rule};
+pub(crate) use cel::{field as field_in_rule, read_text, text as text_in_rule};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use keys::{RULES, pattern_of_keys};
 

@@ -7,7 +7,7 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::schema::{RULES, field_in_rule, pattern_of_keys, text_in_rule};
+use crate::schema::{RULES, field_in_rule, pattern_of_keys, read_text, text_in_rule};
 
 /// The fields of each object that its schema does not describe.
 #[cfg(feature = "webhook")]
@@ -44,7 +44,21 @@ const KEYS: &str = "[a-z./-]{1,3}";
 /// fit maps with text keys, too.
 const INNER_KEYS: &str = "[1-9][0-9]?";
 
-/// Values that fit `schema`. Of its CEL rules, they keep those about the variants of an enum and the keys of a map.
+/// Texts of the formats that a Rust type checks.
+const FORMATTED: [(&str, &str); 9] = [
+    ("byte", "YQ=="),
+    ("cidr", "10.0.0.0/8"),
+    ("date", "2024-02-03"),
+    ("duration", "7s"),
+    ("hostname", "example.com"),
+    ("ipv4", "10.0.0.1"),
+    ("ipv6", "::1"),
+    ("uri", "https://example.com/"),
+    ("uuid", "67e55044-10b1-426f-9247-bb680e5fe0c8"),
+];
+
+/// Values that fit `schema`. Of its CEL rules, they keep those about the variants of an enum, the keys of a map and the
+/// pattern of a text.
 pub fn values(schema: &Value) -> BoxedStrategy<Value> {
     values_with(schema, KEYS)
 }
@@ -344,21 +358,39 @@ fn string(schema: &Value) -> BoxedStrategy<Value> {
         let seconds = (0..60u8).prop_map(|second| json!(format!("2024-02-03T04:05:{second:02}Z")));
         return seconds.boxed();
     }
-    if let Some(pattern) = schema["pattern"].as_str()
-        && let Some(texts) = matching(pattern)
-    {
+    let own = schema["pattern"].as_str().map(str::to_owned);
+    let pattern = own.or_else(|| pattern_in_rule(schema));
+    if let Some(texts) = pattern.as_deref().and_then(matching) {
         return texts.prop_map(Value::from).boxed();
+    }
+    let mut formatted = FORMATTED.iter();
+    if let Some((_, text)) = formatted.find(|(format, _)| schema["format"] == *format) {
+        return Just(json!(text)).boxed();
     }
     let least = schema["minLength"].as_u64().unwrap_or(0);
     let most = schema["maxLength"]
         .as_u64()
         .unwrap_or(least + 6)
         .min(least + 6);
+    // A rule may ask for a format, such as `isIP(self)`.
+    let has_rules = schema.get(RULES).is_some();
+    let formatted = FORMATTED.map(|(_, text)| json!(text));
     prop_oneof![
         4 => text(&format!("[ab ]{{{least},{most}}}")),
         1 => text(&format!("\\PC{{{least},{most}}}")),
+        if has_rules { 15 } else { 0 } => select(formatted.to_vec()),
     ]
     .boxed()
+}
+
+/// The pattern of the text that `schema` describes, if it is the whole of a rule: `self.matches('…')`.
+fn pattern_in_rule(schema: &Value) -> Option<String> {
+    let rules = schema[RULES].as_array()?;
+    rules.iter().find_map(|rule| {
+        let quoted = rule["rule"].as_str()?.strip_prefix("self.matches(")?;
+        let inner = quoted.strip_prefix('\'')?.strip_suffix("')")?;
+        (!inner.contains('\'')).then(|| read_text(inner))
+    })
 }
 
 /// Texts that match `pattern`; `None` if no generator knows it. A number is a short one, so that it fits its type.

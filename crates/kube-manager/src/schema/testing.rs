@@ -28,6 +28,12 @@ pub fn broken_rules<K: CustomResourceExt + Serialize>(old: Option<&K>, new: &K) 
     broken.iter().map(ToString::to_string).collect()
 }
 
+/// Whether a new `object` breaks a CEL rule of `schema`, as far as it is known.
+#[cfg(all(feature = "testing", feature = "webhook"))]
+pub(crate) fn breaks_rules(object: &Value, schema: &Value) -> bool {
+    evaluate(schema, None, object).iter().any(|error| is_known(&error))
+}
+
 /// The first CEL rule that the default `value` of `schema` breaks, as far as it is known. An API server looks at the
 /// default as a new value, and as one that does not change.
 pub(super) fn broken_by_default(value: &Value, schema: &Object) -> Option<String> {

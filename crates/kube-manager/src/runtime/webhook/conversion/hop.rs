@@ -205,13 +205,8 @@ fn plain<'a>(
         }
         part => Ok(part.clone()),
     };
-    let spec = convert(&parts.spec, spoke.spec).map_err(|error: String| {
-        if from.has_spec {
-            format!("spec{error}")
-        } else {
-            error.trim_start_matches(['.', ':', ' ']).to_owned()
-        }
-    })?;
+    let spec = convert(&parts.spec, spoke.spec);
+    let spec = spec.map_err(|error: String| from.error_in_spec(&error))?;
     let status = match spoke.status {
         Some(directions) => {
             convert(&parts.status, directions).map_err(|error: String| format!("status{error}"))?

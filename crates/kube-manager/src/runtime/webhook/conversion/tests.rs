@@ -41,6 +41,7 @@ use crate::runtime::{
     },
 };
 
+mod rules;
 mod variants;
 mod without_spec;
 

@@ -65,6 +65,15 @@ impl ConvertibleVersion {
         }
     }
 
+    /// The error of a part of the code that reads or converts the spec, with the path of the field in the object.
+    pub fn error_in_spec(&self, error: &str) -> String {
+        if self.has_spec {
+            format!("spec{error}")
+        } else {
+            error.trim_start_matches(['.', ':', ' ']).to_owned()
+        }
+    }
+
     /// The parts of `body`, an object without its type and metadata.
     pub fn parts<'a>(&self, body: &'a Value) -> Parts<'a> {
         let mut parts = Parts {
