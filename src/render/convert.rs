@@ -380,7 +380,7 @@ impl<'a> Converter<'a> {
     }
 
     /// How to convert the type `from` to the type `to`: by way of JSON if nothing else converts them, but their code is
-    /// the same. Only a field that is required has a value in place of `None`.
+    /// the same, and can stand for the same type. Only a field that is required has a value in place of `None`.
     fn mapping(
         &self,
         from: &'a FieldType,
@@ -401,13 +401,34 @@ impl<'a> Converter<'a> {
             }
             (source, target) => (from.written == to.written, source, target, None),
         };
+        let may_be_same = is_same_code && !self.differ(source, target, direction);
         let conversion = self.how(source, target, direction);
         Some(TypeMapping {
-            conversion: conversion.or(is_same_code.then_some(Conversion::Json))?,
+            conversion: conversion.or(may_be_same.then_some(Conversion::Json))?,
             source,
             target,
             optional,
         })
+    }
+
+    /// Whether the files define these types with different shapes, such as an enum and a struct. The JSON of one is then
+    /// not that of the other.
+    fn differ(&self, from: &RustType, to: &RustType, direction: Direction) -> bool {
+        match (from, to) {
+            (RustType::Named(from), RustType::Named(to)) => {
+                let (source, target) = direction.order((self.spoke, self.hub));
+                let items = source.items.get(from).zip(target.items.get(to));
+                items.is_some_and(|(one, other)| {
+                    discriminant(&one.shape) != discriminant(&other.shape)
+                        && !matches!(one.shape, Shape::Opaque)
+                        && !matches!(other.shape, Shape::Opaque)
+                })
+            }
+            (RustType::Option(from), RustType::Option(to))
+            | (RustType::List(from), RustType::List(to))
+            | (RustType::Map(from), RustType::Map(to)) => self.differ(from, to, direction),
+            _ => false,
+        }
     }
 
     /// How to convert `from` to `to`. `None` if there is no conversion between these types.

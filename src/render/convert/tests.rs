@@ -436,6 +436,26 @@ fn a_field_whose_types_differ_is_no_field_of_one_version() {
     assert!(text.contains(arms), "{text}");
 }
 
+#[test]
+fn an_enum_is_not_converted_to_a_struct_of_its_name() {
+    let [spoke, hub] = ["pub enum Item { A, B }", "pub struct Item { pub b: i32 }"];
+    let imports = "use std::collections::BTreeMap;";
+    for field in [
+        "pub a: Item",
+        "pub a: Option<Item>",
+        "pub a: Vec<Item>",
+        "pub a: Option<Vec<Item>>",
+        "pub a: BTreeMap<String, Item>",
+    ] {
+        let text = code([imports, field, spoke], [imports, field, hub]).text;
+        assert!(!text.contains("through_json"), "{field}: {text}");
+        for module in ["spoke", "hub"] {
+            let comment = format!("// With another type in the {module}. Convert the value.");
+            assert!(text.contains(&comment), "{field}: {text}");
+        }
+    }
+}
+
 fn deep(start: &str, end: &str) -> String {
     let (start, end) = (start.repeat(100_000), end.repeat(100_000));
     format!("#[kube(kind = \"Book\")] pub struct BookSpec {{ pub a: {start}i32{end} }}")
