@@ -14,15 +14,10 @@ pub fn or_way_out<T>(changed: Result<T>) -> Result<T> {
     or_hint_for(changed, way_out)
 }
 
-/// Adds a hint to the error of a `version` that a CRD adds. `hub` is the hub of its kind: the version itself if the kind
-/// has none yet.
-pub fn or_way_out_of_crd<T>(
-    changed: Result<T>,
-    version: &GroupVersionKind,
-    hub: &GroupVersionKind,
-) -> Result<T> {
+/// Adds a hint to the error of a `version` that a CRD adds.
+pub fn or_way_out_of_crd<T>(changed: Result<T>, version: &GroupVersionKind) -> Result<T> {
     or_hint_for(changed, |refusal| {
-        let Error::StoredObjects { .. } = refusal else {
+        let Error::StoredObjects { hub, .. } = refusal else {
             return way_out(refusal);
         };
         let (version, hub) = (version.as_flags(), hub.as_flags());
@@ -33,6 +28,10 @@ pub fn or_way_out_of_crd<T>(
         ))
     })
 }
+
+/// How to make another version the hub of a kind.
+const MOVE_HUB: &str = "move `conversion` and `spoke` in `PROJECT` to the entry of the new hub, list the other versions as \
+                        its spokes, and run `rscaffold apply`";
 
 /// What the user can do if the record cannot be used.
 pub const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
@@ -135,15 +134,12 @@ fn way_out(refusal: &Error) -> Option<String> {
 fn way_out_of_conversion(refusal: &Error) -> Option<String> {
     Some(match refusal {
         Error::OtherHub { hub, .. } => format!(
-            "leave out `--version`, or use `{}`; to change the hub anyway, first run `rscaffold delete webhook {} \
-                 --conversion`",
-            hub.version(),
-            hub.kind_flags()
+            "leave out `--version`, or use `{}`; to change the hub anyway, {MOVE_HUB}",
+            hub.version()
         ),
-        Error::Hub { id, .. } => format!(
-            "delete the spokes first, or delete the conversion with `rscaffold delete webhook {} --conversion`",
-            id.kind_flags()
-        ),
+        Error::Hub { .. } => {
+            format!("delete the spokes first; to keep one of them, {MOVE_HUB}")
+        }
         Error::NoSpoke { hub, .. } => format!(
             "use `--served=false`, then run `rscaffold create webhook {} --conversion`, which makes it a spoke and serves it",
             hub.kind_flags()
@@ -152,11 +148,11 @@ fn way_out_of_conversion(refusal: &Error) -> Option<String> {
             "leave out `--conversion={other}`, or delete the webhook with `rscaffold delete webhook {} --conversion`",
             hub.kind_flags()
         ),
-        Error::StoredObjects { id } => format!(
+        Error::StoredObjects { hub, .. } => format!(
             "if the schemas are equal, use `--conversion=none`, else create the version without `--storage`, run \
                  `rscaffold create webhook {} --conversion`, and repeat this command; if no cluster has such objects, \
                  use `--force`",
-            id.kind_flags()
+            hub.as_flags()
         ),
         Error::ServedVersions { other, .. } => format!(
             "first run `rscaffold create api {} --served=false --force`",

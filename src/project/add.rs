@@ -86,7 +86,8 @@ impl Project {
                 let id = other.id();
                 ensure!(changes.is_empty(), Error::Changes { id, changes });
                 let id = other.id();
-                ensure!(is_converted, Error::StoredObjects { id });
+                let hub = project.hub_of(resource).unwrap_or(resource).id();
+                ensure!(is_converted, Error::StoredObjects { id, hub });
             }
             if let Some(own) = other.own_mut() {
                 own.conversion = conversion;

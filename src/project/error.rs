@@ -91,11 +91,15 @@ pub enum Error {
         hub: GroupVersionKind,
         other: &'static str,
     },
-    /// Another version would become the stored one, and nothing converts the stored objects.
+    /// Another version would become the stored one, and nothing converts the stored objects. `hub` is the hub of the kind, or
+    /// the other version if the kind has no hub yet.
     #[error(
         "`{id}` would no longer be served, and nothing would convert the objects that are stored in this version"
     )]
-    StoredObjects { id: GroupVersionKind },
+    StoredObjects {
+        id: GroupVersionKind,
+        hub: GroupVersionKind,
+    },
     /// The conversion of served versions would be removed.
     #[error("`{other}` and `{stored}` are served, and nothing would convert between them")]
     ServedVersions {

@@ -45,9 +45,8 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     let mut after = before.clone();
     let mut stored = None;
     for (version, resource) in resources(&from_crd, &args.settings, &before)? {
-        let hub = after.hub_of(&resource).unwrap_or(&resource).id();
         let added = after.add(resource.clone(), args.force);
-        or_way_out_of_crd(added, &resource.id(), &hub)?;
+        or_way_out_of_crd(added, &resource.id())?;
         if version.storage || stored.is_none() {
             stored = Some(resource);
         }

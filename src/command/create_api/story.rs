@@ -181,10 +181,14 @@ pub fn story(
 
     let mut notes = Vec::new();
     if resource.has_api() && !resource.is_served() && !project.is_converted(resource) {
+        // The newest version usually has the most information, so it is the better hub.
+        let hub = match project.hub_of(resource) {
+            Some(_) => id.kind_flags(),
+            None => id.as_flags(),
+        };
         notes.push(format!(
             "{resource} is not served yet, because the API server cannot convert it to the served \
-             version: add a webhook that converts with `rscaffold create webhook {} --conversion`",
-            id.kind_flags()
+             version: add a webhook that converts with `rscaffold create webhook {hub} --conversion`"
         ));
     }
     notes.extend(external_note(resource));
