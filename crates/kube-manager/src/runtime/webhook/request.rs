@@ -2,8 +2,11 @@
 
 use k8s_openapi::api::authentication::v1::UserInfo;
 use kube::core::GroupVersionKind;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
 /// The operation of a client on an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -62,6 +65,21 @@ pub struct Request {
     /// The kind as the client sent it, `None` only in tests. Its version can differ from the version of the webhook's
     /// type, because the API server converts the object first.
     pub kind: Option<GroupVersionKind>,
+    /// The object before the change. It stays JSON text until the webhook reads it.
+    pub(super) old: Option<Box<RawValue>>,
+}
+
+impl Request {
+    /// The object before the change, for a defaulter, which gets only the new object. `None` if the object is created, or
+    /// if the old object does not fit its type.
+    pub fn old_object<K: DeserializeOwned>(&self) -> Option<K> {
+        serde_json::from_str(self.old.as_ref()?.get()).ok()
+    }
+
+    /// Sets the object before the change, for tests.
+    pub fn set_old_object<K: Serialize>(&mut self, object: &K) {
+        self.old = to_raw_value(object).ok();
+    }
 }
 
 /// A change of an object that is about to be stored.

@@ -264,6 +264,7 @@ impl<'a> Review<'a> {
                 subresource: incoming.sub_resource.filter(|name| !name.is_empty()),
                 options,
                 kind: Some(kind),
+                old: incoming.old_object.map(ToOwned::to_owned),
             },
             objects,
         })
@@ -336,8 +337,9 @@ impl<D: Defaulter> Handler for Defaults<D> {
                 // A deleted object needs no defaults.
                 Objects::Delete(_) => return Ok(Verdict::allowed().into()),
             };
-            // The typed object, and what it is before and after.
-            let _memory = permit.objects(&[new.get()], 3).await;
+            // The typed object, and what it is before and after. The defaulter may read the old object.
+            let texts = [new.get(), old.map_or("", |old| old.get())];
+            let _memory = permit.objects(&texts, 3).await;
             let mut object: D::Object = match (typed(new), old) {
                 (Ok(object), _) => object,
                 (Err(error), Some(old)) => {
@@ -429,7 +431,9 @@ mod tests {
                 _ => {}
             }
             let by = request.user.username.clone().unwrap_or_default();
-            data.entry("by".to_owned()).or_insert(by);
+            let old = request.old_object::<ConfigMap>();
+            let old_by = old.and_then(|old| old.data?.remove("by"));
+            data.entry("by".to_owned()).or_insert(old_by.unwrap_or(by));
             Ok(verdict)
         }
     }
@@ -540,6 +544,20 @@ mod tests {
         assert_eq!(answer, json!({"uid": "7", "allowed": true}));
         let answer = allows(&entries, "DELETE", map(json!({})), Value::Null).await;
         assert_eq!(answer, json!({"uid": "7", "allowed": true}));
+    }
+
+    #[tokio::test]
+    async fn a_defaulter_can_keep_a_value_of_the_old_object() {
+        let entries = Defaults(Entries);
+        let new = map(json!({"a": "b"}));
+        for (old, by) in [
+            (json!({"by": "bob"}), "bob"),
+            (json!({}), "alice"),
+            (json!({"by": 7}), "alice"),
+        ] {
+            let answer = allows(&entries, "UPDATE", map(old), new.clone()).await;
+            assert_eq!(patched(&answer, new.clone())["data"]["by"], by);
+        }
     }
 
     #[tokio::test]
