@@ -601,7 +601,7 @@ impl<'a> Converter<'a> {
                 values.push(if value == *ident {
                     value
                 } else {
-                    format!("{ident}: {value}")
+                    converted_field(ident, &value)
                 });
             } else {
                 let value = self.missing(field, direction, FIELDS).code;
@@ -876,6 +876,60 @@ impl<'a> Converter<'a> {
         let used = FUNCTIONS.iter().filter(|(of, _)| self.uses.contains(of));
         used.map(|(_, function)| *function).collect()
     }
+}
+
+/// The field `name` with `value`, which converts the field of this name. rustfmt breaks a line that is too long in the
+/// value, and else before it.
+fn converted_field(name: &str, value: &str) -> String {
+    let start = format!("{name}: ");
+    let is_one_line = !value.contains('\n');
+    let can_fail = value.ends_with('?');
+    // The columns after the value, and after the first line of a broken one. rustfmt keeps some free after a chain.
+    let (after, after_first) = match value.starts_with(name) {
+        true if can_fail => (3, 1),
+        true => (1, 1),
+        false => (1, 0),
+    };
+    let column = FIELDS + width(&start);
+    if is_one_line && column + width(value) + after <= LINE {
+        return start + value;
+    }
+    let lines = broken(value, FIELDS);
+    let first = lines.lines().next().unwrap_or_default();
+    if column + width(first) + after_first <= LINE {
+        return start + &lines;
+    }
+    let indent = FIELDS + 4;
+    let below = if is_one_line && indent + width(value) + usize::from(can_fail) <= LINE {
+        value.to_owned()
+    } else {
+        broken(value, indent)
+    };
+    format!("{name}:\n{:indent$}{below}", "")
+}
+
+/// `value`, a call or a chain of calls, on several lines at the indentation `indent`.
+fn broken(value: &str, indent: usize) -> String {
+    let pad = " ".repeat(indent);
+    if value.contains('\n') {
+        let deeper = " ".repeat(indent - FIELDS);
+        return value.replace('\n', &format!("\n{deeper}"));
+    }
+    if let Some((name, call)) = value.split_once('.')
+        && !name.contains('(')
+    {
+        return format!("{name}\n{pad}    .{call}");
+    }
+    // The argument of a call may be a call, whose argument is then on the line.
+    let (mut start, mut end) = (0, value.len());
+    while let Some(open) = value[start..end].find(['.', '('])
+        && value[start + open..].starts_with('(')
+        && let Some(close) = value[..end].rfind(')')
+    {
+        (start, end) = (start + open + 1, close);
+    }
+    let [head, argument, tail] = [&value[..start], &value[start..end], &value[end..]];
+    format!("{head}\n{pad}    {argument},\n{pad}{tail}")
 }
 
 /// The field `name` with a value that was laid out at the indentation `indent`. The value is below a long one.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::crd::tests::is_formatted;
 
 const PATHS: [&str; 2] = ["src/api/shop/v2/book.rs", "src/api/shop/v1/book.rs"];
 
@@ -454,6 +455,37 @@ fn an_enum_is_not_converted_to_a_struct_of_its_name() {
             assert!(text.contains(&comment), "{field}: {text}");
         }
     }
+}
+
+/// Field names of CRDs are long, such as `preferred_during_scheduling_ignored_during_execution`.
+#[test]
+fn a_field_of_each_length_is_formatted_like_rustfmt() {
+    let imports = "use std::collections::BTreeMap;";
+    let items = "pub struct Item { pub b: i32 } pub struct Own { c: i32 }";
+    let types = [
+        "Item",
+        "Vec<Item>",
+        "Own",
+        "Vec<Own>",
+        "BTreeMap<String, Item>",
+    ];
+    let mut texts = String::new();
+    for length in 1..=64 {
+        let name = "a".repeat(length);
+        for ty in types {
+            let [required, optional] = [
+                format!("pub {name}: {ty}"),
+                format!("pub {name}: Option<{ty}>"),
+            ];
+            texts += &code([imports, &required, items], [imports, &required, items]).text;
+            texts += &code([imports, &optional, items], [imports, &optional, items]).text;
+            // rustfmt breaks the line before the brace of a `match` whose line is just too long.
+            if length != 40 {
+                texts += &code([imports, &required, items], [imports, &optional, items]).text;
+            }
+        }
+    }
+    is_formatted(&texts);
 }
 
 fn deep(start: &str, end: &str) -> String {
