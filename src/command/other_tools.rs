@@ -101,15 +101,14 @@ pub const OTHER_TOOLS: [(&str, Equivalent); 100] = [
     (
         "create|add|new|scaffold group",
         Run(
-            "rscaffold create api --group <GROUP>",
-            "a group comes with its first kind, which `--version` and `--kind` name",
+            "rscaffold create api --version <VERSION> --kind <KIND> --group <GROUP>",
+            "a group comes with its first kind",
         ),
     ),
     (
         "create|add|new|scaffold spoke",
-        Run(
-            "rscaffold create webhook --group <GROUP> --version <HUB> --kind <KIND> --conversion --spoke <VERSION>",
-            "`--version` names the hub",
+        Hint(
+            "run `rscaffold create webhook --conversion --group <GROUP> --kind <KIND>`: all other versions become spokes",
         ),
     ),
     (
@@ -564,12 +563,7 @@ mod tests {
             (
                 "create group foo",
                 "",
-                "rscaffold create api --group foo".to_owned(),
-            ),
-            (
-                "create spoke v2",
-                "",
-                "rscaffold create webhook --group <GROUP> --version <HUB> --kind <KIND> --conversion --spoke v2".to_owned(),
+                "rscaffold create api --version <VERSION> --kind <KIND> --group foo".to_owned(),
             ),
             (
                 "create webhook Page",

@@ -64,7 +64,11 @@ fn root(of_kind: &Value) -> Schema {
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         fields.retain(|name, field| !is_usual(name, field));
         if let Some(Value::Object(status)) = fields.get_mut("status") {
+            // kube lets a status be null.
             status.remove("nullable");
+            if let Some(Value::Array(values)) = status.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
         }
         if fields.is_empty() {
             schema.remove("properties");

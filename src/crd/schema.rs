@@ -169,8 +169,14 @@ pub(super) fn supported(mut schema: Schema) -> Schema {
     schema
 }
 
-/// Removes what kube leaves out of a schema with branches, if the type is in an `Option`.
+/// Changes the schema of a type as kube does if the type is in an `Option`: removes what kube leaves out of a schema with
+/// branches, and adds null to an enum.
 pub(super) fn in_option(generated: &mut Schema) {
+    if let Some(Value::Array(values)) = generated.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
     let mut branches = ["allOf", "anyOf", "oneOf"].into_iter();
     if branches.any(|keyword| generated.contains_key(keyword)) {
         generated.remove("description");

@@ -539,6 +539,12 @@ fn a_spec_or_a_status_that_is_no_object_is_a_value_with_its_schema() {
             "required": ["spec"],
             "properties": {"spec": schema, "status": schema},
         }));
+        let crd = of_object(&json!({"type": "object", "properties": {"status": schema}}));
+        let written = generate(&crd, &crd.versions[0], &crd.kind).schema;
+        let is_null_added = written["properties"]["status"]["enum"]
+            .as_array()
+            .is_none_or(|values| values.contains(&Value::Null));
+        assert!(is_null_added, "{written}");
         for name in ["Spec", "Status"] {
             let line = format!("pub struct Book{name}(pub Value);");
             assert!(made.types.contains(&line), "{}", made.types);
