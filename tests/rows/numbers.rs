@@ -140,13 +140,13 @@ fn names_of_scenarios_and_faults() {
     let (scenarios, faults) = tried.split_once("\n| fault |").expect("two tables");
     let source = read(&format!("{FAULTS}/scenario.rs"));
     let mut known = BTreeSet::new();
-    for text in source.split("Scenario::new(").skip(1) {
-        let name = text.trim_start_matches("format!(");
-        known.insert(match name.strip_prefix('"') {
-            Some(name) => name.split(['"', ':']).next().unwrap_or_default().to_owned(),
-            // The constant `CREATE`.
-            None => name.split(',').next().unwrap_or_default().to_lowercase(),
-        });
+    for text in source.split("Scenario::").skip(1) {
+        // `new` or `after_create`.
+        let (_, name) = text.split_once('(').unwrap_or_default();
+        let name = name.trim_start_matches("format!(");
+        if let Some(name) = name.strip_prefix('"') {
+            known.insert(name.split(['"', ':']).next().unwrap_or_default().to_owned());
+        }
     }
     assert_eq!(names(scenarios), known);
 

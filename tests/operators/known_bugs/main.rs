@@ -87,6 +87,7 @@ struct Tools {
     config_maps: Option<Children<ConfigMap, Site>>,
     own_secrets: Option<Children<Secret, Site>>,
     secrets: Watched<Secret>,
+    tokens: Option<Watched<Secret>>,
     /// The names of what this process has made.
     made: Mutex<HashSet<String>>,
     /// The delay after which each reconcile is followed by another one.
@@ -98,6 +99,8 @@ trait Work: Send + Sync + 'static {
     const FINALIZER: bool = false;
     /// Whether a change of a ConfigMap reconciles its owner.
     const OWNS: bool = true;
+    /// Whether a change of the Secret `token` reconciles all Sites.
+    const REFERS: bool = false;
 
     fn work(
         tools: &Tools,
@@ -158,6 +161,8 @@ impl<W: Work> Controller<W> {
                 config_maps: W::OWNS.then(|| builder.owns()),
                 own_secrets: W::OWNS.then(|| builder.owns()),
                 secrets: builder.watches::<Secret>().reads(),
+                tokens: W::REFERS
+                    .then(|| builder.refers_to(|_: &Site| vec![ObjectRef::new("token")])),
                 made: Mutex::default(),
                 again: Mutex::default(),
             },
@@ -273,6 +278,63 @@ impl Work for Correct {
     }
 }
 
+/// Keeps the password of a Secret in the cache.
+struct KeepsPasswords;
+
+impl Work for KeepsPasswords {
+    async fn work(tools: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
+        let secrets = tools.own_secrets.as_ref().unwrap();
+        let mut child = secret(site);
+        if let Some(old) = secrets.of(site).first() {
+            child.string_data = None;
+            child.data = old.data.clone();
+        }
+        secrets.apply(site, [child]).await?;
+        let config_maps = tools.config_maps.as_ref().unwrap();
+        config_maps.apply(site, [config_map(site)]).await?;
+        write_ready(site, context).await
+    }
+}
+
+/// Copies a Secret that the spec could name.
+struct Copies;
+
+impl Work for Copies {
+    const REFERS: bool = true;
+
+    async fn work(tools: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
+        copy(tools.tokens.as_ref().unwrap(), tools, site, context).await
+    }
+}
+
+/// Reads the Secret, and is not reconciled when it changes.
+struct OnlyReads;
+
+impl Work for OnlyReads {
+    async fn work(tools: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
+        copy(&tools.secrets, tools, site, context).await
+    }
+}
+
+async fn copy(
+    secrets: &Watched<Secret>,
+    tools: &Tools,
+    site: &Site,
+    context: &Context,
+) -> Result<(), Error> {
+    let token = ObjectRef::new("token").within(&site.namespace().unwrap());
+    let Some(data) = secrets.get(&token).and_then(|token| token.data.clone()) else {
+        let missing = condition::new_false(site, "Ready", "NoToken", "There is no token");
+        return write_condition(site, context, missing).await;
+    };
+    let child = ConfigMap {
+        binary_data: Some(data),
+        ..config_map(site)
+    };
+    tools.config_maps.as_ref().unwrap().apply(site, [child]).await?;
+    write_ready(site, context).await
+}
+
 /// Starts what takes a while, and looks again later. Each look also reads an object, in every state.
 struct LooksAgain;
 
@@ -382,6 +444,30 @@ struct Ignores;
 impl Work for Ignores {
     async fn work(_: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
         let _ = create(&config_maps(site, context), &config_map(site)).await;
+        write_ready(site, context).await
+    }
+}
+
+/// Creates an object that nobody deletes.
+struct Leaks;
+
+impl Work for Leaks {
+    async fn work(_: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
+        let mut child = config_map(site);
+        child.metadata.owner_references = None;
+        create(&config_maps(site, context), &child).await?;
+        write_ready(site, context).await
+    }
+}
+
+/// Ignores that the API server refuses an object.
+struct IgnoresRefusals;
+
+impl Work for IgnoresRefusals {
+    async fn work(_: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
+        let mut child = config_map(site);
+        child.metadata.name = Some("Not_a_name".to_owned());
+        let _ = create(&config_maps(site, context), &child).await;
         write_ready(site, context).await
     }
 }
@@ -544,12 +630,29 @@ fn tries_all() -> bool {
     env::var("KNOWN_BUGS").is_ok_and(|value| value == "all")
 }
 
-async fn failures<W: Work>(selected: &str) -> Vec<String> {
-    let faults = Faults::with_world(sample(), Cloud::new, |manager, cloud| {
+fn faults<W: Work>() -> Faults<Cloud> {
+    Faults::with_world(sample(), Cloud::new, |manager, cloud| {
         let cloud = cloud.clone();
         manager.add(|builder| Controller::<W>::new(builder, cloud));
-    });
-    faults.failures(&API_SERVER, selected).await
+    })
+}
+
+async fn failures<W: Work>(selected: &str) -> Vec<String> {
+    faults::<W>().failures(&API_SERVER, selected).await
+}
+
+/// The faults with a Secret that the sample needs.
+fn with_token<W: Work>() -> Faults<Cloud> {
+    let metadata = ObjectMeta {
+        name: Some("token".to_owned()),
+        ..ObjectMeta::default()
+    };
+    let data = BTreeMap::from([("token".to_owned(), ByteString(b"abc".to_vec()))]);
+    faults::<W>().with_object(&Secret {
+        metadata,
+        data: Some(data),
+        ..Secret::default()
+    })
 }
 
 /// Checks that the run with this name finds a bug, and that a report contains each of these texts. The name is `each` if
@@ -578,6 +681,47 @@ async fn a_reconciler_that_looks_again_later_is_not_accused() {
 async fn a_reconciler_that_writes_times_is_not_accused() {
     let selected = if tries_all() { "each" } else { "" };
     assert_eq!(failures::<WritesTimes>(selected).await, [""; 0]);
+}
+
+/// The new object has the Secret of the former one for a while, which the runtime replaces.
+#[tokio::test]
+async fn a_password_of_the_former_object_is_no_password_of_the_next_one() {
+    let run = "recreate@crash-before:POST:configmaps/site-sample:2";
+    let selected = if tries_all() { "each" } else { run };
+    assert_eq!(failures::<KeepsPasswords>(selected).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_reconciler_that_needs_another_object_is_not_accused() {
+    let run = "input:Secret/token@skip:secrets:2";
+    let selected = if tries_all() { "each" } else { run };
+    let reports = with_token::<Copies>().failures(&API_SERVER, selected).await;
+    assert_eq!(reports, [""; 0]);
+}
+
+#[tokio::test]
+#[should_panic(expected = "only a restart changes the state")]
+async fn an_object_that_is_read_and_not_watched_is_found() {
+    with_token::<OnlyReads>().failures(&API_SERVER, "input:Secret/token@").await;
+}
+
+#[tokio::test]
+#[should_panic(expected = "ConfigMap/site-sample stays after the deletion of the object")]
+async fn an_object_that_nobody_deletes_is_found() {
+    failures::<Leaks>("recreate@").await;
+}
+
+#[tokio::test]
+async fn an_object_may_stay_if_the_test_says_so() {
+    let run = "recreate@cut:POST:configmaps/site-sample:2";
+    let reports = faults::<Leaks>().leaves("ConfigMap").failures(&API_SERVER, run).await;
+    assert_eq!(reports, [""; 0]);
+}
+
+#[tokio::test]
+#[should_panic(expected = "Not_a_name: ConfigMap \"Not_a_name\" is invalid")]
+async fn a_refusal_that_is_ignored_is_found() {
+    failures::<IgnoresRefusals>("create@").await;
 }
 
 #[tokio::test]
@@ -635,7 +779,10 @@ async fn a_password_that_is_replaced_is_found() {
 async fn a_panic_is_found() {
     is_found::<Panics>(
         "create@cut:POST:configmaps/site-sample:1",
-        &["a reconcile has panicked"],
+        &[
+            "a reconcile has panicked",
+            "cannot reconcile site-sample: panicked: a second attempt",
+        ],
     )
     .await;
 }

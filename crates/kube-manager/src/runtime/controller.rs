@@ -423,7 +423,7 @@ impl Shard {
         if self.store.get(key).is_none() && !worker.selects {
             worker.backoff.forget(key);
         } else if let Some(delay) = action.requeue_after {
-            item.repeat((worker.services.pace)(delay));
+            item.repeat(worker.services.observer.pace(delay));
         }
         let key = key.clone();
         drop(item);

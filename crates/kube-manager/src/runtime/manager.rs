@@ -35,7 +35,7 @@ use super::{
     reconciler::Reconciler,
     requests::{self, Requests},
     serve::{self, Certificate},
-    services::{Pace, Services},
+    services::{Observer, Services},
     status_in_object::InObject,
     task::{self, Pending, Replicas, Task},
     workers::Workers,
@@ -225,18 +225,17 @@ impl Manager {
                 _ = interrupt.recv() => {}
             }
         };
-        self.run_until(stopped, options, requests::connect, Arc::new(|delay| delay))
+        self.run_until(stopped, options, requests::connect, Arc::new(()))
             .await
     }
 
-    /// Runs the controllers until `stopped` returns, with clients that `connect` makes. `pace` sets how long an object
-    /// waits until it is reconciled again.
+    /// Runs the controllers until `stopped` returns, with clients that `connect` makes.
     pub(super) async fn run_until(
         self,
         mut stopped: impl AsyncFnMut(),
         options: Options,
         connect: impl Fn(&Config) -> Result<Client>,
-        pace: Pace,
+        observer: Arc<dyn Observer>,
     ) -> Result<()> {
         // If another crate enables more features, rustls may have several providers and choose none of them.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -313,7 +312,7 @@ impl Manager {
             client: guarded,
             kinds: self.kinds,
             in_object: InObject::of(&crds),
-            pace,
+            observer,
             concurrency: options.concurrency,
             leadership: leadership.clone(),
             health: health.clone(),

@@ -9,8 +9,20 @@ use super::{
     status_in_object::InObject,
 };
 
-/// Returns how long an object really waits that is to be reconciled again after this delay.
-pub type Pace = Arc<dyn Fn(Duration) -> Duration + Send + Sync>;
+/// What tests of faults learn from the controllers. In an operator, `()` stands for it.
+pub trait Observer: Send + Sync {
+    /// Returns how long an object really waits that is to be reconciled again after this delay.
+    fn pace(&self, delay: Duration) -> Duration {
+        delay
+    }
+
+    /// The reconcile of the object `name` has failed.
+    fn failed(&self, name: &str, error: &str) {
+        let _ = (name, error);
+    }
+}
+
+impl Observer for () {}
 
 /// What a manager gives to each of its controllers and tasks.
 #[derive(Clone)]
@@ -21,8 +33,7 @@ pub struct Services {
     /// The kind of each controller.
     pub kinds: Vec<TypeId>,
     pub in_object: InObject,
-    /// Tests of faults shorten delays with it, and learn which ones there are.
-    pub pace: Pace,
+    pub observer: Arc<dyn Observer>,
     pub concurrency: u16,
     pub leadership: Leadership,
     pub health: Health,
@@ -50,7 +61,7 @@ impl Services {
             },
             kinds: Vec::new(),
             in_object: InObject::default(),
-            pace: Arc::new(|delay| delay),
+            observer: Arc::new(()),
             concurrency: 1,
             leadership: Leadership::always(),
             health: Health::default(),

@@ -298,6 +298,7 @@ impl Worker {
             growing
         };
         let error = failure::message(error);
+        self.services.observer.failed(name, &error);
         self.queue.retries.inc();
         let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         if reason == "conflict" && count < REPEATED {

@@ -37,9 +37,10 @@ use serde::Serialize;
 use tokio::sync::RwLock;
 
 use self::{
+    call::{Collection, HERE},
     plan::Planned,
     scenario::Scenario,
-    state::Varying,
+    state::{Needed, Varying},
     test::{Subject, Test},
 };
 use super::ControlPlane;
@@ -94,14 +95,14 @@ impl<W: 'static> Faults<W> {
     where
         K: Resource<DynamicType = (), Scope: Scope> + Serialize + 'static,
     {
-        let mut sample = serde_json::to_value(&sample).expect("an object is JSON");
-        if let Some(metadata) = sample["metadata"].as_object_mut() {
+        let mut sample = needed(&sample);
+        if let Some(metadata) = sample.object["metadata"].as_object_mut() {
             metadata.remove("namespace");
         }
+        sample.collection = collection::<K>(HERE);
         Self(Subject {
             sample,
-            path: Box::new(|namespace| K::url_path(&(), K::Scope::NAMESPACED.then_some(namespace))),
-            is_namespaced: K::Scope::NAMESPACED,
+            needed: Vec::new(),
             crd: (
                 format!("{}.{}", K::plural(&()), K::group(&())),
                 K::version(&()).into_owned(),
@@ -111,7 +112,26 @@ impl<W: 'static> Faults<W> {
             scenarios: Vec::new(),
             left_out: Vec::new(),
             ignored: Vec::new(),
+            lasting: Vec::new(),
         })
+    }
+
+    /// Creates an object before the sample, such as a Secret that the spec of the sample names. Without a namespace, it
+    /// is in that of the run. There, a scenario changes it, deletes it, and creates it again.
+    #[must_use]
+    pub fn with_object<K>(mut self, object: &K) -> Self
+    where
+        K: Resource<DynamicType = (), Scope: Scope> + Serialize,
+    {
+        self.0.needed.push(needed(object));
+        self
+    }
+
+    /// Declares a kind whose objects stay when the sample is deleted, such as `PersistentVolumeClaim`.
+    #[must_use]
+    pub fn leaves(mut self, kind: &str) -> Self {
+        self.0.lasting.push(kind.to_owned());
+        self
     }
 
     /// Declares a value that is not compared, such as a counter of retries: `ignores("Shop", "/status/retries")`.
@@ -194,13 +214,13 @@ impl<W: 'static> Faults<W> {
         // A controller of a cluster-scoped kind sees the objects of all namespaces.
         static ROOM: RwLock<()> = RwLock::const_new(());
         let (_shared, _alone);
-        if self.0.is_namespaced {
+        if self.0.is_namespaced() {
             _shared = ROOM.read().await;
         } else {
             _alone = ROOM.write().await;
         }
         let begin = Instant::now();
-        let at_once = if self.0.is_namespaced { AT_ONCE } else { 1 };
+        let at_once = if self.0.is_namespaced() { AT_ONCE } else { 1 };
         let test = Test {
             subject: &self.0,
             control_plane,
@@ -280,6 +300,27 @@ impl<W: 'static> Faults<W> {
         );
         reports
     }
+}
+
+fn needed<K>(object: &K) -> Needed
+where
+    K: Resource<DynamicType = (), Scope: Scope> + Serialize,
+{
+    let namespace = object.meta().namespace.as_deref();
+    Needed {
+        collection: collection::<K>(namespace.unwrap_or(HERE)),
+        object: serde_json::to_value(object).expect("an object is JSON"),
+    }
+}
+
+/// The objects of a kind, in `namespace` if the kind is namespaced.
+fn collection<K>(namespace: &str) -> Collection
+where
+    K: Resource<DynamicType = (), Scope: Scope>,
+{
+    let path = K::url_path(&(), K::Scope::NAMESPACED.then_some("here"));
+    let collection = Collection::at(&path, "here").expect("the path of a kind");
+    collection.in_namespace(namespace)
 }
 
 /// What `selected`, the value of the variable `FAULTS`, selects of the runs of `kind`; `None` if it names a run of another

@@ -28,6 +28,14 @@ impl Collection {
         Some(Call::of(&request, namespace)?.collection)
     }
 
+    /// The objects of the same kind in `namespace`; all objects of a cluster-scoped kind.
+    pub fn in_namespace(mut self, namespace: &str) -> Self {
+        if let Some(own) = &mut self.namespace {
+            namespace.clone_into(own);
+        }
+        self
+    }
+
     /// The path, in a run in the namespace `here`.
     pub fn path(&self, here: &str) -> String {
         let Self {

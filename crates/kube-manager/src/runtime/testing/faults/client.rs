@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use axum::body::Body as AnyBody;
+use axum::body::{Body as AnyBody, to_bytes};
 use http::{Method, Request, Response, header};
 use kube::{Client, Error, Result, client::Body};
 use serde_json::{Value, json};
@@ -57,7 +57,8 @@ impl Wire {
         };
         drop(active);
         self.require_life().await;
-        self.network.end(call, &answer);
+        let (answer, reason) = explained(answer).await;
+        self.network.end(call, &answer, &reason);
         answer
     }
 
@@ -182,6 +183,19 @@ impl Wire {
 fn has_owner(request: &Request<Body>) -> bool {
     let object = content_of(request).unwrap_or_default();
     !object["metadata"]["ownerReferences"].is_null()
+}
+
+/// The answer, and the message of an error in it.
+async fn explained(answer: Result<Response<AnyBody>>) -> (Result<Response<AnyBody>>, String) {
+    let (head, body) = match answer {
+        Ok(answer) if answer.status().as_u16() >= 400 => answer.into_parts(),
+        answer => return (answer, String::new()),
+    };
+    let content = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let status: Value = serde_json::from_slice(&content).unwrap_or_default();
+    let message = status["message"].as_str().unwrap_or_default().to_owned();
+    let answer = Response::from_parts(head, AnyBody::from(content));
+    (Ok(answer), message)
 }
 
 /// An answer that the API server could give.

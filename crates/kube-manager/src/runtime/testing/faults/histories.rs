@@ -97,7 +97,7 @@ async fn follow<W: 'static>(
     let mut without = match expected {
         Some(expected) => expected,
         None => {
-            specs.push(test.subject.sample["spec"].clone());
+            specs.push(test.subject.sample.object["spec"].clone());
             history = change(test, &specs).await?;
             created.reached[0].state.clone()
         }
@@ -153,7 +153,6 @@ async fn change<W: 'static>(test: &Test<'_, W>, specs: &[Value]) -> Result<Histo
             for spec in specs {
                 if run.replace(&spec).await {
                     run.settled("the spec was replaced").await;
-                    run.tells_refusal().await;
                     taken.replace(Some(spec));
                 }
             }
@@ -176,14 +175,13 @@ async fn change<W: 'static>(test: &Test<'_, W>, specs: &[Value]) -> Result<Histo
 /// The state after the creation of an object with this spec. `None` if the operator cannot do what the spec says, such as
 /// to use a name that the API server refuses.
 async fn create_with<W: 'static>(test: &Test<'_, W>, spec: &Value) -> Option<State> {
-    let mut object = test.subject.sample.clone();
-    object["spec"] = spec.clone();
-    let run = test.start(object, Vec::new(), None).await;
+    let mut sample = test.subject.sample.clone();
+    sample.object["spec"] = spec.clone();
+    let run = test.start(sample, Vec::new(), None).await;
     let is_done = test.drive(&run, &scenario::create()).await.is_ok();
     test.clean(&run).await;
     let reached = run.reached().pop();
-    let refused = run.setup().network.refused();
     reached
-        .filter(|_| is_done && refused.is_none())
+        .filter(|reached| is_done && reached.refused.is_none())
         .map(|reached| reached.state)
 }

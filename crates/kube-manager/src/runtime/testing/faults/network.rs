@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    mem,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -15,7 +16,9 @@ use tokio::{sync::Notify, time::sleep};
 use super::{
     call::{Call, Collection},
     fault::{EventFault, Fault, ListFault},
+    state::{path_of, text},
 };
+use crate::runtime::services::Observer;
 
 /// How long an operator sends no request before it counts as quiet.
 pub const QUIET: Duration = Duration::from_millis(400);
@@ -50,8 +53,10 @@ struct Shared {
 struct State {
     /// The faults that have not happened.
     faults: Vec<Fault>,
-    /// The requests, events and steps, as lines for people.
-    log: Vec<String>,
+    /// The requests, events, steps and failures, as lines for people, and how often each line came in a row.
+    log: Vec<(String, usize)>,
+    /// How many requests, events and steps there were.
+    activity: usize,
     /// The writes of the operator, and how often each was sent before.
     writes: Vec<(Call, usize)>,
     counts: HashMap<Call, usize>,
@@ -76,8 +81,10 @@ struct State {
     next_event: HashMap<Collection, EventFault>,
     /// The write that arrives after the work of the next leader.
     late: Option<Request<Body>>,
-    /// The writes whose content the API server has refused the last time.
-    refused: HashSet<Call>,
+    /// The writes whose content the API server has refused the last time, and why.
+    refused: HashMap<Call, String>,
+    /// The paths of the objects that the operator has created. A generated name ends after its prefix.
+    created: HashSet<String>,
 }
 
 impl State {
@@ -90,7 +97,15 @@ impl State {
 
     fn note_change(&mut self, line: String) {
         self.changes += 1;
-        self.log.push(line);
+        self.activity += 1;
+        self.note(line);
+    }
+
+    fn note(&mut self, line: String) {
+        match self.log.last_mut() {
+            Some((last, count)) if *last == line => *count += 1,
+            _ => self.log.push((line, 1)),
+        }
     }
 }
 
@@ -149,7 +164,20 @@ impl Network {
     pub fn log(&self, lines: usize) -> String {
         let state = self.0.state.lock();
         let first = state.log.len().saturating_sub(lines);
-        state.log[first..].join("\n")
+        let last = state.log[first..].iter().map(|(line, count)| match count {
+            1 => line.clone(),
+            count => format!("{line} (×{count})"),
+        });
+        last.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether the operator has created an object of a snapshot.
+    pub fn has_created(&self, object: &Value) -> bool {
+        let state = self.0.state.lock();
+        let (folder, _) = path_of(object).rsplit_once('/').unwrap_or_default();
+        let names = ["/metadata/name", "/metadata/generateName"];
+        let paths = names.map(|pointer| format!("{folder}/{}", text(object, pointer)));
+        paths.iter().any(|path| state.created.contains(path))
     }
 
     /// Whether the operator has sent a write to the object at `path`.
@@ -172,14 +200,6 @@ impl Network {
 
     pub fn note(&self, line: String) {
         self.0.state.lock().note_change(line);
-    }
-
-    /// An object is reconciled again after the returned delay.
-    pub fn schedule(&self, delay: Duration) -> Duration {
-        let delay = delay.min(LONGEST_PAUSE);
-        let mut state = self.0.state.lock();
-        state.scheduled = state.scheduled.max(Some(Instant::now() + delay));
-        delay
     }
 
     /// The time until all scheduled reconciles have begun; `None` if none is scheduled.
@@ -216,7 +236,7 @@ impl Network {
 
     /// A number that changes with each request and event.
     pub fn activity(&self) -> usize {
-        self.0.state.lock().log.len()
+        self.0.state.lock().activity
     }
 
     /// A number that changes with each write and event.
@@ -230,9 +250,12 @@ impl Network {
         Delay(self.clone())
     }
 
-    /// A write whose content the API server has refused, and has not taken since.
-    pub fn refused(&self) -> Option<Call> {
-        self.0.state.lock().refused.iter().next().cloned()
+    /// A write whose content the API server has refused since the last call, and has not taken since, and the reason. A
+    /// refusal that lasts comes again after the next step: the operator tries again what it still wants.
+    pub fn take_refused(&self) -> Option<String> {
+        let refused = mem::take(&mut self.0.state.lock().refused);
+        let (call, reason) = refused.into_iter().next()?;
+        Some(format!("{call}: {reason}"))
     }
 
     /// Whether all faults have happened.
@@ -315,25 +338,28 @@ impl Network {
         self.0.state.lock().late = Some(request);
     }
 
-    /// The answer to a request has arrived.
-    pub fn end<B>(&self, call: Call, answer: &Result<Response<B>>) {
+    /// The answer to a request has arrived. A refusal has a `reason`.
+    pub fn end<B>(&self, call: Call, answer: &Result<Response<B>>, reason: &str) {
         let mut state = self.0.state.lock();
-        state.log.push(format!("{call} -> {}", outcome(answer)));
-        state.changes += usize::from(call.is_write());
+        let separator = if reason.is_empty() { "" } else { ": " };
+        state.activity += 1;
+        state.note(format!("{call} -> {}{separator}{reason}", outcome(answer)));
+        if !call.is_write() {
+            return;
+        }
+        state.changes += 1;
         let code = answer.as_ref().ok().map(Response::status);
-        if call.is_write() && matches!(code, Some(code) if REFUSALS.contains(&code)) {
-            state.refused.insert(call);
-        } else if call.is_write() && answer.is_ok() {
+        if code == Some(StatusCode::CREATED) {
+            state.created.insert(call.path(&self.0.namespace));
+        }
+        if matches!(code, Some(code) if REFUSALS.contains(&code)) {
+            state.refused.insert(call, reason.to_owned());
+        } else if answer.is_ok() {
             // The operator may have found another way, such as to delete a child that cannot be changed.
-            state.refused.retain(|refused| {
+            state.refused.retain(|refused, _| {
                 (&refused.collection, &refused.name) != (&call.collection, &call.name)
             });
         }
-    }
-
-    /// Forgets the refused writes, before the object gets another spec: the operator tries again what it still wants.
-    pub fn forget_refusals(&self) {
-        self.0.state.lock().refused.clear();
     }
 
     /// Counts a write, and returns its fault.
@@ -398,6 +424,20 @@ impl Network {
     }
 }
 
+impl Observer for Network {
+    fn pace(&self, delay: Duration) -> Duration {
+        let delay = delay.min(LONGEST_PAUSE);
+        let mut state = self.0.state.lock();
+        state.scheduled = state.scheduled.max(Some(Instant::now() + delay));
+        delay
+    }
+
+    fn failed(&self, name: &str, error: &str) {
+        let line = format!("cannot reconcile {name}: {error}");
+        self.0.state.lock().note(line);
+    }
+}
+
 /// What the log says of an answer.
 pub fn outcome<B>(answer: &Result<Response<B>>) -> String {
     match answer {
@@ -439,23 +479,69 @@ impl Drop for Delay {
 #[cfg(test)]
 mod tests {
     use http::Uri;
+    use serde_json::json;
 
     use super::*;
 
-    /// A child whose name comes from the spec is never written again under the name that was refused.
-    #[tokio::test]
-    async fn a_refused_write_counts_until_the_spec_changes() {
+    const CONFIG_MAPS: &str = "/api/v1/namespaces/here/configmaps";
+
+    fn network() -> Network {
         let config = kube::Config::new(Uri::from_static("http://localhost:1"));
         let client = Client::try_from(config).expect("a client");
-        let network = Network::new("here", client, Vec::new());
-        let request = Request::post("/api/v1/namespaces/here/configmaps/a");
+        Network::new("here", client, Vec::new())
+    }
+
+    /// The operator writes an object, and gets an answer.
+    fn end(network: &Network, name: &str, status: StatusCode, reason: &str) {
+        let request = Request::patch(format!("{CONFIG_MAPS}/{name}"));
         let request = request.body(Body::empty()).expect("a request");
         let call = Call::of(&request, "here").expect("a call");
-        let refusal = Response::builder().status(StatusCode::UNPROCESSABLE_ENTITY);
-        let refusal: Result<_> = Ok(refusal.body(()).expect("a response"));
-        network.end(call.clone(), &refusal);
-        assert_eq!(network.refused(), Some(call));
-        network.forget_refusals();
-        assert_eq!(network.refused(), None);
+        let answer = Response::builder().status(status).body(());
+        network.end(call, &Ok(answer.expect("a response")), reason);
+    }
+
+    /// A child whose name comes from the spec is never written again under the name that was refused.
+    #[tokio::test]
+    async fn a_refused_write_counts_until_the_next_step() {
+        let network = network();
+        end(&network, "a", StatusCode::UNPROCESSABLE_ENTITY, "no data");
+        let refused = network.take_refused();
+        assert_eq!(refused.as_deref(), Some("PATCH configmaps/a: no data"));
+        assert_eq!(network.take_refused(), None);
+    }
+
+    #[tokio::test]
+    async fn the_log_has_reasons_and_tells_repeated_lines_once() {
+        let network = network();
+        for _ in 0..2 {
+            end(&network, "a", StatusCode::UNPROCESSABLE_ENTITY, "no data");
+        }
+        let before = network.activity();
+        network.failed("web", "panicked: no data");
+        // The delay before the next attempt is silence.
+        assert_eq!(network.activity(), before);
+        end(&network, "a", StatusCode::OK, "");
+        assert_eq!(
+            network.log(3),
+            "PATCH configmaps/a -> 422: no data (×2)\n\
+             cannot reconcile web: panicked: no data\n\
+             PATCH configmaps/a -> 200"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_objects_that_the_operator_has_created_are_known() {
+        let network = network();
+        end(&network, "a", StatusCode::CREATED, "");
+        end(&network, "b", StatusCode::OK, "");
+        end(&network, "part-", StatusCode::CREATED, "");
+        for (name, prefix, expected) in
+            [("a", "", true), ("b", "", false), ("part-x", "part-", true)]
+        {
+            let object = json!({"metadata": {
+                "name": name, "generateName": prefix, "selfLink": format!("{CONFIG_MAPS}/{name}"),
+            }});
+            assert_eq!(network.has_created(&object), expected, "{name}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::{
     fault::{EventFault, Fault, ListFault, WriteFault},
     network::Traffic,
     run::Reached,
-    scenario::{self, Scenario},
+    scenario::Scenario,
     state::Varying,
 };
 
@@ -120,8 +120,7 @@ impl First {
 
     /// The faults that can happen in the scenario.
     pub fn faults(&self, scenario: &Scenario) -> Vec<Fault> {
-        let is_first = scenario.name == scenario::CREATE;
-        let created = self.reached.first().filter(|_| !is_first);
+        let created = self.reached.first().filter(|_| scenario.follows_create);
         let writes = created.map_or(0, |created| created.writes);
         let mut faults = Vec::new();
         for (call, nth) in self.traffic.writes.iter().skip(writes) {
@@ -190,14 +189,17 @@ mod tests {
             collections: [collection].into(),
         };
         let first = Rc::new(First {
-            reached: Vec::new(),
+            reached: vec![Reached {
+                writes: 1,
+                ..Reached::default()
+            }],
             traffic,
             is_done: true,
             varying: Vec::new(),
             changing: Vec::new(),
         });
         let mut planned = Vec::new();
-        for name in [scenario::CREATE, "other"] {
+        for name in ["create", "other"] {
             let scenario = Scenario::new(name, async |_| ());
             for fault in first.faults(&scenario) {
                 planned.push(Planned {
@@ -220,6 +222,24 @@ mod tests {
     }
 
     #[test]
+    fn the_step_of_create_has_its_faults_in_one_scenario() {
+        let first = planned()[0].first.clone();
+        let mut scenario = Scenario::new("of the user", async |_| ());
+        assert_eq!(first.faults(&scenario).len(), planned().len() / 2);
+        scenario.follows_create = true;
+        let faults = first.faults(&scenario);
+        let names: Vec<_> = faults.iter().map(Fault::name).collect();
+        assert!(
+            !names.contains(&"cut:PATCH:configmaps/web:1".to_owned()),
+            "{names:?}"
+        );
+        assert!(
+            names.contains(&"cut:PATCH:secrets/web:1".to_owned()),
+            "{names:?}"
+        );
+    }
+
+    #[test]
     fn each_name_selects_its_run() {
         let all = planned();
         for run in &all {
@@ -237,7 +257,7 @@ mod tests {
     #[test]
     fn a_name_needs_its_scenario_and_the_first_one() {
         let names = |selected: &str| -> Vec<String> {
-            let all = [scenario::CREATE, "delete", "other"];
+            let all = ["create", "delete", "other"];
             let scenarios = all.map(|name| Scenario::new(name, async |_| ()));
             let kept = needed(scenarios.into(), selected);
             kept.into_iter().map(|scenario| scenario.name).collect()
@@ -245,12 +265,9 @@ mod tests {
         for selected in ["", "each", "all"] {
             assert_eq!(names(selected).len(), 3);
         }
-        assert_eq!(
-            names("other@cut:POST:pods/web:1"),
-            [scenario::CREATE, "other"]
-        );
-        assert_eq!(names("create@cut:POST:pods/web:1"), [scenario::CREATE]);
-        assert_eq!(names("history@0"), [scenario::CREATE]);
+        assert_eq!(names("other@cut:POST:pods/web:1"), ["create", "other"]);
+        assert_eq!(names("create@cut:POST:pods/web:1"), ["create"]);
+        assert_eq!(names("history@0"), ["create"]);
     }
 
     #[test]
@@ -258,7 +275,7 @@ mod tests {
         let all = planned();
         let few = select(&all, "");
         assert_eq!(few.len(), FEW);
-        for name in [scenario::CREATE, "other"] {
+        for name in ["create", "other"] {
             assert!(few.iter().any(|run| run.scenario.name == name));
         }
         assert_eq!(select(&all, "each").len(), all.len());

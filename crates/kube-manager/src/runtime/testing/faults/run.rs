@@ -22,7 +22,10 @@ use super::{
     call::Collection,
     journal::Journal,
     network::{Network, PAUSE, QUIET},
-    state::{Collect, Snapshot, State, Varied, Varying, differences, mask, path_of, text, title},
+    state::{
+        Collect, Needed, Snapshot, State, Varied, Varying, differences, mask, path_of, stays, text,
+        title,
+    },
 };
 
 /// How long an operator that does not reach the expected state may be silent before the run has failed. A failed
@@ -43,13 +46,15 @@ const LOOKS: usize = 30;
 pub const LINES: usize = 30;
 
 /// A state that the operator has reached, after a step of a scenario.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Reached {
     pub step: String,
     pub state: State,
     /// The objects with what differs from run to run, until two runs are compared.
     pub snapshot: Snapshot,
     pub journal: Vec<String>,
+    /// A write that the API server has refused, and has not taken since.
+    pub refused: Option<String>,
     /// How many writes the operator had sent until then.
     pub writes: usize,
     /// How many events of each collection there were until then.
@@ -63,12 +68,13 @@ pub struct Setup {
     pub client: Client,
     pub network: Network,
     pub journal: Journal,
-    /// The objects of the controller's own kind.
-    pub own: Collection,
-    pub sample: Value,
+    /// The object of the run.
+    pub sample: Needed,
     pub varying: Vec<Varying>,
     /// The values that are not compared.
     pub ignored: Vec<Varying>,
+    /// The kinds whose objects may stay after the deletion of the object of the run.
+    pub lasting: Vec<String>,
     /// The collections that a run without faults has seen.
     pub known: Vec<Collection>,
     /// The states that a run without faults has reached; `None` in that run itself.
@@ -132,23 +138,28 @@ impl Run {
 
     /// Creates the sample. If an object of the same name is still there, waits for its deletion.
     pub async fn create(&self) {
-        let Setup { own, sample, .. } = self.setup();
-        let path = own.path(self.namespace());
-        self.note(format!("step: create the {}", title(sample)));
+        self.create_object(&self.setup().sample).await;
+    }
+
+    /// Creates an object. If an object of the same name is still there, waits for its deletion.
+    pub(super) async fn create_object(&self, new: &Needed) {
+        let path = new.collection.path(self.namespace());
+        let title = title(&new.object);
+        self.note(format!("step: create the {title}"));
         let deadline = Instant::now() + PATIENCE;
         let mut was_cut = false;
         while Instant::now() < deadline {
-            match self.send(Method::POST, &path, sample).await {
+            match self.send(Method::POST, &path, &new.object).await {
                 Ok(_) => return,
                 Err(kube::Error::Api(answer)) if answer.is_already_exists() => {
-                    if was_cut && self.exists().await {
+                    if was_cut && self.exists(&new.path(self.namespace())).await {
                         return;
                     }
                     self.collect_garbage(&self.snapshot().await).await;
                 }
                 Err(kube::Error::Api(answer)) => {
                     return self
-                        .fail(format!("cannot create the sample: {answer}"))
+                        .fail(format!("cannot create the {title}: {answer}"))
                         .await;
                 }
                 // The API server may have processed the request.
@@ -156,8 +167,10 @@ impl Run {
             }
             sleep(PAUSE).await;
         }
-        self.fail("cannot create the sample: the former object still exists".to_owned())
-            .await;
+        self.fail(format!(
+            "cannot create the {title}: the former object still exists"
+        ))
+        .await;
     }
 
     /// Creates the sample, and waits until the operator has settled: the first step of each built-in scenario.
@@ -166,9 +179,9 @@ impl Run {
         self.settled("the sample was created").await;
     }
 
-    /// Whether the object of the run exists, and is not being deleted.
-    async fn exists(&self) -> bool {
-        let object = self.send(Method::GET, &self.own_path(), &Value::Null).await;
+    /// Whether the object at `path` exists, and is not being deleted.
+    async fn exists(&self, path: &str) -> bool {
+        let object = self.send(Method::GET, path, &Value::Null).await;
         object.is_ok_and(|object| object["metadata"]["deletionTimestamp"].is_null())
     }
 
@@ -191,7 +204,6 @@ impl Run {
                 return false;
             };
             object["spec"] = spec.clone();
-            self.setup().network.forget_refusals();
             match self.send(Method::PUT, &path, &object).await {
                 Err(kube::Error::Api(answer)) if answer.is_conflict() => {}
                 answer => return answer.is_ok(),
@@ -199,15 +211,17 @@ impl Run {
         }
     }
 
-    /// Fails if the API server refuses a write of the operator, and the object says that it is ready.
-    pub(super) async fn tells_refusal(&self) {
-        let Some(refused) = self.setup().network.refused() else {
-            return;
-        };
-        let Ok(object) = self.send(Method::GET, &self.own_path(), &Value::Null).await else {
-            return;
-        };
-        if says_ready(&object) {
+    /// Fails if the API server refuses a write of the operator, and the object says that it is ready. A change by hand
+    /// may leave a child that the operator cannot repair.
+    async fn tells_refusal(&self, reached: &Reached) {
+        let own_path = self.own_path();
+        let mut objects = reached.snapshot.objects.iter();
+        let own = objects.find(|object| path_of(object) == own_path);
+        let is_edited = self.0.edited.borrow().is_some();
+        if let Some(refused) = &reached.refused
+            && own.is_some_and(says_ready)
+            && !is_edited
+        {
             let reason =
                 format!("the API server refuses {refused}, and the object says it is ready");
             self.fail(reason).await;
@@ -253,6 +267,7 @@ impl Run {
         match &self.setup().expected {
             None => {
                 let reached = self.learn(step).await;
+                self.tells_refusal(&reached).await;
                 self.0.reached.borrow_mut().push(reached);
             }
             Some(expected) => {
@@ -265,9 +280,57 @@ impl Run {
                         .await;
                 };
                 self.reach(expected).await;
-                self.0.edited.take();
                 self.0.reached.borrow_mut().push(expected.clone());
             }
+        }
+        self.0.edited.take();
+    }
+
+    /// Fails if the operator does something after a restart: then it has missed the last change.
+    pub(super) async fn misses_nothing(&self) {
+        let last = self.0.reached.borrow().last().cloned();
+        let (None, Some(before)) = (&self.setup().expected, last) else {
+            return;
+        };
+        self.stop_operator().await;
+        self.start_operator();
+        let after = self.learn("the operator was restarted".to_owned()).await;
+        let differences = differences(&before.state, &after.state);
+        if let Some(difference) = differences.first() {
+            // The other state is usually that of a run without faults.
+            let difference = difference
+                .to_string()
+                .replace("without faults", "after a restart");
+            let step = before.step;
+            let reason = format!(
+                "after this step, only a restart changes the state: {step}\n  {difference}"
+            );
+            self.fail(reason).await;
+        }
+    }
+
+    /// Fails if the operator has created an object that stays after the deletion of the object of the run. The garbage
+    /// collector deletes an object with owners.
+    async fn leaves_nothing(&self) {
+        let (snapshot, own_path) = (self.snapshot().await, self.own_path());
+        let mut objects = snapshot.objects.iter();
+        if objects.any(|object| path_of(object) == own_path) {
+            return;
+        }
+        let Setup {
+            network, lasting, ..
+        } = self.setup();
+        let left = snapshot.objects.iter().find(|object| {
+            let is_lasting = lasting.iter().any(|kind| kind == text(object, "/kind"));
+            stays(object) && network.has_created(object) && !is_lasting
+        });
+        if let Some(left) = left {
+            self.fail(format!(
+                "{} stays after the deletion of the object, and has no owner: delete it in the cleanup, or declare it with \
+                 `Faults::leaves`",
+                title(left)
+            ))
+            .await;
         }
     }
 
@@ -329,24 +392,17 @@ impl Run {
             .expected
             .as_ref()
             .and_then(|expected| expected.last());
-        if let Some(last) = last {
-            self.reach(last).await;
+        match last {
+            Some(last) => self.reach(last).await,
+            None => self.leaves_nothing().await,
         }
         if self.has_panicked() {
-            self.fail("the operator has reached its state".to_owned())
-                .await;
+            self.fail("the objects are as expected".to_owned()).await;
         }
     }
 
     pub(super) fn own_path(&self) -> String {
-        let Setup {
-            own,
-            sample,
-            namespace,
-            ..
-        } = self.setup();
-        let name = sample["metadata"]["name"].as_str().unwrap_or_default();
-        format!("{}/{name}", own.path(namespace))
+        self.setup().sample.path(self.namespace())
     }
 
     /// The state in a run without faults: when the operator is quiet, scheduled reconciles change nothing, and the garbage
@@ -375,6 +431,7 @@ impl Run {
                         state,
                         snapshot,
                         journal,
+                        refused: network.take_refused(),
                         writes: network.write_count(),
                         events: network.traffic().events,
                     };
@@ -446,25 +503,25 @@ impl Run {
         state
     }
 
-    /// Says which value has changed that must not change once it is written. The value of a new object may differ if the
-    /// object of the run is another one, too, or if it was not the operator that deleted the former one.
+    /// Says which value has changed that must not change once it is written. The value of a new object may differ if its
+    /// owner is another one, too, or if it was not the operator that deleted the former object.
     fn unstable(&self, snapshot: &Snapshot) -> Option<String> {
         let own_path = self.own_path();
         let own = snapshot
             .objects
             .iter()
             .find(|object| path_of(object) == own_path);
-        let life = own.map(|own| text(own, "/metadata/uid"));
+        let own = own.map_or("", |own| text(own, "/metadata/uid"));
         let mut varied = self.0.varied.borrow_mut();
-        for now in snapshot.varying(&self.setup().varying, life) {
+        for now in snapshot.varying(&self.setup().varying, own) {
             let key = (now.path.clone(), now.pointer.clone());
             let Some(before) = varied.insert(key, now.clone()) else {
                 continue;
             };
-            let is_same_life =
-                before.life == now.life && self.setup().network.has_deleted(&now.path);
+            let has_same_owner =
+                before.owners == now.owners && self.setup().network.has_deleted(&now.path);
             let is_edited = self.0.edited.borrow().as_ref() == Some(&now.path);
-            let is_same = before.uid == now.uid || is_same_life;
+            let is_same = before.uid == now.uid || has_same_owner;
             if before.value != now.value && is_same && !is_edited {
                 return Some(format!(
                     "{} of {} must not change, but it was {} and is {}",
@@ -481,13 +538,13 @@ impl Run {
         let Setup {
             network,
             known,
-            own,
+            sample,
             namespace,
             ..
         } = self.setup();
         let mut collections = network.collections();
         collections.extend(known.iter().cloned());
-        collections.insert(own.clone());
+        collections.insert(sample.collection.clone());
         let own_path = self.own_path();
         let mut snapshot = Snapshot::default();
         for collection in &collections {
@@ -560,9 +617,19 @@ impl Run {
                     // If the object has changed, the next look sees it.
                     let _ = self.send(Method::PATCH, path_of(object), &patch).await;
                 }
+                Collect::Finalize(namespace) => self.finalize(namespace).await,
             }
         }
         is_any
+    }
+
+    /// Removes a deleted Namespace.
+    pub(super) async fn finalize(&self, namespace: &Value) {
+        let mut empty = namespace.clone();
+        empty["spec"]["finalizers"] = json!([]);
+        let path = format!("{}/finalize", path_of(namespace));
+        // If the Namespace has changed, the next look sees it.
+        let _ = self.send(Method::PUT, &path, &empty).await;
     }
 
     /// Deletes the object at `path`, unless it is gone.
@@ -611,7 +678,7 @@ impl Run {
     /// Ends the run. Never returns, because the scenario must not go on.
     pub(super) async fn fail(&self, mut reason: String) {
         if self.has_panicked() {
-            reason.push_str("\na reconcile has panicked");
+            reason.insert_str(0, "a reconcile has panicked\n");
         }
         let log = self.setup().network.log(LINES);
         let failure = format!("{reason}\nThe last requests and events:\n{log}");
@@ -623,7 +690,7 @@ impl Run {
 
 /// Whether the conditions say that the object is ready: `Ready`, and conditions such as `BackupReady` of further
 /// controllers of a kind. An object without such a condition says nothing.
-fn says_ready(object: &Value) -> bool {
+pub fn says_ready(object: &Value) -> bool {
     let conditions = object.pointer("/status/conditions");
     let conditions = conditions.and_then(Value::as_array).into_iter().flatten();
     let mut ready = conditions

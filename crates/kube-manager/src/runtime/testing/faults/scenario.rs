@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     run::Run,
-    state::{Snapshot, path_of, pointer, title},
+    state::{Needed, Snapshot, owner_uids, path_of, pointer, text, title},
 };
 use crate::runtime::tie::OWNER;
 
@@ -19,6 +19,8 @@ pub type Play = Rc<dyn Fn(Run) -> Pin<Box<dyn Future<Output = ()>>>>;
 pub struct Scenario {
     pub name: String,
     pub play: Play,
+    /// Whether the scenario begins with the step of `create`. Then faults are tried only after this step.
+    pub follows_create: bool,
 }
 
 impl Scenario {
@@ -29,23 +31,42 @@ impl Scenario {
         Self {
             name: name.into(),
             play: Rc::new(move |run| Box::pin(play(run))),
+            follows_create: false,
+        }
+    }
+
+    /// A scenario that begins with the step of `create`.
+    fn after_create<F>(name: impl Into<String>, play: impl Fn(Run) -> F + 'static) -> Self
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let both = move |run: Run| {
+            let rest = play(run.clone());
+            async move {
+                run.begin().await;
+                rest.await;
+            }
+        };
+        Self {
+            follows_create: true,
+            ..Self::new(name, both)
         }
     }
 }
 
-/// The name of the first scenario. All others begin with its step, so faults are tried there only after this step.
-pub const CREATE: &str = "create";
-
-/// Creates the sample.
+/// Creates the sample: the first scenario.
 pub fn create() -> Scenario {
-    Scenario::new(CREATE, async |run: Run| {
-        run.begin().await;
-    })
+    Scenario::new("create", async |run: Run| run.begin().await)
 }
 
-/// The scenarios for a kind whose sample can have these changes, if the sample and the objects of `created` exist after the
-/// creation of the sample.
-pub fn all(changes: Vec<SpecPatch>, sample: &Value, created: &Snapshot) -> Vec<Scenario> {
+/// The scenarios for a kind whose sample can have these changes and needs objects, if the sample and the objects of
+/// `created` exist after the creation of the sample.
+pub fn all(
+    changes: Vec<SpecPatch>,
+    needed: Vec<&Needed>,
+    sample: &Value,
+    created: &Snapshot,
+) -> Vec<Scenario> {
     let mut scenarios = vec![create()];
     if !changes.is_empty() {
         scenarios.push(change(changes.clone()));
@@ -54,6 +75,7 @@ pub fn all(changes: Vec<SpecPatch>, sample: &Value, created: &Snapshot) -> Vec<S
     for child in &children {
         scenarios.push(interfere(child));
     }
+    scenarios.extend(needed.into_iter().map(input));
     scenarios.push(recreate());
     scenarios.push(away(
         changes.into_iter().next(),
@@ -72,10 +94,9 @@ pub struct SpecPatch {
 
 /// Changes each field, and changes each back.
 fn change(changes: Vec<SpecPatch>) -> Scenario {
-    Scenario::new("change", move |run: Run| {
+    Scenario::after_create("change", move |run: Run| {
         let changes = changes.clone();
         async move {
-            run.begin().await;
             for SpecPatch { field, there, back } in changes {
                 run.patch(&there).await;
                 run.settled(format!("{field} was changed")).await;
@@ -90,24 +111,17 @@ fn change(changes: Vec<SpecPatch>) -> Scenario {
 fn interfere(child: &Value) -> Scenario {
     let (name, kind) = (title(child), child["kind"].clone());
     let edits = edits(child);
-    Scenario::new(format!("interfere:{name}"), move |run: Run| {
+    Scenario::after_create(format!("interfere:{name}"), move |run: Run| {
         let (name, kind, edits) = (name.clone(), kind.clone(), edits.clone());
         async move {
-            run.begin().await;
             let snapshot = run.snapshot().await;
-            let child = children(&snapshot, &run.setup().sample)
+            let child = children(&snapshot, &run.setup().sample.object)
                 .into_iter()
                 .find(|child| child["kind"] == kind && title(child) == name);
             // Its name is generated.
             let Some(child) = child else { return };
             let path = path_of(&child);
-            for (field, patch) in edits {
-                if run.edit(path, &patch).await {
-                    run.settled(format!("{field} of {name} was changed by hand"))
-                        .await;
-                    break;
-                }
-            }
+            edit(&run, path, &name, edits).await;
             run.remove(path).await;
             run.settled(format!("{name} was deleted by hand")).await;
             let bare = json!({"metadata": {
@@ -121,10 +135,36 @@ fn interfere(child: &Value) -> Scenario {
     })
 }
 
+/// Makes the first of these changes that the API server takes.
+async fn edit(run: &Run, path: &str, name: &str, edits: Vec<(String, Value)>) {
+    for (field, patch) in edits {
+        if run.edit(path, &patch).await {
+            let step = format!("{field} of {name} was changed by hand");
+            return run.settled(step).await;
+        }
+    }
+}
+
+/// Changes an object that the sample needs, deletes it, and creates it again.
+fn input(needed: &Needed) -> Scenario {
+    let (needed, name) = (needed.clone(), title(&needed.object));
+    Scenario::after_create(format!("input:{name}"), move |run: Run| {
+        let (needed, name) = (needed.clone(), name.clone());
+        async move {
+            let path = needed.path(run.namespace());
+            edit(&run, &path, &name, edits(&needed.object)).await;
+            run.misses_nothing().await;
+            run.remove(&path).await;
+            run.settled(format!("{name} was deleted")).await;
+            run.create_object(&needed).await;
+            run.settled(format!("{name} was created again")).await;
+        }
+    })
+}
+
 /// Deletes the object, and creates another one with the same name at once. Then deletes that one, too.
 fn recreate() -> Scenario {
-    Scenario::new("recreate", async |run: Run| {
-        run.begin().await;
+    Scenario::after_create("recreate", async |run: Run| {
         run.delete().await;
         run.create().await;
         run.settled("the object was deleted, and created again at once")
@@ -137,10 +177,9 @@ fn recreate() -> Scenario {
 /// The spec changes and a child vanishes while no operator runs. Then the object is deleted while no operator runs.
 fn away(change: Option<SpecPatch>, child: Option<Value>) -> Scenario {
     let child = child.map(|child| title(&child));
-    Scenario::new("away", move |run: Run| {
+    Scenario::after_create("away", move |run: Run| {
         let (change, child) = (change.clone(), child.clone());
         async move {
-            run.begin().await;
             run.stop_operator().await;
             if let Some(change) = change {
                 run.patch(&change.there).await;
@@ -166,22 +205,14 @@ fn away(change: Option<SpecPatch>, child: Option<Value>) -> Scenario {
 }
 
 /// The objects that the sample owns.
-fn children(snapshot: &Snapshot, sample: &Value) -> Vec<Value> {
+pub fn children(snapshot: &Snapshot, sample: &Value) -> Vec<Value> {
     let own = snapshot
         .objects
         .iter()
         .find(|object| title(object) == title(sample));
-    let uid = own.map(|own| own["metadata"]["uid"].clone());
+    let uid = own.map(|own| text(own, "/metadata/uid"));
     let mut children = snapshot.objects.clone();
-    children.retain(|object| {
-        let metadata = &object["metadata"];
-        let references = metadata["ownerReferences"].as_array().into_iter().flatten();
-        let annotation = metadata["annotations"][OWNER].as_str();
-        let annotated: Option<Value> =
-            annotation.and_then(|owner| serde_json::from_str(owner).ok());
-        let mut owners = references.chain(&annotated);
-        owners.any(|owner| Some(&owner["uid"]) == uid.as_ref())
-    });
+    children.retain(|object| owner_uids(object).iter().any(|owner| Some(&**owner) == uid));
     children
 }
 

@@ -10,7 +10,23 @@ use std::{
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::call::HERE;
+use super::call::{Collection, HERE};
+use crate::runtime::tie::OWNER;
+
+/// The sample, or an object that it needs.
+#[derive(Clone)]
+pub struct Needed {
+    pub collection: Collection,
+    pub object: Value,
+}
+
+impl Needed {
+    /// The path, in a run in the namespace `here`.
+    pub fn path(&self, here: &str) -> String {
+        let name = text(&self.object, "/metadata/name");
+        format!("{}/{name}", self.collection.path(here))
+    }
+}
 
 /// What a run has left in the cluster.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +54,7 @@ pub struct Varying {
 impl Varying {
     /// Whether the value of an object changes between two snapshots of a run.
     pub fn changes(&self, snapshots: [&Snapshot; 2]) -> bool {
-        let [before, after] =
-            snapshots.map(|snapshot| snapshot.varying(slice::from_ref(self), None));
+        let [before, after] = snapshots.map(|snapshot| snapshot.varying(slice::from_ref(self), ""));
         before.iter().any(|before| {
             let mut after = after.iter().filter(|after| after.uid == before.uid);
             after.any(|after| after.value != before.value)
@@ -53,8 +68,8 @@ pub struct Varied {
     pub path: String,
     pub pointer: String,
     pub uid: String,
-    /// The UID of the object of the run at that time.
-    pub life: Option<String>,
+    /// The UIDs of its owners. An object without an owner belongs to the object of the run.
+    pub owners: Vec<String>,
     pub value: Value,
 }
 
@@ -77,6 +92,19 @@ pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 fn owners(object: &Value) -> impl Iterator<Item = &Value> {
     let references = object.pointer("/metadata/ownerReferences");
     references.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The UIDs of the owners of an object, also of the owner that an annotation names.
+pub fn owner_uids(object: &Value) -> Vec<String> {
+    let annotation = object["metadata"]["annotations"][OWNER].as_str();
+    let annotated: Option<Value> = annotation.and_then(|owner| serde_json::from_str(owner).ok());
+    let all = owners(object).chain(&annotated);
+    all.map(|owner| text(owner, "/uid").to_owned()).collect()
+}
+
+/// Whether an object stays that nobody deletes: it is not being deleted, and the garbage collector has no owner to wait for.
+pub fn stays(object: &Value) -> bool {
+    owners(object).next().is_none() && !is_deleted(object)
 }
 
 /// Kind and name, such as `Deployment/web`.
@@ -106,6 +134,8 @@ pub enum Collect<'a> {
     Delete(&'a Value),
     /// Removes this finalizer of a deleted object.
     Release(&'a Value, &'static str),
+    /// Removes this deleted Namespace, which is empty.
+    Finalize(&'a Value),
 }
 
 impl Snapshot {
@@ -140,23 +170,39 @@ impl Snapshot {
             if is_deleted(object) && has_finalizer(object, PROTECTION) {
                 garbage.push(Collect::Release(object, PROTECTION));
             }
+            if is_deleted(object) && text(object, "/kind") == "Namespace" {
+                let folder = format!("/namespaces/{}/", text(object, "/metadata/name"));
+                let others = self.objects.iter();
+                let inside: Vec<_> = others
+                    .filter(|other| path_of(other).contains(&folder))
+                    .collect();
+                if inside.is_empty() {
+                    garbage.push(Collect::Finalize(object));
+                }
+                let left = inside.into_iter().filter(|other| !is_deleted(other));
+                garbage.extend(left.map(Collect::Delete));
+            }
         }
         garbage
     }
 
-    /// The values that vary, while the object of the run has the UID `life`.
-    pub fn varying(&self, varying: &[Varying], life: Option<&str>) -> Vec<Varied> {
+    /// The values that vary, while the object of the run has the UID `own`.
+    pub fn varying(&self, varying: &[Varying], own: &str) -> Vec<Varied> {
         let mut values = Vec::new();
         for Varying { kind, pointer } in varying {
             for object in &self.objects {
                 if text(object, "/kind") == kind
                     && let Some(value) = object.pointer(pointer)
                 {
+                    let mut owners = owner_uids(object);
+                    if owners.is_empty() {
+                        owners.push(own.to_owned());
+                    }
                     values.push(Varied {
                         path: path_of(object).to_owned(),
                         pointer: pointer.clone(),
                         uid: text(object, "/metadata/uid").to_owned(),
-                        life: life.map(str::to_owned),
+                        owners,
                         value: value.clone(),
                     });
                 }
@@ -244,9 +290,13 @@ impl Comparison<'_> {
     /// The text without the namespace of the run, UIDs and times.
     fn without_names(&self, content: &str) -> String {
         let mut content = content.replace(self.namespace, HERE);
-        for (uid, title) in &self.titles {
-            if content.contains(uid) {
-                content = content.replace(uid, &format!("<UID of {title}>"));
+        let uids = self.titles.iter().map(|(uid, title)| (*uid, "UID", title));
+        // A title can have the start of a UID, too.
+        let known = self.titles.iter().filter(|(uid, _)| is_uid(uid));
+        let starts = known.map(|(uid, title)| (&uid[..8], "start of the UID", title));
+        for (word, what, title) in uids.chain(starts) {
+            if content.contains(word) {
+                content = content.replace(word, &format!("<{what} of {title}>"));
             }
         }
         comparable(&content)
@@ -445,15 +495,30 @@ fn compare(
     }
 }
 
+/// An object that has another name in the other state.
+fn renamed<'a>(one: &'a State, other: &'a State) -> Option<(&'a str, &'a str)> {
+    let mut only_here = one.iter().filter(|(title, _)| !other.contains_key(*title));
+    only_here.find_map(|(here, object)| {
+        let mut only_there = other.iter().filter(|(title, _)| !one.contains_key(*title));
+        let (there, _) = only_there.find(|(_, there)| *there == object)?;
+        Some((here.as_str(), there.as_str()))
+    })
+}
+
 /// The values that differ between two runs without faults. Fails with a difference that is more than another value.
-pub fn varying(one: &State, other: &State) -> Result<Vec<Varying>, Difference> {
+pub fn varying(one: &State, other: &State) -> Result<Vec<Varying>, String> {
+    if let Some((here, there)) = renamed(one, other) {
+        return Err(format!(
+            "the two runs made different names: {here} and {there}; derive the name from the name or the UID of the owner"
+        ));
+    }
     let mut varying = Vec::new();
     for difference in differences(one, other) {
         let is_value = difference.here.as_ref().zip(difference.without.as_ref());
         if difference.pointer.is_empty()
             || is_value.is_none_or(|(one, other)| one.is_array() || other.is_array())
         {
-            return Err(difference);
+            return Err(difference.to_string());
         }
         let (kind, _) = difference
             .title
@@ -595,7 +660,9 @@ mod tests {
     fn collected(snapshot: &Snapshot) -> Vec<&str> {
         let work = snapshot.garbage().into_iter();
         work.map(|work| match work {
-            Collect::Delete(object) | Collect::Release(object, _) => text(object, "/kind"),
+            Collect::Delete(object) | Collect::Release(object, _) | Collect::Finalize(object) => {
+                text(object, "/kind")
+            }
         })
         .collect()
     }
@@ -626,12 +693,81 @@ mod tests {
     }
 
     #[test]
+    fn a_deleted_namespace_is_emptied_and_removed() {
+        let mut both = snapshot(objects("here", SITE, "a"));
+        both.objects[0]["kind"] = "Namespace".into();
+        both.objects[0]["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        both.objects[1]["metadata"]["selfLink"] = json!("/api/v1/namespaces/web/configmaps/web");
+        assert_eq!(collected(&both), ["ConfigMap"]);
+        both.objects.remove(1);
+        assert_eq!(collected(&both), ["Namespace"]);
+    }
+
+    #[test]
     fn a_deleted_claim_of_storage_is_let_go() {
         let mut both = snapshot(objects("here", SITE, "a"));
         both.objects[1]["metadata"]["finalizers"] = json!([PROTECTION]);
         assert!(collected(&both).is_empty());
         both.objects[1]["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         assert_eq!(collected(&both), ["ConfigMap"]);
+    }
+
+    #[test]
+    fn a_value_belongs_to_the_owner_of_its_object() {
+        let password = Varying {
+            kind: "ConfigMap".to_owned(),
+            pointer: "/data/password".to_owned(),
+        };
+        let mut both = snapshot(objects("here", SITE, "a"));
+        // The next object of the run exists, and the child is still that of the former one.
+        let owners = |snapshot: &Snapshot| {
+            let values = snapshot.varying(slice::from_ref(&password), "next");
+            values[0].owners.clone()
+        };
+        assert_eq!(owners(&both), [SITE]);
+        let metadata = &mut both.objects[1]["metadata"];
+        metadata["ownerReferences"] = Value::Null;
+        assert_eq!(owners(&both), ["next"]);
+        let owner = json!({"uid": "0"}).to_string();
+        both.objects[1]["metadata"]["annotations"] = json!({OWNER: owner});
+        assert_eq!(owners(&both), ["0"]);
+    }
+
+    #[test]
+    fn a_name_may_have_the_start_of_the_uid_of_its_owner() {
+        let state = |uid: &str| {
+            let mut objects = objects("here", uid, "a");
+            objects[1]["metadata"]["uid"] = "7f1a7a0c-5c55-4e0d-9d3b-222222222222".into();
+            objects[1]["metadata"]["name"] = format!("web-{}", &uid[..8]).into();
+            objects[0]["status"]["url"] = format!("at {}", &uid[..8]).into();
+            snapshot(objects).state("here")
+        };
+        let one = state(SITE);
+        assert_eq!(
+            one["Site/web"]["status"]["url"],
+            "at <start of the UID of Site/web>"
+        );
+        let other = state("01234567-5c55-4e0d-9d3b-111111111111");
+        assert_eq!(
+            one.keys().collect::<Vec<_>>(),
+            other.keys().collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn names_that_differ_are_told() {
+        let state = |name: &str| {
+            let mut objects = objects("here", SITE, "a");
+            objects[1]["metadata"]["name"] = name.into();
+            snapshot(objects).state("here")
+        };
+        let reason = varying(&state("web-1f"), &state("web-2c")).expect_err("another name");
+        assert!(
+            reason.starts_with(
+                "the two runs made different names: ConfigMap/web-1f and ConfigMap/web-2c;"
+            ),
+            "{reason}"
+        );
     }
 
     #[test]

@@ -19,15 +19,14 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     super::{ControlPlane, PATIENCE},
-    call::Collection,
     client::client,
     fault::Fault,
     journal::Journal,
     network::Network,
     plan::First,
-    run::{LINES, Run, Setup},
+    run::{LINES, Run, Setup, says_ready},
     scenario::{self, Scenario, SpecPatch},
-    state::{self, Snapshot, Varying},
+    state::{self, Needed, Snapshot, Varying, title},
 };
 use crate::runtime::{failure, manager::Manager, operator::Operator, options::Options, requests};
 
@@ -42,10 +41,9 @@ type Register<W> = Box<dyn Fn(&mut Manager, &W)>;
 
 /// The controllers that are tested, and how.
 pub struct Subject<W> {
-    pub sample: Value,
-    /// The path of the objects of the controller's kind, in a namespace.
-    pub path: Box<dyn Fn(&str) -> String>,
-    pub is_namespaced: bool,
+    pub sample: Needed,
+    /// The objects that exist before the sample.
+    pub needed: Vec<Needed>,
     /// The name of the CRD, and the version.
     pub crd: (String, String),
     pub world: Box<dyn Fn(Journal) -> W>,
@@ -54,6 +52,21 @@ pub struct Subject<W> {
     /// The names of scenarios that are not tried.
     pub left_out: Vec<String>,
     pub ignored: Vec<Varying>,
+    /// The kinds whose objects may stay after the deletion of the sample.
+    pub lasting: Vec<String>,
+}
+
+impl<W> Subject<W> {
+    pub fn is_namespaced(&self) -> bool {
+        self.sample.collection.is_here()
+    }
+
+    /// The objects that the sample needs, and that only one run uses at a time.
+    fn needed_by_one(&self) -> Vec<&Needed> {
+        let is_shared = |needed: &Needed| self.is_namespaced() && !needed.collection.is_here();
+        let needed = self.needed.iter();
+        needed.filter(|needed| !is_shared(needed)).collect()
+    }
 }
 
 /// The flags of the operator.
@@ -81,13 +94,29 @@ impl<W: 'static> Test<'_, W> {
         }
         let created = run.snapshot().await;
         self.clean(&run).await;
+        let sample = &self.subject.sample.object;
+        if let Some(refused) = run
+            .reached()
+            .iter()
+            .find_map(|reached| reached.refused.clone())
+        {
+            println!("the API server refuses {refused}");
+        }
+        let mut objects = created.objects.iter();
+        let is_ready = objects.any(|object| title(object) == title(sample) && says_ready(object));
+        if !is_ready && scenario::children(&created, sample).is_empty() {
+            println!(
+                "warning: the sample does not become ready, and has no children; if it needs another object, declare it with \
+                 `Faults::with_object`"
+            );
+        }
         let mut changes = Vec::new();
-        for change in scenario::changes_of(schema, &self.subject.sample["spec"]) {
+        for change in scenario::changes_of(schema, &sample["spec"]) {
             if self.takes(&run, &change).await {
                 changes.push(change);
             }
         }
-        let mut scenarios = scenario::all(changes, &self.subject.sample, &created);
+        let mut scenarios = scenario::all(changes, self.subject.needed_by_one(), sample, &created);
         scenarios.extend(self.subject.scenarios.iter().cloned());
         for name in &self.subject.left_out {
             let all = scenarios.len();
@@ -142,7 +171,7 @@ impl<W: 'static> Test<'_, W> {
             self.play(scenario, Vec::new(), None),
             self.play(scenario, Vec::new(), None),
         );
-        let (first, second) = if self.subject.is_namespaced {
+        let (first, second) = if self.subject.is_namespaced() {
             futures::join!(runs.0, sleep(STAGGER).then(|()| runs.1))
         } else {
             (runs.0.await, runs.1.await)
@@ -201,15 +230,13 @@ impl<W: 'static> Test<'_, W> {
         })
     }
 
-    pub async fn start(&self, sample: Value, faults: Vec<Fault>, first: Option<&First>) -> Run {
+    pub async fn start(&self, sample: Needed, faults: Vec<Fault>, first: Option<&First>) -> Run {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let namespace = format!("fault-run-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         self.prepare(&namespace).await;
         let client = self.control_plane.client_in(&namespace).await;
-        let path = (self.subject.path)(&namespace);
         Run::new(Setup {
             network: Network::new(&namespace, client.clone(), faults),
-            own: Collection::at(&path, &namespace).expect("the path of a kind"),
             client,
             namespace,
             journal: Journal::default(),
@@ -220,6 +247,7 @@ impl<W: 'static> Test<'_, W> {
                 first.map_or(&[], |first| &first.changing),
             ]
             .concat(),
+            lasting: self.subject.lasting.clone(),
             known: first.map(First::known).unwrap_or_default(),
             expected: first.map(|first| first.reached.clone()),
         })
@@ -266,13 +294,12 @@ impl<W: 'static> Test<'_, W> {
             "--metrics-bind-address=0".to_owned(),
             "--storage-migration=false".to_owned(),
         ];
-        if self.subject.is_namespaced {
+        if self.subject.is_namespaced() {
             flags.push(format!("--namespace={}", run.namespace()));
         }
         let Flags { options } = Flags::parse_from(flags);
         let was_stopped = AtomicBool::new(false);
         let network = &run.setup().network;
-        let paced = network.clone();
         let stopped = async || {
             // A second stop would make the operator hurry.
             if was_stopped.swap(true, Ordering::Relaxed) {
@@ -285,14 +312,15 @@ impl<W: 'static> Test<'_, W> {
                 stopped,
                 options,
                 |config| Ok(client(network, requests::connect(config)?)),
-                Arc::new(move |delay| paced.schedule(delay)),
+                Arc::new(network.clone()),
             )
             .await
     }
 
-    /// Creates the namespace of a run, with the ServiceAccount that a controller manager would create.
+    /// Creates the namespace of a run, with the ServiceAccount that a controller manager would create, and the objects
+    /// that the sample needs.
     async fn prepare(&self, namespace: &str) {
-        let objects = [
+        let mut objects = vec![
             (
                 "/api/v1/namespaces".to_owned(),
                 json!({"metadata": {"name": namespace}}),
@@ -302,26 +330,42 @@ impl<W: 'static> Test<'_, W> {
                 json!({"metadata": {"name": "default"}}),
             ),
         ];
+        for needed in &self.subject.needed {
+            objects.push((needed.collection.path(namespace), needed.object.clone()));
+        }
         for (path, object) in objects {
             let request = Request::post(path).header("content-type", "application/json");
             let request = request
                 .body(object.to_string().into_bytes())
                 .expect("a request");
-            self.client
-                .request::<Value>(request)
-                .await
-                .expect("a namespace");
+            match self.client.request::<Value>(request).await {
+                Ok(_) => {}
+                // All runs share an object in another namespace.
+                Err(kube::Error::Api(answer)) if answer.is_already_exists() => {}
+                Err(error) => panic!("cannot create {}: {error}", title(&object)),
+            }
         }
     }
 
     /// Deletes the objects of a run: cluster-scoped ones would be in the way of other runs, and Services have addresses.
     pub async fn clean(&self, run: &Run) {
         let no_finalizers = json!({"metadata": {"finalizers": null}});
+        // Otherwise, a Job gets a finalizer.
+        let background = json!({"propagationPolicy": "Background"});
         let deletions = async {
-            for object in run.snapshot().await.objects {
-                let path = state::path_of(&object);
-                let _ = run.send(Method::PATCH, path, &no_finalizers).await;
-                let _ = run.send(Method::DELETE, path, &json!({})).await;
+            let objects = run.snapshot().await.objects;
+            let paths = objects
+                .iter()
+                .map(|object| state::path_of(object).to_owned());
+            let needed = self.subject.needed_by_one().into_iter();
+            for path in paths.chain(needed.map(|needed| needed.path(run.namespace()))) {
+                let _ = run.send(Method::PATCH, &path, &no_finalizers).await;
+                let _ = run.send(Method::DELETE, &path, &background).await;
+            }
+            for namespace in run.snapshot().await.objects {
+                if namespace["kind"] == "Namespace" {
+                    run.finalize(&namespace).await;
+                }
             }
         };
         // After a failed run, a request may fail for ever.

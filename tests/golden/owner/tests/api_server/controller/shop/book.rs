@@ -52,7 +52,8 @@ async fn a_sample_is_reconciled() {
         .await;
 }
 
-/// Runs the controller with a fault in each run: `make test-faults` tries all of them.
+/// Runs the controller with a fault in each run: `make test-faults` tries all of them. If the sample refers to
+/// other objects, add them with `with_object`.
 #[tokio::test]
 #[ignore = "needs an API server: `make setup-envtest` fetches one"]
 async fn faults_do_not_change_the_result() {
