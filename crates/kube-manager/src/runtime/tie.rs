@@ -19,11 +19,14 @@ pub enum Tie {
 impl Tie {
     /// Makes `owner` the owner of a desired child.
     pub fn set(self, child: &mut ObjectMeta, owner: Option<OwnerReference>) {
+        let mut owners = child.owner_references.take().unwrap_or_default();
+        owners.retain(|other| !is_of_same(other, owner.as_ref()));
+        if self == Self::Reference {
+            owners.extend(owner.clone());
+        }
+        child.owner_references = (!owners.is_empty()).then_some(owners);
         match self {
-            Self::Reference => {
-                let owners = child.owner_references.get_or_insert_default();
-                owners.extend(owner);
-            }
+            Self::Reference => {}
             Self::Annotation => {
                 let annotations = child.annotations.get_or_insert_default();
                 annotations.extend(owner.map(|owner| (OWNER.to_owned(), text(&owner))));
@@ -42,7 +45,7 @@ impl Tie {
     /// The metadata that makes `owner` the owner of `live`, for a merge patch.
     pub fn patch(self, live: &ObjectMeta, owner: Option<OwnerReference>) -> Value {
         let mut owners = live.owner_references.clone().unwrap_or_default();
-        owners.retain(|owner| owner.controller != Some(true));
+        owners.retain(|other| other.controller != Some(true) && !is_of_same(other, owner.as_ref()));
         let mut annotation = None;
         match self {
             Self::Reference => owners.extend(owner),
@@ -70,6 +73,11 @@ pub fn untie(child: &mut ObjectMeta) {
     if let Some(annotations) = &mut child.annotations {
         annotations.remove(OWNER);
     }
+}
+
+/// Whether `other` refers to `owner`: an object has at most one reference to each owner.
+fn is_of_same(other: &OwnerReference, owner: Option<&OwnerReference>) -> bool {
+    owner.is_some_and(|owner| owner.uid == other.uid)
 }
 
 fn controller(child: &ObjectMeta) -> Option<&OwnerReference> {
@@ -119,16 +127,22 @@ mod tests {
     /// As in Go: `SetControllerReference` keeps them.
     #[test]
     fn further_owners_of_a_desired_child_stay() {
-        let mut child = ObjectMeta::default();
-        let node = OwnerReference {
+        let plain = |name| OwnerReference {
             controller: None,
-            ..owner("node")
+            ..owner(name)
         };
-        child.owner_references = Some(vec![owner("copied"), node.clone()]);
-        untie(&mut child);
-        assert_eq!(child.owner_references, Some(vec![node.clone()]));
-        Tie::Reference.set(&mut child, Some(owner("a")));
-        assert_eq!(child.owner_references, Some(vec![node, owner("a")]));
+        for tie in [Tie::Reference, Tie::Annotation] {
+            let mut child = ObjectMeta {
+                owner_references: Some(vec![owner("copied"), plain("node"), plain("a")]),
+                ..ObjectMeta::default()
+            };
+            untie(&mut child);
+            tie.set(&mut child, Some(owner("a")));
+            let mut expected = vec![plain("node")];
+            expected.extend((tie == Tie::Reference).then(|| owner("a")));
+            assert_eq!(child.owner_references, Some(expected));
+            assert!(tie.holds(&child));
+        }
     }
 
     /// After the code of an operator has changed.

@@ -54,7 +54,7 @@ impl Marks {
         metadata.managed_fields = None;
         metadata.resource_version = None;
         metadata.uid = None;
-        // The hashes do not depend on the place of the child, so a restored child has the same ones.
+        // The hashes do not depend on the place of the child and on its controller, so a restored child has the same ones.
         tie::untie(metadata);
         let namespace = metadata.namespace.take();
         let labels = metadata.labels.get_or_insert_default();

@@ -303,8 +303,16 @@ impl Wanted<'_> {
                 if let Some(refusal) = refusal {
                     return Box::pin(self.refused(live.metadata(), refusal)).await;
                 }
-                if let Ok(written) = Box::pin(self.replace_lists(live.metadata(), desired)).await {
-                    sent = Ok(written);
+                let version = &live.metadata().resource_version;
+                match Box::pin(self.replace_lists(live.metadata(), desired)).await {
+                    // Only an apply writes the metadata, and removes fields.
+                    Ok(replaced) if replaced.metadata().resource_version != *version => {
+                        sent = self
+                            .send_update(replaced.metadata(), desired, same_fields)
+                            .await;
+                    }
+                    Err(kube::Error::Api(status)) if status.is_conflict() => continue,
+                    _ => {}
                 }
             }
             match sent {
@@ -343,8 +351,8 @@ impl Wanted<'_> {
         self.all.kind.object(answer)
     }
 
-    /// Writes `desired` over `live`, and removes the elements that another client has added to a list. An apply keeps them,
-    /// and the list may be invalid with them: of two ports of a Service, each needs a name.
+    /// Writes `desired` over `live`, without its metadata, and removes the elements that another client has added to a list.
+    /// An apply keeps them, and the list may be invalid with them: of two ports of a Service, each needs a name.
     async fn replace_lists(&self, live: &ObjectMeta, desired: &Desired) -> kube::Result<AnyObject> {
         let mut merged = desired.object.clone();
         merged["metadata"] = json!({"uid": live.uid, "resourceVersion": live.resource_version});

@@ -68,7 +68,7 @@ struct Cluster {
     /// Whether somebody has begun to delete the owner.
     is_owner_going: bool,
     /// The answer to each patch, if the API server refuses it.
-    refusal: Option<Value>,
+    refusals: Vec<Value>,
 }
 
 fn is_watched(secret: Option<&Value>) -> bool {
@@ -235,8 +235,8 @@ impl Cluster {
             .iter()
             .all(|field| sent[*field].is_null() || sent[*field] == live["metadata"][*field]);
         match *method {
-            Method::PATCH if self.refusal.is_some() && kind.contains("apply") => {
-                (422, json!(self.refusal))
+            Method::PATCH if kind.contains("apply") && !self.refusals.is_empty() => {
+                (422, self.refusals.remove(0))
             }
             Method::POST => failed(409, "AlreadyExists"),
             Method::GET => (200, live),
@@ -327,7 +327,7 @@ impl World {
             requests: Vec::new(),
             keeps_values,
             is_owner_going: false,
-            refusal: None,
+            refusals: Vec::new(),
         }));
         let server = cluster.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -676,7 +676,7 @@ fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_polic
             let mut world = World::new(false);
             assert_eq!(settled(&mut world, "one").await, 1);
             world.show_all();
-            world.cluster.lock().refusal = Some(refusal);
+            world.cluster.lock().refusals = vec![refusal];
             world.cluster.lock().requests.clear();
             let applied = world.reconcile(Way::Recreate, "two").await;
             let requests = &world.cluster.lock().requests;
@@ -693,23 +693,33 @@ fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_polic
     });
 }
 
-/// Another client may have added an element to a list that is invalid together with the desired elements.
+/// Another client may have added an element to a list that is invalid together with the desired elements. The apply may
+/// also be invalid for another reason, such as a label.
 #[test]
 fn lists_are_replaced_if_an_apply_is_invalid() {
+    let refusal = json!({
+        "code": 422, "reason": "Invalid", "message": "Secret \"a\" is invalid: data: Required value",
+        "details": {"kind": "Secret", "name": "a"},
+    });
     wait(async {
-        let mut world = World::new(false);
-        assert_eq!(settled(&mut world, "one").await, 1);
-        world.show_all();
-        let message = "Secret \"a\" is invalid: data: Required value";
-        world.cluster.lock().refusal = Some(json!({"code": 422, "reason": "Invalid",
-            "message": message, "details": {"kind": "Secret", "name": "a"}}));
-        world.cluster.lock().requests.clear();
-        let applied = world.reconcile(Way::Reuse, "two").await;
-        applied.expect("the changed Secret");
-        let cluster = world.cluster.lock();
-        assert_eq!(cluster.requests, [Method::PATCH, Method::PATCH]);
-        let secret = cluster.secret.as_ref().expect("a Secret");
-        assert_eq!(secret["data"]["title"], json!(ByteString("two".into())));
+        for refusals in [1, 2] {
+            let mut world = World::new(false);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            world.show_all();
+            let before = world.cluster.lock().secret.clone().expect("a Secret");
+            world.cluster.lock().refusals = vec![refusal.clone(); refusals];
+            world.cluster.lock().requests.clear();
+            let applied = world.reconcile(Way::Reuse, "two").await;
+            assert_eq!(applied.is_ok(), refusals == 1);
+            let cluster = world.cluster.lock();
+            let patches = [const { Method::PATCH }; 3];
+            assert_eq!(cluster.requests, patches);
+            let after = cluster.secret.as_ref().expect("a Secret");
+            assert_eq!(after["data"]["title"], json!(ByteString("two".into())));
+            // The mark is a label, which only an apply writes.
+            let has_mark = before["metadata"]["labels"] != after["metadata"]["labels"];
+            assert_eq!(has_mark, refusals == 1);
+        }
     });
 }
 
