@@ -12,17 +12,19 @@ use super::{
 /// What tests of faults learn from the controllers. In an operator, `()` stands for it.
 pub trait Observer: Send + Sync {
     /// Returns how long an object really waits that is to be reconciled again after this delay.
+    fn pace(&self, delay: Duration) -> Duration;
+
+    /// The reconcile of the object `name` has failed.
+    fn failed(&self, name: &str, error: &str);
+}
+
+impl Observer for () {
     fn pace(&self, delay: Duration) -> Duration {
         delay
     }
 
-    /// The reconcile of the object `name` has failed.
-    fn failed(&self, name: &str, error: &str) {
-        let _ = (name, error);
-    }
+    fn failed(&self, _: &str, _: &str) {}
 }
-
-impl Observer for () {}
 
 /// What a manager gives to each of its controllers and tasks.
 #[derive(Clone)]

@@ -40,7 +40,7 @@ use self::{
     call::{Collection, HERE},
     plan::Planned,
     scenario::Scenario,
-    state::{Needed, Varying},
+    state::{NewObject, Varying},
     test::{Subject, Test},
 };
 use super::ControlPlane;
@@ -95,7 +95,7 @@ impl<W: 'static> Faults<W> {
     where
         K: Resource<DynamicType = (), Scope: Scope> + Serialize + 'static,
     {
-        let mut sample = needed(&sample);
+        let mut sample = new_object(&sample);
         if let Some(metadata) = sample.object["metadata"].as_object_mut() {
             metadata.remove("namespace");
         }
@@ -123,7 +123,7 @@ impl<W: 'static> Faults<W> {
     where
         K: Resource<DynamicType = (), Scope: Scope> + Serialize,
     {
-        self.0.needed.push(needed(object));
+        self.0.needed.push(new_object(object));
         self
     }
 
@@ -302,12 +302,12 @@ impl<W: 'static> Faults<W> {
     }
 }
 
-fn needed<K>(object: &K) -> Needed
+fn new_object<K>(object: &K) -> NewObject
 where
     K: Resource<DynamicType = (), Scope: Scope> + Serialize,
 {
     let namespace = object.meta().namespace.as_deref();
-    Needed {
+    NewObject {
         collection: collection::<K>(namespace.unwrap_or(HERE)),
         object: serde_json::to_value(object).expect("an object is JSON"),
     }

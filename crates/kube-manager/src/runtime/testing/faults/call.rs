@@ -99,6 +99,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// Whether the request is about a whole object, and not about a subresource.
+    pub fn is_whole(&self) -> bool {
+        self.subresource.is_empty()
+    }
+
     /// The call of a run in the namespace `here`. `None` for a request that is not about objects, such as a request for the
     /// version of the API server.
     pub fn of(request: &Request<Body>, here: &str) -> Option<Self> {

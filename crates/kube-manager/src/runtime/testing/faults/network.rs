@@ -349,7 +349,7 @@ impl Network {
         }
         state.changes += 1;
         let code = answer.as_ref().ok().map(Response::status);
-        if code == Some(StatusCode::CREATED) {
+        if code == Some(StatusCode::CREATED) && call.is_whole() {
             state.created.insert(call.path(&self.0.namespace));
         }
         if matches!(code, Some(code) if REFUSALS.contains(&code)) {

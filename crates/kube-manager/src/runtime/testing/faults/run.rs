@@ -23,8 +23,8 @@ use super::{
     journal::Journal,
     network::{Network, PAUSE, QUIET},
     state::{
-        Collect, Needed, Snapshot, State, Varied, Varying, differences, mask, path_of, stays, text,
-        title,
+        Collect, NewObject, Snapshot, State, Varied, Varying, differences, mask, path_of, stays,
+        text, title,
     },
 };
 
@@ -69,7 +69,9 @@ pub struct Setup {
     pub network: Network,
     pub journal: Journal,
     /// The object of the run.
-    pub sample: Needed,
+    pub sample: NewObject,
+    /// The objects that the sample needs, and that no other run uses.
+    pub needed: Vec<NewObject>,
     pub varying: Vec<Varying>,
     /// The values that are not compared.
     pub ignored: Vec<Varying>,
@@ -142,7 +144,7 @@ impl Run {
     }
 
     /// Creates an object. If an object of the same name is still there, waits for its deletion.
-    pub(super) async fn create_object(&self, new: &Needed) {
+    pub(super) async fn create_object(&self, new: &NewObject) {
         let path = new.collection.path(self.namespace());
         let title = title(&new.object);
         self.note(format!("step: create the {title}"));
@@ -288,20 +290,15 @@ impl Run {
 
     /// Fails if the operator does something after a restart: then it has missed the last change.
     pub(super) async fn misses_nothing(&self) {
-        let last = self.0.reached.borrow().last().cloned();
-        let (None, Some(before)) = (&self.setup().expected, last) else {
-            return;
-        };
         self.stop_operator().await;
         self.start_operator();
-        let after = self.learn("the operator was restarted".to_owned()).await;
-        let differences = differences(&before.state, &after.state);
-        if let Some(difference) = differences.first() {
-            // The other state is usually that of a run without faults.
-            let difference = difference
-                .to_string()
-                .replace("without faults", "after a restart");
-            let step = before.step;
+        self.settled("the operator was restarted").await;
+        let reached = self.reached();
+        let [.., before, after] = &reached[..] else {
+            return;
+        };
+        if let Some(difference) = differences(&before.state, &after.state).first() {
+            let (step, difference) = (&before.step, difference.from_state("after a restart"));
             let reason = format!(
                 "after this step, only a restart changes the state: {step}\n  {difference}"
             );
@@ -539,13 +536,17 @@ impl Run {
             network,
             known,
             sample,
+            needed,
             namespace,
             ..
         } = self.setup();
         let mut collections = network.collections();
         collections.extend(known.iter().cloned());
-        collections.insert(sample.collection.clone());
-        let own_path = self.own_path();
+        let mut own_paths = Vec::new();
+        for own in needed.iter().chain([sample]) {
+            collections.insert(own.collection.clone());
+            own_paths.push(own.path(namespace));
+        }
         let mut snapshot = Snapshot::default();
         for collection in &collections {
             let path = collection.path(namespace);
@@ -564,7 +565,8 @@ impl Run {
                 let path = format!("{path}/{name}");
                 let uid = object["metadata"]["uid"].as_str();
                 snapshot.uids.extend(uid.map(str::to_owned));
-                if !collection.is_here() && path != own_path && !network.has_written(&path) {
+                let is_own = own_paths.contains(&path) || network.has_written(&path);
+                if !collection.is_here() && !is_own {
                     continue;
                 }
                 object["kind"] = kind.clone().into();
@@ -606,6 +608,15 @@ impl Run {
                     let options =
                         json!({"propagationPolicy": "Background", "preconditions": unchanged});
                     self.remove_with(path_of(object), &options).await;
+                }
+                Collect::Disown(object, owners) => {
+                    let metadata = json!({
+                        "ownerReferences": owners,
+                        "resourceVersion": object["metadata"]["resourceVersion"],
+                    });
+                    let patch = json!({ "metadata": metadata });
+                    // If the object has changed, the next look sees it.
+                    let _ = self.send(Method::PATCH, path_of(object), &patch).await;
                 }
                 Collect::Release(object, finalizer) => {
                     let finalizers = object

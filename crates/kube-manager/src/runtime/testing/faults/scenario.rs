@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     run::Run,
-    state::{Needed, Snapshot, owner_uids, path_of, pointer, text, title},
+    state::{NewObject, Snapshot, owner_uids, path_of, pointer, text, title},
 };
 use crate::runtime::tie::OWNER;
 
@@ -63,7 +63,7 @@ pub fn create() -> Scenario {
 /// `created` exist after the creation of the sample.
 pub fn all(
     changes: Vec<SpecPatch>,
-    needed: Vec<&Needed>,
+    needed: Vec<&NewObject>,
     sample: &Value,
     created: &Snapshot,
 ) -> Vec<Scenario> {
@@ -146,7 +146,7 @@ async fn edit(run: &Run, path: &str, name: &str, edits: Vec<(String, Value)>) {
 }
 
 /// Changes an object that the sample needs, deletes it, and creates it again.
-fn input(needed: &Needed) -> Scenario {
+fn input(needed: &NewObject) -> Scenario {
     let (needed, name) = (needed.clone(), title(&needed.object));
     Scenario::after_create(format!("input:{name}"), move |run: Run| {
         let (needed, name) = (needed.clone(), name.clone());

@@ -15,12 +15,12 @@ use crate::runtime::tie::OWNER;
 
 /// The sample, or an object that it needs.
 #[derive(Clone)]
-pub struct Needed {
+pub struct NewObject {
     pub collection: Collection,
     pub object: Value,
 }
 
-impl Needed {
+impl NewObject {
     /// The path, in a run in the namespace `here`.
     pub fn path(&self, here: &str) -> String {
         let name = text(&self.object, "/metadata/name");
@@ -132,6 +132,8 @@ pub fn path_of(object: &Value) -> &str {
 /// What the controllers of a cluster would do next.
 pub enum Collect<'a> {
     Delete(&'a Value),
+    /// Removes the references of the object to owners that are gone. These are the others.
+    Disown(&'a Value, Vec<&'a Value>),
     /// Removes this finalizer of a deleted object.
     Release(&'a Value, &'static str),
     /// Removes this deleted Namespace, which is empty.
@@ -148,13 +150,16 @@ impl Snapshot {
             .map(|object| text(object, "/metadata/uid"))
             .collect();
         let mut garbage = Vec::new();
-        for object in &self.objects {
-            let has_owner = owners(object).any(|owner| {
+        for object in self.objects.iter().filter(|object| !is_deleted(object)) {
+            let (gone, there): (Vec<_>, Vec<_>) = owners(object).partition(|owner| {
                 let (kind, uid) = (text(owner, "/kind"), text(owner, "/uid"));
-                let is_gone = self.kinds.contains(kind) && !self.uids.contains(uid);
-                !is_gone && !waiting.contains(uid)
+                self.kinds.contains(kind) && !self.uids.contains(uid)
             });
-            if owners(object).next().is_some() && !has_owner && !is_deleted(object) {
+            let mut present = there.iter();
+            let has_owner = present.any(|owner| !waiting.contains(text(owner, "/uid")));
+            if has_owner && !gone.is_empty() {
+                garbage.push(Collect::Disown(object, there));
+            } else if !has_owner && owners(object).next().is_some() {
                 garbage.push(Collect::Delete(object));
             }
         }
@@ -406,8 +411,9 @@ pub struct Difference {
     without: Option<Value>,
 }
 
-impl Display for Difference {
-    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+impl Difference {
+    /// The difference in words. `other` says of the second state when it was reached.
+    pub fn from_state(&self, other: &str) -> String {
         let Self {
             title,
             pointer,
@@ -416,25 +422,28 @@ impl Display for Difference {
         } = self;
         match (here, without) {
             (None, Some(without)) if pointer.is_empty() => {
-                write!(to, "{title} is missing, and without faults it is {without}")
+                format!("{title} is missing, and {other} it is {without}")
             }
             (Some(here), None) if pointer.is_empty() => {
-                write!(to, "{title} exists, and not without faults: {here}")
+                format!("{title} exists, and not {other}: {here}")
             }
-            (Some(here), Some(without)) => write!(
-                to,
-                "{title}: {pointer} is {here}, and without faults {without}"
-            ),
-            (Some(here), None) => write!(
-                to,
-                "{title}: {pointer} is {here}, and without faults it is not set"
-            ),
-            (None, Some(without)) => write!(
-                to,
-                "{title}: {pointer} is not set, and without faults it is {without}"
-            ),
-            (None, None) => write!(to, "{title}: {pointer}"),
+            (Some(here), Some(without)) => {
+                format!("{title}: {pointer} is {here}, and {other} {without}")
+            }
+            (Some(here), None) => {
+                format!("{title}: {pointer} is {here}, and {other} it is not set")
+            }
+            (None, Some(without)) => {
+                format!("{title}: {pointer} is not set, and {other} it is {without}")
+            }
+            (None, None) => format!("{title}: {pointer}"),
         }
+    }
+}
+
+impl Display for Difference {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.from_state("without faults"))
     }
 }
 
@@ -660,9 +669,10 @@ mod tests {
     fn collected(snapshot: &Snapshot) -> Vec<&str> {
         let work = snapshot.garbage().into_iter();
         work.map(|work| match work {
-            Collect::Delete(object) | Collect::Release(object, _) | Collect::Finalize(object) => {
-                text(object, "/kind")
-            }
+            Collect::Delete(object)
+            | Collect::Disown(object, _)
+            | Collect::Release(object, _)
+            | Collect::Finalize(object) => text(object, "/kind"),
         })
         .collect()
     }

@@ -26,7 +26,7 @@ use super::{
     plan::First,
     run::{LINES, Run, Setup, says_ready},
     scenario::{self, Scenario, SpecPatch},
-    state::{self, Needed, Snapshot, Varying, title},
+    state::{self, NewObject, Snapshot, Varying, title},
 };
 use crate::runtime::{failure, manager::Manager, operator::Operator, options::Options, requests};
 
@@ -41,9 +41,9 @@ type Register<W> = Box<dyn Fn(&mut Manager, &W)>;
 
 /// The controllers that are tested, and how.
 pub struct Subject<W> {
-    pub sample: Needed,
+    pub sample: NewObject,
     /// The objects that exist before the sample.
-    pub needed: Vec<Needed>,
+    pub needed: Vec<NewObject>,
     /// The name of the CRD, and the version.
     pub crd: (String, String),
     pub world: Box<dyn Fn(Journal) -> W>,
@@ -62,8 +62,8 @@ impl<W> Subject<W> {
     }
 
     /// The objects that the sample needs, and that only one run uses at a time.
-    fn needed_by_one(&self) -> Vec<&Needed> {
-        let is_shared = |needed: &Needed| self.is_namespaced() && !needed.collection.is_here();
+    fn needed_by_one(&self) -> Vec<&NewObject> {
+        let is_shared = |needed: &NewObject| self.is_namespaced() && !needed.collection.is_here();
         let needed = self.needed.iter();
         needed.filter(|needed| !is_shared(needed)).collect()
     }
@@ -230,7 +230,7 @@ impl<W: 'static> Test<'_, W> {
         })
     }
 
-    pub async fn start(&self, sample: Needed, faults: Vec<Fault>, first: Option<&First>) -> Run {
+    pub async fn start(&self, sample: NewObject, faults: Vec<Fault>, first: Option<&First>) -> Run {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let namespace = format!("fault-run-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         self.prepare(&namespace).await;
@@ -247,6 +247,7 @@ impl<W: 'static> Test<'_, W> {
                 first.map_or(&[], |first| &first.changing),
             ]
             .concat(),
+            needed: self.subject.needed_by_one().into_iter().cloned().collect(),
             lasting: self.subject.lasting.clone(),
             known: first.map(First::known).unwrap_or_default(),
             expected: first.map(|first| first.reached.clone()),
@@ -323,11 +324,11 @@ impl<W: 'static> Test<'_, W> {
         let mut objects = vec![
             (
                 "/api/v1/namespaces".to_owned(),
-                json!({"metadata": {"name": namespace}}),
+                json!({"kind": "Namespace", "metadata": {"name": namespace}}),
             ),
             (
                 format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
-                json!({"metadata": {"name": "default"}}),
+                json!({"kind": "ServiceAccount", "metadata": {"name": "default"}}),
             ),
         ];
         for needed in &self.subject.needed {
@@ -340,8 +341,9 @@ impl<W: 'static> Test<'_, W> {
                 .expect("a request");
             match self.client.request::<Value>(request).await {
                 Ok(_) => {}
-                // All runs share an object in another namespace.
-                Err(kube::Error::Api(answer)) if answer.is_already_exists() => {}
+                // All runs of a namespaced kind share an object in another namespace.
+                Err(kube::Error::Api(answer))
+                    if answer.is_already_exists() && self.subject.is_namespaced() => {}
                 Err(error) => panic!("cannot create {}: {error}", title(&object)),
             }
         }
@@ -353,14 +355,10 @@ impl<W: 'static> Test<'_, W> {
         // Otherwise, a Job gets a finalizer.
         let background = json!({"propagationPolicy": "Background"});
         let deletions = async {
-            let objects = run.snapshot().await.objects;
-            let paths = objects
-                .iter()
-                .map(|object| state::path_of(object).to_owned());
-            let needed = self.subject.needed_by_one().into_iter();
-            for path in paths.chain(needed.map(|needed| needed.path(run.namespace()))) {
-                let _ = run.send(Method::PATCH, &path, &no_finalizers).await;
-                let _ = run.send(Method::DELETE, &path, &background).await;
+            for object in run.snapshot().await.objects {
+                let path = state::path_of(&object);
+                let _ = run.send(Method::PATCH, path, &no_finalizers).await;
+                let _ = run.send(Method::DELETE, path, &background).await;
             }
             for namespace in run.snapshot().await.objects {
                 if namespace["kind"] == "Namespace" {
