@@ -77,8 +77,12 @@ impl Request {
     }
 
     /// Sets the object before the change, for tests.
+    ///
+    /// # Panics
+    ///
+    /// When the object cannot be JSON.
     pub fn set_old_object<K: Serialize>(&mut self, object: &K) {
-        self.old = to_raw_value(object).ok();
+        self.old = Some(to_raw_value(object).expect("an object is JSON"));
     }
 }
 

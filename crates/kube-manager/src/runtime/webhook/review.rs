@@ -264,7 +264,7 @@ impl<'a> Review<'a> {
                 subresource: incoming.sub_resource.filter(|name| !name.is_empty()),
                 options,
                 kind: Some(kind),
-                old: incoming.old_object.map(ToOwned::to_owned),
+                old: None,
             },
             objects,
         })
@@ -348,7 +348,9 @@ impl<D: Defaulter> Handler for Defaults<D> {
                 (Err(error), None) => return Ok(Verdict::from(error).into()),
             };
             let before = serde_json::to_value(&object)?;
-            let verdict = self.0.default(&mut object, &review.request).await?;
+            let mut request = review.request.clone();
+            request.old = old.map(|old| (*old).to_owned());
+            let verdict = self.0.default(&mut object, &request).await?;
             let after = serde_json::to_value(&object)?;
             let patch = Some(patch::between(new, &before, &after)?);
             Ok(Answer { verdict, patch })
