@@ -9,7 +9,7 @@ use clap::{
 
 use crate::{
     command::{
-        other_tools::{Equivalent, OF_GROUP, command, equivalent, filled},
+        other_tools::{Equivalent, IN_HOOK, OF_GROUP, command, equivalent, filled},
         report::UsageError,
     },
     hint::{OrHint, nearest},
@@ -286,10 +286,12 @@ fn with_api_version_split(flags: &[String]) -> Vec<String> {
             Some((_, value)) => Some(value),
             None => flags.next().map(String::as_str),
         };
-        if let Some((group, version)) = value.and_then(|value| value.split_once('/')) {
+        let Some(value) = value else { continue };
+        let (group, version) = value.split_once('/').unwrap_or(("", value));
+        if !group.is_empty() {
             split.push(format!("--group={group}"));
-            split.push(format!("--version={version}"));
         }
+        split.push(format!("--version={version}"));
     }
     split
 }
@@ -349,7 +351,8 @@ fn unknown_flag(argument: &str, typed: &[String], cli: &Command) -> (String, Opt
         return needs_value(before, Some(next));
     }
     let command = shown(&typed[..path]);
-    let row = equivalent(flag);
+    let is_of_webhook = typed[..path].iter().any(|word| word == "webhook");
+    let row = equivalent(flag).filter(|row| *row != IN_HOOK || is_of_webhook);
     let own = flag.trim_start_matches('-');
     let long = match row {
         Some(Equivalent::Flag(long)) if commands_with(cli, own).is_empty() => long,
@@ -486,6 +489,10 @@ mod tests {
                 "`rscaffold create api --help` lists the flags",
             ),
             ("apply -v", "`rscaffold apply --help` lists the flags"),
+            (
+                "apply --timeout 5m",
+                "`rscaffold apply --help` lists the flags",
+            ),
             ("create api --cluster", "use `--namespaced=false`"),
             (
                 "create api --apiVersion a/v1",

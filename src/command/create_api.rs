@@ -79,7 +79,10 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     let mut after = before.clone();
     let mut added = or_way_out(after.add(wanted.clone(), args.force));
     let is_new = wanted.has_api() && before.versions(&wanted).next().is_none();
-    if is_new && builtin::named(&id).is_some() {
+    // The error may be about the kinds that the new controller owns or watches.
+    let mut controllers = wanted.controllers.iter();
+    let is_alone = controllers.all(|own| own.owns.is_empty() && own.watches.is_empty());
+    if is_new && is_alone && builtin::named(&id).is_some() {
         added = added.or_hint(format!(
             "for a controller of Kubernetes' kind, run `rscaffold create controller {}`",
             id.as_flags()

@@ -2,14 +2,20 @@
 
 use std::{fmt::Display, str::FromStr};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::ask::{Offer, ask_for, possible};
 use crate::{
+    hint::OrHint,
     names::{Group, GroupVersionKind, Kind, LISTED, Version, first_in_backticks},
     project::Project,
 };
+
+/// How to get a kind that does not exist.
+pub const NO_KIND: &str = "create a kind with `rscaffold create api`; if another project defines the \
+                       kind, create its types with `rscaffold create api --crd <FILE> \
+                       --resource=false`, or name its Rust type with `--external-api-path`";
 
 /// The parts of the name of a kind that the command line has.
 #[derive(Debug, Clone, Default, Args)]
@@ -95,6 +101,10 @@ impl Id {
         Ok(part)
     }
 
+    fn is_empty(&self) -> bool {
+        self.group.is_none() && self.version.is_none() && self.kind.is_none()
+    }
+
     /// The kinds of `project` and of Kubernetes that have the known parts.
     fn kinds(&self, project: &Project) -> Vec<GroupVersionKind> {
         project.kinds_with(
@@ -107,11 +117,18 @@ impl Id {
 
 /// The check for [`Id::complete`] that refuses an answer if no kind has it. If no answer is right, the error comes later.
 pub fn existing(project: &Project) -> impl Fn(&Id, &Id) -> Result<()> {
-    one_of(
-        project,
-        "neither this project nor Kubernetes has such a kind; there is",
-        |_| true,
-    )
+    let check = one_of(project, "no kind fits this answer; there is", |_| true);
+    move |known, answered| {
+        if !known.is_empty() {
+            return check(known, answered);
+        }
+        // All kinds of Kubernetes would be a long list.
+        let there = !answered.kinds(project).is_empty();
+        let found = there.then_some(());
+        found
+            .context("neither this project nor Kubernetes has such a kind")
+            .or_hint(NO_KIND)
+    }
 }
 
 /// The same for a command that takes only kinds in `PROJECT`.

@@ -27,6 +27,7 @@ use crate::{
     port::{self, GoFolder, Port},
     project::{Feature, Project},
     render::{CONVENTIONS, Rendered, Templates, document},
+    visible::quoted,
 };
 
 /// `init`
@@ -235,7 +236,8 @@ fn read(from: &Path, root: &Path) -> Result<Port> {
             "`{text}` is an address, and `--from` reads only folders"
         ))
         .or_hint(format!(
-            "clone it first: `git clone {text} ../go`, and pass `--from ../go`"
+            "clone it first: `git clone {} ../go`, and pass `--from ../go`",
+            quoted(&text)
         ));
     }
     let folder = match (from.parent(), from.file_name()) {

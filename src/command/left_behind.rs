@@ -283,16 +283,23 @@ fn is_converted(versions: &[&Resource]) -> bool {
 fn webhook_configurations(before: &Project, after: &Project) -> Vec<String> {
     let is_mutating_gone = has_defaulting(before) && !has_defaulting(after);
     let is_validating_gone = is_validated(before) && !is_validated(after);
-    // The failure policy for a kind of Kubernetes is `Ignore`.
+    // The failure policy for a kind of Kubernetes is `Ignore`, unless the code sets another one.
     let mut strict = before.clone();
     strict.resources.retain(|resource| !resource.is_builtin());
     let mut notes = Vec::new();
-    for (kind, is_gone, is_strict) in [
-        ("mutating", is_mutating_gone, has_defaulting(&strict)),
-        ("validating", is_validating_gone, has_validation(&strict)),
-    ] {
-        let consequence = if is_strict {
+    let webhooks = [
+        (
+            "mutating",
+            is_mutating_gone,
+            has_defaulting as fn(&Project) -> bool,
+        ),
+        ("validating", is_validating_gone, has_validation),
+    ];
+    for (kind, is_gone, has_webhook) in webhooks {
+        let consequence = if has_webhook(&strict) {
             "refuse requests, because the webhooks do not answer"
+        } else if has_webhook(before) {
+            "wait for an answer in each write, or refuse it if the failure policy is `Fail`"
         } else {
             "wait for an answer in each write"
         };

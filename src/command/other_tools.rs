@@ -79,7 +79,8 @@ const NAMESPACE: Equivalent = Hint("set `namespace` in `PROJECT`, then run `rsca
 /// The flag of operator-sdk with group and version: `--api-version=webapp.example.com/v1`.
 pub const OF_GROUP: Equivalent = Hint("use `--group` and `--version`");
 const COLOR: Equivalent = Hint("set the environment variable `NO_COLOR=1` to turn off colour");
-const IN_HOOK: Equivalent =
+/// Of the flags of a webhook. Other commands of other tools have flags of these names, too.
+pub const IN_HOOK: Equivalent =
     Hint("set it in the constant `HOOK` of the webhook's file, then run `make manifests`");
 const YES: Equivalent = Hint("leave it out; `--on-conflict` decides conflicts in advance");
 
@@ -357,8 +358,9 @@ pub fn filled(command: &str, typed: &[&str], count: usize, flags: &[String]) -> 
         .flat_map(|word| word.split(separators));
     let mut parts: Vec<_> = parts.collect();
     // As kubectl names a kind: `guestbooks.webapp.example.com`.
+    let is_group = places.last() == Some(&"<GROUP>");
     let dotted = parts.last().and_then(|word| word.split_once('.'));
-    let dotted = dotted.filter(|_| places.len() > 1 && parts.len() == 1);
+    let dotted = dotted.filter(|_| !is_group && places.len() > 1 && parts.len() == 1);
     // A new kind is in upper camel case. An existing kind may come from a CRD and be in lower case, as in
     // `acid/v1/postgresql`. In a word alone, the case does not tell the name: kubectl takes any.
     let is_new_kind = command.starts_with("rscaffold create api ");
@@ -451,7 +453,21 @@ pub fn namespaced() -> impl TypedValueParser<Value = bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
+    use clap::{Arg, Command};
+
     use super::*;
+
+    #[test]
+    fn a_boolean_may_be_in_upper_case() {
+        let flag = Arg::new("resource").ignore_case(true);
+        for (text, expected) in [("True", true), ("FALSE", false)] {
+            let command = Command::new("create");
+            let parsed = boolean().parse_ref(&command, Some(&flag), OsStr::new(text));
+            assert_eq!(parsed.unwrap(), expected, "{text}");
+        }
+    }
 
     #[test]
     fn nothing_is_there_twice() {
@@ -564,6 +580,12 @@ mod tests {
                 "create group foo",
                 "",
                 "rscaffold create api --version <VERSION> --kind <KIND> --group foo".to_owned(),
+            ),
+            (
+                "create group webapp.example.com",
+                "",
+                "rscaffold create api --version <VERSION> --kind <KIND> --group webapp.example.com"
+                    .to_owned(),
             ),
             (
                 "create webhook Page",

@@ -148,8 +148,12 @@ impl Repo {
     fn read(text: &str) -> Result<Self> {
         let words = ("a repository", "github.com/me/guestbook");
         let (host, path) = read_or(text, words, text, host_and_path)?;
-        // The path may be that of a Go module.
-        let path = without_major_version(path);
+        // The path may be that of a Go module. A repository may be called `v2`.
+        let is_address = text.contains("://") || text.contains('@');
+        let path = match without_major_version(path) {
+            module if module.contains('/') && !is_address => module,
+            _ => path,
+        };
         let last = path.rsplit('/').next().unwrap_or(path);
         let name = last.to_ascii_lowercase().replace('.', "-");
         check_crate(&name).map_err(|reason| {
@@ -387,6 +391,12 @@ mod tests {
             ("github.com:me/guestbook", "guestbook", page),
             ("github.com/me/guestbook/v2", "guestbook", page),
             ("v2", "v2", None),
+            ("github.com/me/v2", "v2", Some("https://github.com/me/v2")),
+            (
+                "https://git.example.com/me/them/v2",
+                "v2",
+                Some("https://git.example.com/me/them/v2"),
+            ),
             (
                 "https://git.example.com:8443/My.Op",
                 "my-op",

@@ -135,11 +135,17 @@ impl Mentions {
 
     /// Reports the field managers that no controller has. Begins anew afterwards: the kinds may be taken over once more.
     pub fn report(&self, lost: &mut Lost) {
-        let mut seen = BTreeSet::new();
-        for mention in &self.all {
-            if !mention.is_told.take()
-                && let MentionKind::FieldManager(value) = &mention.kind
-                && seen.insert(value)
+        // A controller may have the value from another place, such as a constant.
+        let (told, others): (Vec<_>, Vec<_>) =
+            self.all.iter().partition(|mention| mention.is_told.take());
+        let mut seen: BTreeSet<_> = told
+            .into_iter()
+            .filter_map(Mention::field_manager)
+            .collect();
+        for mention in others {
+            if mention
+                .field_manager()
+                .is_some_and(|value| seen.insert(value))
             {
                 lost.add_all(mention.unclear());
             }
@@ -148,6 +154,14 @@ impl Mentions {
 }
 
 impl Mention {
+    /// The field manager that the code names here, if it names one.
+    fn field_manager(&self) -> Option<&GoValue> {
+        match &self.kind {
+            MentionKind::FieldManager(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// The line for what may be about several controllers.
     fn unclear(&self) -> Option<String> {
         let (what, advice) = match &self.kind {

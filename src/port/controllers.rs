@@ -8,9 +8,9 @@ use super::{go::Go, go_file::File, go_files::GoFiles, lost::Lost, setups::builde
 pub(super) fn report(go: &Go, files: &GoFiles, lost: &mut Lost) {
     for file in go.code() {
         let mut periods = file.set_to("SyncPeriod");
-        let period = periods.find(|(at, _)| {
-            let literal = file.literal_around(*at);
-            literal.is_some_and(|(_, kind)| kind == "Options") || file.mentions("NewManager")
+        let period = periods.find(|(at, _)| match file.literal_around(*at) {
+            Some((_, kind)) if file.is_key(*at) => kind == "Options",
+            _ => file.mentions("NewManager"),
         });
         if let Some((at, value)) = period {
             lost.add(format!(

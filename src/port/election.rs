@@ -303,7 +303,7 @@ fn add_lines(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<Str
         if let Some((_, flag)) = FLAGS.iter().find(|(field, _)| field == name) {
             // Other structs and other code may have these names, too.
             let is_option = match file.literal_around(at) {
-                Some((_, of)) if is_key(file, at) => {
+                Some((_, of)) if file.is_key(at) => {
                     of.ends_with("Options") || without_election(of).is_some()
                 }
                 _ => is_about,
@@ -351,11 +351,6 @@ fn add_lines(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<Str
             lines.insert(format!("{what} ({place})"));
         }
     }
-}
-
-/// Whether the name at this index is the key of a field in a literal, as in `Options{LeaseDuration: …}`.
-fn is_key(file: &File, at: usize) -> bool {
-    file.is_sign(at + 1, ':') && !file.is_sign(at + 2, '=')
 }
 
 /// Whether the lock of leader election is a Lease, the default.

@@ -122,6 +122,11 @@ impl File {
         }
     }
 
+    /// Whether the name at this index is the key of a field in a literal, as in `Options{LeaseDuration: …}`.
+    pub fn is_key(&self, at: usize) -> bool {
+        self.is_sign(at + 1, ':') && !self.is_sign(at + 2, '=')
+    }
+
     /// Returns whether a name in the file is `name`.
     pub fn mentions(&self, name: &str) -> bool {
         self.tokens.iter().any(|token| token.is_name(name))

@@ -972,6 +972,12 @@ fn a_field_manager_is_taken_over_or_named() {
     assert_eq!(controllers(&port, "Foo"), ["foo - foo-owner "]);
     assert_eq!(lost_about(&port, "field manager"), [""; 0]);
 
+    // The value has a name in another package.
+    let names = "package names\nconst FieldOwner = \"foo-owner\"\n";
+    let by_name = controller.replace("owner)", "client.FieldOwner(names.FieldOwner))");
+    let port = mini(&[(CONTROLLER, &by_name), ("internal/names/names.go", names)]);
+    assert_eq!(lost_about(&port, "field manager"), [""; 0]);
+
     let helper = "package apply\nfunc Apply(o client.Object) {\nc.Patch(ctx, o, client.Apply, client.FieldOwner(\"mini\"))\n\
                   c.Patch(ctx, o, client.Apply, client.FieldOwner(\"mini\"))\n}\n";
     let port = mini(&[(CONTROLLER, &controller), ("pkg/apply/apply.go", helper)]);
@@ -1029,7 +1035,8 @@ fn the_command_for_owned_kinds_is_complete() {
 
 #[test]
 fn the_period_of_the_manager_is_named() {
-    let main = "package main\nvar a, b = ctrl.Options{Cache: cache.Options{SyncPeriod: &hour}}, Other{SyncPeriod: &hour}\n";
+    let main = "package main\nvar a, b = Other{SyncPeriod: &day}, ctrl.Options{Cache: cache.Options{SyncPeriod: &hour}}\n\
+                var m = ctrl.NewManager(c, b)\n";
     let expected = "`SyncPeriod` of the manager, which is `&hour` in Go (`cmd/main.go:2`): here, no object is reconciled only \
                     because time has passed; return `Action::requeue` in the reconcilers that must check something outside of \
                     the cluster";

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::arguments::ApiSettings;
+use super::{super::id::NO_KIND, arguments::ApiSettings};
 use crate::{
     command::report::UsageError,
     hint::OrHint,
@@ -161,11 +161,6 @@ impl ApiSettings {
         Ok(())
     }
 }
-
-/// How to get a kind that does not exist.
-const NO_KIND: &str = "create a kind with `rscaffold create api`; if another project defines the \
-                       kind, create its types with `rscaffold create api --crd <FILE> \
-                       --resource=false`, or name its Rust type with `--external-api-path`";
 
 /// How to name a kind that exists under a similar name, and how to get the named one.
 const OTHER_KIND: &str = "name one of these with `--group` (`core` for a kind such as `v1/Pod`), `--version` and \
