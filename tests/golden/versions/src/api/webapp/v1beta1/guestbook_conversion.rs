@@ -9,7 +9,7 @@
 //!   value in an annotation, and restores it in the conversion back, unless a client has changed the field.
 //! - Write `field: _` for a field that the other version does not have. The operator keeps its value in the same way.
 //! - Use `TryFrom` if a value cannot be converted to a valid one. A client that writes such an object gets the error. If
-//!   the object is stored already, every list with it fails.
+//!   the object is stored already, each list in the other version fails.
 
 use crate::api::webapp::v1::guestbook as hub;
 
