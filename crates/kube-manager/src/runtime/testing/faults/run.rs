@@ -298,7 +298,7 @@ impl Run {
             return;
         };
         if let Some(difference) = differences(&before.state, &after.state).first() {
-            let (step, difference) = (&before.step, difference.from_state("after a restart"));
+            let (step, difference) = (&before.step, difference.in_words("after a restart"));
             let reason = format!(
                 "after this step, only a restart changes the state: {step}\n  {difference}"
             );

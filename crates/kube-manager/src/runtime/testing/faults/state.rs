@@ -413,7 +413,7 @@ pub struct Difference {
 
 impl Difference {
     /// The difference in words. `other` says of the second state when it was reached.
-    pub fn from_state(&self, other: &str) -> String {
+    pub fn in_words(&self, other: &str) -> String {
         let Self {
             title,
             pointer,
@@ -443,7 +443,7 @@ impl Difference {
 
 impl Display for Difference {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
-        to.write_str(&self.from_state("without faults"))
+        to.write_str(&self.in_words("without faults"))
     }
 }
 
