@@ -192,7 +192,7 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
     create.exp_string("Group [webapp]: ").unwrap();
     create.send_line("zoo").unwrap();
     create
-        .exp_string("neither this project nor Kubernetes has such a kind; there is `webapp/v1beta1/Guestbook`")
+        .exp_string("no kind fits this answer; there is `webapp/v1beta1/Guestbook`")
         .unwrap();
     create.exp_string("Group [webapp]: ").unwrap();
     create.send_line("").unwrap();
@@ -217,7 +217,7 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
     create.exp_string("Version [v1]: ").unwrap();
     create.send_line("v9").unwrap();
     create
-        .exp_string("neither this project nor Kubernetes has such a kind; there is `autoscaling/v1/HorizontalPodAutoscaler`")
+        .exp_string("no kind fits this answer; there is `autoscaling/v1/HorizontalPodAutoscaler`")
         .unwrap();
     create.exp_string("Version [v1]: ").unwrap();
     create.send_line("").unwrap();
