@@ -19,19 +19,15 @@ pub enum Tie {
 impl Tie {
     /// Makes `owner` the owner of a desired child.
     pub fn set(self, child: &mut ObjectMeta, owner: Option<OwnerReference>) {
-        let mut owners = child.owner_references.take().unwrap_or_default();
-        owners.retain(|other| !is_of_same(other, owner.as_ref()));
-        if self == Self::Reference {
-            owners.extend(owner.clone());
-        }
-        child.owner_references = (!owners.is_empty()).then_some(owners);
+        let mut owners = further_owners(child, owner.as_ref());
         match self {
-            Self::Reference => {}
+            Self::Reference => owners.extend(owner),
             Self::Annotation => {
                 let annotations = child.annotations.get_or_insert_default();
                 annotations.extend(owner.map(|owner| (OWNER.to_owned(), text(&owner))));
             }
         }
+        child.owner_references = (!owners.is_empty()).then_some(owners);
     }
 
     /// Whether `child` refers to its owner in this way, and not in the other one.
@@ -44,8 +40,7 @@ impl Tie {
 
     /// The metadata that makes `owner` the owner of `live`, for a merge patch.
     pub fn patch(self, live: &ObjectMeta, owner: Option<OwnerReference>) -> Value {
-        let mut owners = live.owner_references.clone().unwrap_or_default();
-        owners.retain(|other| other.controller != Some(true) && !is_of_same(other, owner.as_ref()));
+        let mut owners = further_owners(live, owner.as_ref());
         let mut annotation = None;
         match self {
             Self::Reference => owners.extend(owner),
@@ -67,17 +62,21 @@ pub fn controlled_by(child: &ObjectMeta) -> Option<OwnerReference> {
 
 /// Removes the owner. References to further owners stay.
 pub fn untie(child: &mut ObjectMeta) {
-    let mut owners = child.owner_references.take().unwrap_or_default();
-    owners.retain(|owner| owner.controller != Some(true));
+    let owners = further_owners(child, None);
     child.owner_references = (!owners.is_empty()).then_some(owners);
     if let Some(annotations) = &mut child.annotations {
         annotations.remove(OWNER);
     }
 }
 
-/// Whether `other` refers to `owner`: an object has at most one reference to each owner.
-fn is_of_same(other: &OwnerReference, owner: Option<&OwnerReference>) -> bool {
-    owner.is_some_and(|owner| owner.uid == other.uid)
+/// The references of `child` to other owners than its controller and `owner`.
+fn further_owners(child: &ObjectMeta, owner: Option<&OwnerReference>) -> Vec<OwnerReference> {
+    let mut owners = child.owner_references.clone().unwrap_or_default();
+    // An object has at most one reference to each owner.
+    owners.retain(|other| {
+        other.controller != Some(true) && owner.is_none_or(|owner| owner.uid != other.uid)
+    });
+    owners
 }
 
 fn controller(child: &ObjectMeta) -> Option<&OwnerReference> {
