@@ -159,7 +159,7 @@ impl Cli {
             .short('v')
             .hide(true)
             .action(ArgAction::Version);
-        with_other_names(Self::command().arg(version))
+        with_other_names(in_any_case(Self::command().arg(version)))
     }
 
     fn parsed(arguments: &[OsString]) -> Result<Self, clap::Error> {
@@ -223,6 +223,13 @@ impl Cli {
         };
         or_repair(done).unwrap_or_else(|error| Outcome::error(&error, failure))
     }
+}
+
+/// The command, whose values from a list may be in upper case.
+fn in_any_case(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| arg.ignore_case(true))
+        .mut_subcommands(in_any_case)
 }
 
 /// The error about the first argument that is not text.

@@ -11,7 +11,6 @@ use crate::command::report::Outcome;
 #[command(after_help = EXAMPLES)]
 pub struct Completion {
     /// Shell that runs the script
-    #[arg(ignore_case = true)]
     shell: Shell,
 }
 

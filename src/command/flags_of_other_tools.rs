@@ -92,7 +92,7 @@ impl Args for FlagsOfOtherTools {
                 .value_parser(plugin),
         );
         for (name, values, _) in accepted() {
-            let flag = (Arg::new(name).long(name).hide(true).ignore_case(true))
+            let flag = (Arg::new(name).long(name).hide(true))
                 .value_parser(PossibleValuesParser::new(values));
             extended = extended.arg(if values == BOOL {
                 flag.num_args(0..=1).default_missing_value("true")

@@ -28,7 +28,7 @@ pub struct Settings {
     pub project_name: Option<ProjectName>,
 
     /// License of the project, named in the header of every source file
-    #[arg(long, value_enum, ignore_case = true)]
+    #[arg(long, value_enum)]
     pub license: Option<License>,
 
     /// Copyright holder, named in the license and in the header of every source file; `--owner=` removes the name
@@ -42,11 +42,7 @@ pub struct Settings {
 
     /// Whether the operator watches its own namespace instead of the whole cluster
     #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = namespaced())]
-    #[arg(
-        default_missing_value = "true",
-        hide_possible_values = true,
-        ignore_case = true
-    )]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     namespaced: Option<bool>,
 
     /// Source of the crate `kube-manager`, which runs the operator: `vendored` is a folder of this project, `registry`
@@ -56,12 +52,11 @@ pub struct Settings {
 
     /// Feature to add to the project; repeat the flag or separate features by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
-    #[arg(ignore_case = true)]
     pub enable: Vec<Feature>,
 
     /// Feature to remove from the project; repeat the flag or separate features by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
-    #[arg(hide_possible_values = true, ignore_case = true)]
+    #[arg(hide_possible_values = true)]
     disable: Vec<Feature>,
 }
 

@@ -14,7 +14,6 @@ use crate::project::Project;
 pub struct ShowVersion {
     /// Format of the output
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "text")]
-    #[arg(ignore_case = true)]
     output: Format,
 }
 

@@ -57,11 +57,7 @@ pub struct CreateWebhook {
 
     /// Whether objects of a kind that another project defines live in a namespace [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = namespaced())]
-    #[arg(
-        default_missing_value = "true",
-        hide_possible_values = true,
-        ignore_case = true
-    )]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     namespaced: Option<bool>,
 
     #[command(flatten)]

@@ -165,30 +165,18 @@ pub struct ApiSettings {
     /// Whether objects of the kind live in a namespace; `false` makes the kind cluster-scoped
     /// [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = namespaced())]
-    #[arg(
-        default_missing_value = "true",
-        hide_possible_values = true,
-        ignore_case = true
-    )]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     pub namespaced: Option<bool>,
 
     /// Whether to create types and a CRD. `false` creates only a controller, for an existing kind of this project, of
     /// Kubernetes or of another project; with `--crd`, it also creates the types [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = boolean())]
-    #[arg(
-        default_missing_value = "true",
-        hide_possible_values = true,
-        ignore_case = true
-    )]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     pub resource: Option<bool>,
 
     /// Whether to create a controller [default: true for a new kind, false for another version of the kind]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = boolean())]
-    #[arg(
-        default_missing_value = "true",
-        hide_possible_values = true,
-        ignore_case = true
-    )]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     pub controller: Option<bool>,
 
     #[command(flatten)]
@@ -202,11 +190,7 @@ pub struct ApiSettings {
     /// Whether the API server serves this version [default: true for the first version of a kind, and for other
     /// versions with a conversion]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = boolean())]
-    #[arg(
-        default_missing_value = "true",
-        hide_possible_values = true,
-        ignore_case = true
-    )]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     pub served: Option<bool>,
 
     /// Have the API server warn clients that use this version, with its own text or with yours; `--deprecated=false`
@@ -220,7 +204,7 @@ pub struct ApiSettings {
     /// only other versions have. For a conversion without loss, use `create webhook --conversion` [default: no
     /// conversion, so only one version is served]
     #[arg(long, value_name = "HOW", value_enum)]
-    #[arg(hide_possible_values = true, ignore_case = true)]
+    #[arg(hide_possible_values = true)]
     pub conversion: Option<ConversionStrategy>,
 
     #[command(flatten)]
@@ -238,11 +222,7 @@ pub struct ControllerSettings {
     /// Whether the controller uses a finalizer to clean up before an object is deleted [default:
     /// false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, value_parser = boolean())]
-    #[arg(
-        default_missing_value = "true",
-        hide_possible_values = true,
-        ignore_case = true
-    )]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     pub finalizer: Option<bool>,
 
     /// Kind of which the controller creates objects, such as `apps/v1/Deployment`, `v1/ConfigMap` or `webapp/v1/Page`; a
