@@ -67,7 +67,7 @@ test-operators: tools ## Compile and run generated projects: all such tests, or 
 	$(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=8 $(TESTS)
 
 .PHONY: test-long
-test-long: soak merges random fuzz crds known-bugs test-operators-long bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
+test-long: soak merges random fuzz crds known-bugs test-features test-operators-long bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
 
 .PHONY: test-operators-long
 test-operators-long: tools ## Run the tests of generated projects that `make test` leaves out: takes twenty minutes.
@@ -175,6 +175,14 @@ golden: ## Rewrite the golden projects and the transcripts.
 	SNAPSHOTS=overwrite $(CARGO) test $(PACKAGES) --test tests -- projects_are_what transcripts recording
 	cd target/golden && $(CARGO) update --quiet --workspace
 	cp target/golden/Cargo.lock tests/golden
+
+# A dependency of an operator can enable these features for the whole program.
+.PHONY: test-features
+test-features: ## Test the runtime with features of serde_json that change how values are kept.
+	for feature in arbitrary_precision preserve_order; do \
+		$(CARGO) test --locked --target-dir target/features --package kube-manager --all-features --lib \
+			--features "serde_json/$$feature" || exit 1; \
+	done
 
 .PHONY: minimal-versions
 minimal-versions: ## Compile rscaffold and the runtime with the oldest dependencies that Cargo.toml allows.

@@ -113,6 +113,7 @@ pub const CORE: &[File] = &[
     runtime!("controller/worker.rs"),
     runtime!("diagnosis.rs"),
     runtime!("difference.rs"),
+    runtime!("digest.rs"),
     runtime!("events.rs"),
     runtime!("extension.rs"),
     runtime!("failure.rs"),

@@ -4,14 +4,12 @@
 use std::{
     any::TypeId,
     fmt::Debug,
-    hash::Hasher,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use fnv::FnvHasher;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use k8s_openapi::{
     api::core::v1::ObjectReference,
@@ -273,13 +271,6 @@ impl Access {
     pub fn record(&self, regarding: ObjectReference, event: Event) {
         self.recorder.record(regarding, event);
     }
-}
-
-/// A hash of `text` with 16 characters, the same in each version of the program.
-pub fn digest(text: &str) -> String {
-    let mut hasher = FnvHasher::default();
-    hasher.write(text.as_bytes());
-    format!("{:016x}", hasher.finish())
 }
 
 #[cfg(test)]

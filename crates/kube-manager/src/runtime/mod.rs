@@ -26,6 +26,7 @@ mod context;
 mod controller;
 mod diagnosis;
 mod difference;
+mod digest;
 mod events;
 mod extension;
 mod failure;

@@ -1,13 +1,15 @@
 //! What the API server has made of desired values: another value of a mutating webhook, or none of a feature that is
 //! off. To send such a value again would change nothing.
 
-use std::{collections::HashSet, hash::Hasher};
+use std::collections::HashSet;
 
-use fnv::FnvHasher;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::difference::{Difference, differences};
+use super::{
+    difference::{Difference, differences},
+    digest,
+};
 
 /// The most differences that are remembered. A difference needs 8 bytes.
 const MOST: usize = 100_000;
@@ -52,9 +54,8 @@ fn hash(object: &Value, difference: &Difference) -> u64 {
         desired,
     } = difference;
     let uid = &object["metadata"]["uid"];
-    let mut hasher = FnvHasher::default();
-    hasher.write(format!("{uid} {field} {live} {desired}").as_bytes());
-    hasher.finish()
+    let [live, desired] = [live, desired].map(digest::sorted_json);
+    digest::hash(&format!("{uid} {field} {live} {desired}"))
 }
 
 #[cfg(test)]

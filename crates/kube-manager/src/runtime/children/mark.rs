@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::error::Error;
 use crate::runtime::{
-    access::digest,
     child::Desired,
+    digest::{digest, sorted_json},
     object::identity,
     owned::refers_to,
     scope::Kind,
@@ -62,7 +62,7 @@ impl Marks {
         labels.remove(&self.label);
         desired.object["metadata"] = json!(metadata);
         let hashes =
-            [&desired.object, &fields(&desired.object)].map(|value| digest(&value.to_string()));
+            [&desired.object, &fields(&desired.object)].map(|value| digest(&sorted_json(value)));
         metadata.namespace = namespace;
         self.tie.set(metadata, self.reference(owner));
         let labels = metadata.labels.get_or_insert_default();

@@ -608,6 +608,8 @@ pub(super) fn combined(errors: impl IntoIterator<Item = Option<anyhow::Error>>) 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const MAKE: &str = "shop-make";
@@ -742,12 +744,9 @@ mod tests {
         assert_eq!(metadata["finalizers"], json!(["own"]));
         assert_eq!(metadata["annotations"][RUN_BY], "me");
         assert_eq!(metadata["annotations"]["own"], "a");
-        let names: Vec<_> = metadata["annotations"]
-            .as_object()
-            .expect("a map")
-            .keys()
-            .collect();
-        assert_eq!(names, [DEPLOYED, RUN_BY, "own"]);
+        let annotations = metadata["annotations"].as_object().expect("a map");
+        let names: BTreeSet<_> = annotations.keys().map(String::as_str).collect();
+        assert_eq!(names, BTreeSet::from([DEPLOYED, RUN_BY, "own"]));
         // A newer CRD, or another CRD with the same name, is not overwritten.
         assert_eq!([&metadata["uid"], &metadata["resourceVersion"]], ["1", "2"]);
     }

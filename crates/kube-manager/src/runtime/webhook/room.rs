@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// The most bytes of all reviews that are processed at one time: as many as the largest review has, and far more than the
@@ -87,12 +88,14 @@ impl Permit {
 /// How much memory `json` takes as a `serde_json::Value`, in bytes: an upper bound, from what the text consists of. A
 /// small object takes a hundred times as much memory as its text, because a map allocates room for 11 fields.
 pub(super) fn memory(json: &str) -> usize {
+    /// A value takes more if a dependency of the program enables the feature `preserve_order` of serde_json.
+    const VALUE: usize = size_of::<Value>();
     /// A node of a map.
-    const OBJECT: usize = 656;
+    const OBJECT: usize = 11 * (size_of::<String>() + VALUE) + 40;
     /// A list with its first items.
-    const LIST: usize = 144;
+    const LIST: usize = 4 * VALUE + 16;
     /// One more field or item, and its share of the map or list that grows for it.
-    const ITEM: usize = 160;
+    const ITEM: usize = 2 * (VALUE + 48);
     /// An allocation for a text, without the text itself.
     const TEXT: usize = 32;
     let parts = structure(json).map(|byte| match byte {
@@ -141,7 +144,6 @@ fn structure(json: &str) -> impl Iterator<Item = u8> {
 mod tests {
     use futures::FutureExt;
     use proptest::prelude::*;
-    use serde_json::Value;
 
     use super::*;
 

@@ -372,9 +372,9 @@ mod tests {
             "title": {"type": "string"},
         }});
         let spec = json!({
-            "mode": "fast", "image": "web:1", "host": "web", "key": "YQ==", "ratio": 0.5, "replicas": 3,
-            "limits": {"cpu": 9}, "paused": false, "ports": [{"number": 80, "name": "a"}, {"number": 81}],
-            "title": "", "unset": null,
+            "host": "web", "image": "web:1", "key": "YQ==", "limits": {"cpu": 9}, "mode": "fast", "paused": false,
+            "ports": [{"name": "a", "number": 80}, {"number": 81}], "ratio": 0.5, "replicas": 3, "title": "",
+            "unset": null,
         });
         let changes = changes_of(&schema, &spec);
         let there: Vec<_> = changes.iter().map(|change| &change.there["spec"]).collect();
@@ -404,16 +404,16 @@ mod tests {
     #[test]
     fn a_child_is_edited_where_its_owner_looks() {
         let label = json!({"metadata": {"labels": {"edited": "by-hand"}}});
-        let config_map = json!({"metadata": {"name": "web"}, "data": {"index": "hello"}});
+        let config_map = json!({"data": {"index": "hello"}, "metadata": {"name": "web"}});
         assert_eq!(
             patches(&config_map),
             [json!({"data": {"index": "helloo"}}), label.clone()]
         );
         // Base64 stays Base64.
-        let secret = json!({"kind": "Secret", "type": "Opaque", "data": {"key": "YQ=="}});
+        let secret = json!({"data": {"key": "YQ=="}, "kind": "Secret", "type": "Opaque"});
         assert_eq!(patches(&secret)[0], json!({"data": {"key": "bW9yYQ=="}}));
 
-        let container = json!({"name": "web", "image": "web:1", "terminationMessagePath": "/dev"});
+        let container = json!({"image": "web:1", "name": "web", "terminationMessagePath": "/dev"});
         let template = json!({"spec": {"containers": [container], "restartPolicy": "Always"}});
         let keys = r#"k:{"name":"web"}"#;
         let written = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {

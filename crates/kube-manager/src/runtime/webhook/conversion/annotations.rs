@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::change::{PathSegment, ValueChange};
-use crate::runtime::access::digest;
+use crate::runtime::digest::{digest, sorted_json};
 
 /// The annotations of an object.
 pub type Annotations = Map<String, Value>;
@@ -75,7 +75,7 @@ impl ForVersion<'_> {
         let mut changes = Vec::new();
         let mut is_as_written = true;
         // Most objects save nothing.
-        let of = LazyCell::new(|| digest(&body.to_string()));
+        let of = LazyCell::new(|| digest(&sorted_json(body)));
         annotations.retain(|name, value| {
             let text = value.as_str().filter(|_| name.starts_with(&prefix));
             let saved = text.and_then(Saved::read);
@@ -104,7 +104,7 @@ impl ForVersion<'_> {
             return Ok(());
         }
         let prefix = self.prefix();
-        let of = digest(&body.to_string());
+        let of = digest(&sorted_json(body));
         let mut names = BTreeSet::new();
         let mut added = Annotations::new();
         let others = ["metadata", "annotations"].map(|name| PathSegment::Field(name.to_owned()));

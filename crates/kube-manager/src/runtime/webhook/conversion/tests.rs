@@ -30,8 +30,8 @@ use super::{
     worker::{MOST_OF_VALUES, Worker},
 };
 use crate::runtime::{
-    access::digest,
     arbitrary::objects,
+    digest::{digest, sorted_json},
     webhook::{
         endpoint::Failure,
         review,
@@ -497,8 +497,7 @@ fn what_a_version_cannot_hold_is_in_annotations() {
     }));
     let old = convert(&hub, "v1beta1");
     assert_eq!(old["metadata"]["labels"], hub["metadata"]["labels"]);
-    let body = json!({"spec": old["spec"]}).to_string();
-    let of = digest(&body);
+    let of = digest(&sorted_json(&json!({"spec": old["spec"]})));
     let annotation = |rest: &str| format!(r#"{{"format":1,"of":"{of}","path":{rest}}}"#);
     assert_eq!(
         old["metadata"]["annotations"],
