@@ -81,6 +81,19 @@ impl Controller {
                     self.deployments.patch_spec(&deployment, json!({"replicas": 3})).await?;
                 }
             }
+            "strategy" => {
+                let (kind, label) = value.split_once('-').unwrap_or((value, ""));
+                let spec = json!({
+                    "selector": {"matchLabels": labels(vault)},
+                    "strategy": {"type": kind},
+                    "template": template(vault, "a", "Always"),
+                });
+                let mut deployment = object::<Deployment>(vault, spec);
+                deployment.metadata.labels = Some([("label".to_owned(), label.to_owned())].into());
+                let spec = deployment.spec.template.spec.as_mut();
+                spec.expect("a spec").host_pid = (label == "in-host").then_some(true);
+                self.deployments.apply(vault, [deployment]).await?;
+            }
             "stateful" => {
                 self.stateful_sets.apply(vault, [stateful_set(vault, value)]).await?;
             }
@@ -374,6 +387,7 @@ fn owned_objects_reach_their_desired_state() {
     let operator = a_restored_child_is_recognized(&project, operator);
     a_patched_value_stays(&project);
     a_list_is_replaced_if_the_apply_is_invalid(&project);
+    a_default_does_not_keep_a_child_from_changing(&project);
     an_immutable_field_is_named(&project);
     a_child_is_created_again_if_it_is_declared_so(&project);
     operator.stop();
@@ -501,6 +515,30 @@ fn a_list_is_replaced_if_the_apply_is_invalid(project: &Project) {
         "Reconciled"
     );
     run(&mut kubectl("delete vault edited"));
+}
+
+/// Checks that a change is possible although an apply keeps a default of the API server that does not fit it, and that a
+/// refused change leaves nothing behind.
+fn a_default_does_not_keep_a_child_from_changing(project: &Project) {
+    let deployment = "deployment strategic";
+    let (strategy, in_host) = (".spec.strategy", ".spec.template.spec.hostPID");
+    for (title, reason, expected) in [
+        ("RollingUpdate-one", "Reconciled", "RollingUpdate"),
+        ("RollingUpdate-two", "Reconciled", "RollingUpdate"),
+        ("Recreate-two", "Reconciled", "Recreate"),
+        // Not a label.
+        ("RollingUpdate-a b", "ChildFailed", "Recreate"),
+        ("Recreate-in-host", "Reconciled", "Recreate"),
+        ("Recreate-two", "Reconciled", "Recreate"),
+    ] {
+        let title = format!("strategy-{title}");
+        assert_eq!(apply_vault(project, "strategic", &title), reason, "{title}");
+        let strategy = field(deployment, strategy);
+        assert!(strategy.contains(expected), "{title}: {strategy}");
+        let is_in_host = field(deployment, in_host) == "true";
+        assert_eq!(is_in_host, title.ends_with("in-host"), "{title}");
+    }
+    run(&mut kubectl("delete vault strategic"));
 }
 
 /// Checks that the condition names the field that cannot change, and the way out.

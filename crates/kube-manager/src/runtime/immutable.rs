@@ -1,6 +1,6 @@
 //! Recognizes that the API server refuses a change because a field is immutable. No code says so, only the text.
 
-use kube::core::Status;
+use kube::core::{Status, response::StatusCause};
 use serde_json::Value;
 
 use super::difference::differences;
@@ -26,16 +26,22 @@ pub struct Refusal {
     pub text: String,
 }
 
-/// The immutable field because of which the API server has refused to change `live` to `desired`.
+/// The immutable field because of which the API server has refused to change `live` to `desired`. `None` if there is
+/// another reason, too: then a new object would be refused.
 pub fn refusal(status: &Status, live: &Value, desired: &Value) -> Option<Refusal> {
     let details = status
         .details
         .as_ref()
         .filter(|_| is_by_validation(status))?;
-    let cause = details.causes.iter().find(|cause| {
+    let mut causes = details.causes.iter();
+    let is_immutable = |cause: &StatusCause| {
         let reason = reason(&cause.message).to_lowercase();
         is_named(&cause.field) && PHRASES.iter().any(|phrase| reason.contains(phrase))
-    })?;
+    };
+    if !causes.clone().all(is_immutable) {
+        return None;
+    }
+    let cause = causes.next()?;
     let changed = changed(&cause.field, &cause.message, live, desired);
     Some(Refusal {
         field: changed.unwrap_or_else(|| format!(".{}", cause.field)),
@@ -103,6 +109,25 @@ mod tests {
         let status =
             json!({"code": code, "reason": "Invalid", "message": says, "details": details});
         serde_json::from_value(status).expect("a status")
+    }
+
+    /// A new object would be refused because of the other field.
+    #[test]
+    fn another_reason_counts_more_than_an_immutable_field() {
+        let mut status = status(
+            422,
+            "spec.template",
+            "Invalid value: {}: field is immutable",
+        );
+        let refusal_of = |status: &Status| refusal(status, &json!({}), &json!({}));
+        assert!(refusal_of(&status).is_some());
+        let details = status.details.as_mut().expect("details");
+        details.causes.push(StatusCause {
+            field: "metadata.labels".to_owned(),
+            message: "Invalid value: \"a b\": must be a label".to_owned(),
+            reason: "FieldValueInvalid".to_owned(),
+        });
+        assert!(refusal_of(&status).is_none());
     }
 
     /// The texts are those of Kubernetes 1.36.

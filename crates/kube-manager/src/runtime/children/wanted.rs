@@ -6,11 +6,11 @@
 
 use std::collections::HashSet;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use k8s_openapi::{DeepMerge, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry};
 use kube::{
-    Api, Resource,
+    Resource,
     api::{DeleteParams, Patch, PatchParams},
-    core::ObjectMeta,
+    core::{ObjectMeta, Status},
     runtime::events::EventType,
 };
 use serde_json::{Value, json};
@@ -30,6 +30,9 @@ use crate::runtime::{
 
 /// The mark of a child that this controller has not created, and whose fields it never writes.
 const TAKEN_OVER: &str = "taken-over";
+
+/// The mark of a child that was overwritten, until an apply has removed the fields that are no longer desired.
+const OVERWRITTEN: &str = "overwritten";
 
 impl AnyChildren {
     /// See [`Children::apply`](super::Children::apply).
@@ -84,6 +87,13 @@ impl AnyChildren {
         }
         applied
     }
+}
+
+/// The answer to an update of a child.
+enum Update {
+    Written(AnyObject),
+    /// A field of this child is immutable.
+    Refused(AnyObject, Refusal),
 }
 
 /// A desired child of an object.
@@ -274,9 +284,9 @@ impl Wanted<'_> {
     async fn update(&self, known: &AnyObject, desired: &Desired, field: &str) -> Result<AnyObject> {
         let metadata = &desired.metadata;
         // If the set of fields has not changed, the apply has no field to remove, and the owner of each field does not
-        // matter.
-        let same_fields = self.all.marks.have_same_fields(known.metadata(), metadata);
-        let mut fresh = same_fields.then(|| known.clone());
+        // matter. The watch does not deliver it.
+        let has_same_fields = self.all.marks.have_same_fields(known.metadata(), metadata);
+        let mut fresh = has_same_fields.then(|| known.clone());
         for _ in 0..TRIES {
             let found = match fresh.take() {
                 Some(known) => Some(known),
@@ -293,35 +303,20 @@ impl Wanted<'_> {
                     None => Box::pin(self.create()).await,
                 };
             }
-            let mut sent = self
-                .send_update(live.metadata(), desired, same_fields)
-                .await;
-            if let Err(kube::Error::Api(status)) = &sent
-                && immutable::is_by_validation(status)
-            {
-                let refusal = immutable::refusal(status, &self.all.json(&live), &desired.object);
-                if let Some(refusal) = refusal {
-                    return Box::pin(self.refused(live.metadata(), refusal)).await;
-                }
-                let version = &live.metadata().resource_version;
-                match Box::pin(self.replace_lists(live.metadata(), desired)).await {
-                    // Only an apply writes the metadata, and removes fields.
-                    Ok(replaced) if replaced.metadata().resource_version != *version => {
-                        sent = self
-                            .send_update(replaced.metadata(), desired, same_fields)
-                            .await;
-                    }
-                    Err(kube::Error::Api(status)) if status.is_conflict() => continue,
-                    _ => {}
-                }
-            }
+            let sent = match self.move_fields(live.clone(), desired).await {
+                Ok(moved) => self.send_update(moved, desired).await,
+                Err(error) => Err(error),
+            };
             match sent {
-                Ok(written) => {
+                Ok(Update::Written(written)) => {
                     self.settle(&written, desired);
                     if written.metadata().resource_version != live.metadata().resource_version {
                         tracing::info!(child = self.all.describe(metadata), field, "corrected");
                     }
                     return Ok(self.all.wrote(written));
+                }
+                Ok(Update::Refused(live, refusal)) => {
+                    return Box::pin(self.refused(live.metadata(), refusal)).await;
                 }
                 Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {}
                 Err(source) => return Err(self.all.failed("patch", metadata, source)),
@@ -330,65 +325,94 @@ impl Wanted<'_> {
         Err(self.stale())
     }
 
+    /// Applies `desired` to `live`, or else overwrites it.
+    async fn send_update(&self, live: AnyObject, desired: &Desired) -> kube::Result<Update> {
+        let error = match self.send_apply(live.metadata(), desired).await {
+            Ok(written) => return Ok(Update::Written(written)),
+            Err(error) => error,
+        };
+        let kube::Error::Api(status) = &error else {
+            return Err(error);
+        };
+        if !immutable::is_by_validation(status) {
+            return Err(error);
+        }
+        if let Some(refusal) = immutable::refusal(status, &self.all.json(&live), &desired.object) {
+            return Ok(Update::Refused(live, refusal));
+        }
+        match Box::pin(self.overwrite(&live, desired, status)).await {
+            Ok(Some(written)) => Ok(Update::Written(written)),
+            Err(kube::Error::Api(status)) if status.is_conflict() => Err(kube::Error::Api(status)),
+            // The apply says why.
+            _ => Err(error),
+        }
+    }
+
     /// Applies `desired` to `live`. The API server refuses it if `live` has changed since it was read, or if another
     /// object has the name now.
-    async fn send_update(
-        &self,
-        live: &ObjectMeta,
-        desired: &Desired,
-        same_fields: bool,
-    ) -> kube::Result<AnyObject> {
-        let (api, name) = (self.all.api(live), key(live).1);
-        let mut version = live.resource_version.clone();
-        if !same_fields && let Some(moved) = self.move_fields(&api, live).await? {
-            version = moved.metadata().resource_version.clone();
-        }
+    async fn send_apply(&self, live: &ObjectMeta, desired: &Desired) -> kube::Result<AnyObject> {
         let mut applied = desired.object.clone();
         applied["metadata"]["uid"] = json!(live.uid);
-        applied["metadata"]["resourceVersion"] = json!(version);
+        applied["metadata"]["resourceVersion"] = json!(live.resource_version);
         let params = PatchParams::apply(&self.all.access.field_manager()).force();
+        let (api, name) = (self.all.api(live), key(live).1);
         let answer = api.patch(&name, &params, &Patch::Apply(applied)).await;
         self.all.kind.object(answer)
     }
 
-    /// Writes `desired` over `live`, without its metadata, and removes the elements that another client has added to a list.
-    /// An apply keeps them, and the list may be invalid with them: of two ports of a Service, each needs a name.
-    async fn replace_lists(&self, live: &ObjectMeta, desired: &Desired) -> kube::Result<AnyObject> {
+    /// Writes `desired` over `live`, and applies it then. Returns `None` if the object is as it was before, so that
+    /// another apply would fail, too.
+    ///
+    /// An apply keeps what nobody has applied, and may be invalid with it: `refusal` says why. It keeps the elements that
+    /// another client has added to a list: of two ports of a Service, each needs a name. It keeps the fields that the API
+    /// server has set: a Deployment with the strategy `Recreate` must not have the parameters of the strategy before.
+    async fn overwrite(
+        &self,
+        live: &AnyObject,
+        desired: &Desired,
+        refusal: &Status,
+    ) -> kube::Result<Option<AnyObject>> {
+        let metadata = live.metadata();
         let mut merged = desired.object.clone();
-        merged["metadata"] = json!({"uid": live.uid, "resourceVersion": live.resource_version});
+        if let Some(fields) = merged["metadata"].as_object_mut() {
+            fields.retain(|name, _| matches!(&**name, "annotations" | "labels"));
+        }
+        merged["metadata"]["uid"] = json!(metadata.uid);
+        merged["metadata"]["resourceVersion"] = json!(metadata.resource_version);
+        // If the apply below is not sent, another one follows, whatever is desired then.
+        merged["metadata"]["labels"][&self.all.marks.label] = json!(OVERWRITTEN);
+        let fields = self.all.json(live);
+        for cause in refusal.details.iter().flat_map(|details| &details.causes) {
+            remove(&mut merged, &fields, &cause.field);
+        }
         let params = PatchParams::apply(&self.all.access.field_manager());
-        let (api, name) = (self.all.api(live), key(live).1);
+        let (api, name) = (self.all.api(metadata), key(metadata).1);
         let answer = api.patch(&name, &params, &Patch::Merge(merged)).await;
-        self.all.kind.object(answer)
+        let overwritten = self.all.kind.object(answer)?;
+        if overwritten.metadata().resource_version == metadata.resource_version {
+            return Ok(None);
+        }
+        let moved = self.move_fields(overwritten, desired).await?;
+        self.send_apply(moved.metadata(), desired).await.map(Some)
     }
 
-    /// Moves the ownership of the fields that the creation has set to an Apply. The creation has set them with an
-    /// Update of the same field manager, and an apply cannot remove fields of an Update. All other Updates have another
-    /// field manager, so their values stay.
-    async fn move_fields(
-        &self,
-        api: &Api<Raw>,
-        live: &ObjectMeta,
-    ) -> kube::Result<Option<AnyObject>> {
-        let manager = self.all.access.field_manager();
-        let mut fields = live.managed_fields.clone().unwrap_or_default();
-        let Some(updated) = fields
-            .iter()
-            .position(|entry| is_by(entry, &manager, "Update"))
-        else {
-            return Ok(None);
+    /// Moves the ownership of the fields that this controller has set with an Update to its Apply, unless the apply of
+    /// `desired` has no field to remove. An apply cannot remove fields of an Update: a creation is one, and so is
+    /// [`Wanted::overwrite`]. All other Updates have another field manager, so their values stay.
+    async fn move_fields(&self, live: AnyObject, desired: &Desired) -> kube::Result<AnyObject> {
+        let metadata = live.metadata();
+        let has_same_fields = self.all.marks.have_same_fields(metadata, &desired.metadata);
+        let entries = metadata.managed_fields.clone().unwrap_or_default();
+        let moved = moved(entries, &self.all.access.field_manager());
+        let Some(entries) = moved.filter(|_| !has_same_fields) else {
+            return Ok(live);
         };
-        if fields.iter().any(|entry| is_by(entry, &manager, "Apply")) {
-            // An apply always had all fields, so the Apply owns these fields, too.
-            fields.remove(updated);
-        } else {
-            fields[updated].operation = Some("Apply".to_owned());
-        }
-        let metadata = json!({"resourceVersion": live.resource_version, "managedFields": fields});
-        let patch = Patch::Merge(json!({ "metadata": metadata }));
-        let params = PatchParams::default();
-        let moved = api.patch(&key(live).1, &params, &patch).await;
-        self.all.kind.object(moved).map(Some)
+        let change =
+            json!({"resourceVersion": metadata.resource_version, "managedFields": entries});
+        let patch = Patch::Merge(json!({ "metadata": change }));
+        let (api, name) = (self.all.api(metadata), key(metadata).1);
+        let moved = api.patch(&name, &PatchParams::default(), &patch).await;
+        self.all.kind.object(moved)
     }
 
     /// Deletes `live`, because the API server refuses to change a field of it, if the child is declared so.
@@ -454,9 +478,75 @@ impl Wanted<'_> {
     }
 }
 
+/// Makes a merge patch remove the field at the path `field`, such as `spec.strategy.rollingUpdate`, if `live` has it and
+/// the patch does not set it. A patch replaces a list with all of its elements, so a path into a list is left alone.
+fn remove(patch: &mut Value, live: &Value, field: &str) {
+    let pointer = format!("/{}", field.replace('.', "/"));
+    if live.pointer(&pointer).is_none() || patch.pointer(&pointer).is_some() {
+        return;
+    }
+    let mut place = patch;
+    for name in field.split('.') {
+        let Some(fields) = place.as_object_mut() else {
+            return;
+        };
+        place = fields.entry(name).or_insert_with(|| json!({}));
+    }
+    *place = Value::Null;
+}
+
+/// The owners of the fields of an object after `manager` has moved its Update to its Apply; `None` if it has no Update.
+fn moved(mut entries: Vec<ManagedFieldsEntry>, manager: &str) -> Option<Vec<ManagedFieldsEntry>> {
+    let mut by = entries.iter();
+    let updated = by.position(|entry| is_by(entry, manager, "Update"))?;
+    let mut update = entries.remove(updated);
+    let mut others = entries.iter_mut();
+    match others.find(|entry| is_by(entry, manager, "Apply")) {
+        // The paths of another version may be others.
+        Some(apply) if apply.api_version != update.api_version => {}
+        Some(apply) => apply.fields_v1.merge_from(update.fields_v1),
+        None => {
+            update.operation = Some("Apply".to_owned());
+            entries.push(update);
+        }
+    }
+    Some(entries)
+}
+
 /// Whether `entry` has the fields that `manager` owns by `operation`.
 fn is_by(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
     entry.manager.as_deref() == Some(manager)
         && entry.operation.as_deref() == Some(operation)
         && entry.subresource.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_an_update_are_moved_to_the_apply() {
+        let entry = |manager: &str, operation: &str, version: &str, fields: &Value| {
+            let entry = json!({
+                "manager": manager, "operation": operation, "apiVersion": version, "fieldsV1": fields,
+            });
+            serde_json::from_value::<ManagedFieldsEntry>(entry).expect("an entry")
+        };
+        let one = json!({"f:spec": {"f:a": {}}});
+        let other = json!({"f:spec": {"f:b": {".": {}, "f:c": {}}}});
+        let both = json!({"f:spec": {"f:a": {}, "f:b": {".": {}, "f:c": {}}}});
+        let user = entry("user", "Update", "v1", &one);
+        let update = entry("shop", "Update", "v1", &other);
+        let apply = |version, fields| entry("shop", "Apply", version, fields);
+        for (before, after) in [
+            (None, apply("v1", &other)),
+            (Some(apply("v1", &one)), apply("v1", &both)),
+            (Some(apply("v2", &one)), apply("v2", &one)),
+        ] {
+            let entries = [update.clone(), user.clone()].into_iter().chain(before);
+            let moved = moved(entries.collect(), "shop").expect("an Update");
+            assert_eq!(moved, [user.clone(), after]);
+        }
+        assert_eq!(moved(vec![user], "shop"), None);
+    }
 }

@@ -693,32 +693,44 @@ fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_polic
     });
 }
 
-/// Another client may have added an element to a list that is invalid together with the desired elements. The apply may
-/// also be invalid for another reason, such as a label.
+/// The apply may be invalid together with a field that nobody has applied, or for another reason. Then the next apply
+/// follows, whatever is desired.
 #[test]
-fn lists_are_replaced_if_an_apply_is_invalid() {
+fn a_child_is_overwritten_if_an_apply_is_invalid() {
+    let causes = [
+        "data.touched",
+        "data.title",
+        "data[0].touched",
+        "type.a",
+        "immutable",
+    ]
+    .map(|field| json!({"field": field, "message": "Forbidden: together with this"}));
     let refusal = json!({
-        "code": 422, "reason": "Invalid", "message": "Secret \"a\" is invalid: data: Required value",
-        "details": {"kind": "Secret", "name": "a"},
+        "code": 422, "reason": "Invalid", "message": "Secret \"a\" is invalid: data: Forbidden",
+        "details": {"kind": "Secret", "name": "a", "causes": causes},
     });
+    let mark = |secret: &Value| secret["metadata"]["labels"][MARK].clone();
     wait(async {
         for refusals in [1, 2] {
             let mut world = World::new(false);
             assert_eq!(settled(&mut world, "one").await, 1);
+            world.cluster.lock().act(Act::Touch);
             world.show_all();
             let before = world.cluster.lock().secret.clone().expect("a Secret");
             world.cluster.lock().refusals = vec![refusal.clone(); refusals];
             world.cluster.lock().requests.clear();
             let applied = world.reconcile(Way::Reuse, "two").await;
             assert_eq!(applied.is_ok(), refusals == 1);
-            let cluster = world.cluster.lock();
             let patches = [const { Method::PATCH }; 3];
-            assert_eq!(cluster.requests, patches);
-            let after = cluster.secret.as_ref().expect("a Secret");
+            assert_eq!(world.cluster.lock().requests, patches);
+            let after = world.cluster.lock().secret.clone().expect("a Secret");
             assert_eq!(after["data"]["title"], json!(ByteString("two".into())));
-            // The mark is a label, which only an apply writes.
-            let has_mark = before["metadata"]["labels"] != after["metadata"]["labels"];
-            assert_eq!(has_mark, refusals == 1);
+            assert_eq!(after["data"]["touched"], Value::Null);
+            assert_eq!(mark(&after) == "overwritten", refusals == 2);
+            world.show_all();
+            assert_eq!(settled(&mut world, "one").await, 1);
+            let back = world.cluster.lock().secret.clone().expect("a Secret");
+            assert_eq!(mark(&back), mark(&before));
         }
     });
 }
