@@ -289,14 +289,22 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether an apply removes the entries of this object that are not desired.
+    /// Whether an apply removes the entries of this object that are not desired, and the API server adds none.
     fn is_atomic(&self, desired: &Map<String, Value>) -> bool {
         match (self.kind, &self.path[..]) {
             // The API server selects the labels of the template.
             (Some("Job" | "ReplicationController"), ["spec", "selector"]) => !desired.is_empty(),
             // Admission adds entries to that of a Pod.
             (Some("Pod"), ["spec", "nodeSelector"]) => false,
-            (Some(_), [.., "matchLabels" | "nodeSelector" | "selector"]) => true,
+            (Some(_), [.., "matchLabels" | "nodeSelector" | "selector"])
+            // Elements of atomic lists for which the API server chooses no values. Another field changes what is permitted.
+            | (Some("ClusterRole" | "Role"), ["rules"])
+            | (
+                Some("NetworkPolicy"),
+                ["spec", "egress" | "ingress"]
+                | ["spec", "egress", "to"]
+                | ["spec", "ingress", "from"],
+            ) => true,
             _ => false,
         }
     }
@@ -840,6 +848,40 @@ mod tests {
             });
             let is_same = difference(&one, &other).is_none();
             prop_assert_eq!(is_same, quantity(&json!(text)) == Some(1_000_000_000));
+        }
+    }
+
+    #[test]
+    fn a_field_that_changes_what_a_rule_permits_is_a_difference() {
+        let policy = |peer: Value| {
+            json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+            "spec": {"podSelector": {}, "ingress": [{"from": [peer]}]}})
+        };
+        let role = |rule: Value| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": [rule]});
+        let get = json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]});
+        for (desired, name, added, field) in [
+            (
+                policy(json!({"podSelector": {}})),
+                "/spec/ingress/0/from/0",
+                "namespaceSelector",
+                ".spec.ingress[0].from[0]",
+            ),
+            (
+                policy(json!({"podSelector": {}})),
+                "/spec/ingress/0",
+                "ports",
+                ".spec.ingress[0]",
+            ),
+            (role(get), "/rules/0", "resourceNames", ".rules[0]"),
+        ] {
+            let mut live = desired.clone();
+            let element = live.pointer_mut(name).expect("an element");
+            element[added] = json!({});
+            assert_eq!(
+                difference(&live, &desired),
+                Some(format!("{field}.{added}"))
+            );
+            assert_eq!(difference(&desired, &desired), None);
         }
     }
 }
