@@ -359,27 +359,45 @@ pub fn watch(
         .take_until(services.host.stop.clone().cancelled_owned())
 }
 
+/// What kube does next.
+enum Next {
+    Event,
+    /// It starts the watch again.
+    Start,
+    /// It must list the objects first.
+    List,
+}
+
 type Events = BoxStream<'static, watcher::Result<Event<Guarded>>>;
 
 /// The events of the watch that `start` starts. kube lists the objects, and then starts a watch at the version of the list.
 /// If the start fails, kube tries again at this version, however old it is. The API server answers with 200, so reconciles
 /// begin with old objects, and only then says that the version is too old. So while a watch has never begun, or its kind is
-/// missing, a new list follows a failed start.
+/// missing, a new list follows a failed start. It also follows the code 410, with which a proxy or an aggregated API server
+/// may say that the version is too old.
 fn listing_again(
     start: impl Fn() -> Events + Send + 'static,
     state: Arc<State>,
 ) -> impl Stream<Item = watcher::Result<Event<Guarded>>> + Send {
     let first = start();
-    stream::unfold((first, false), move |(watch, has_failed)| {
-        let mut events = if has_failed && !state.is_available() {
-            start()
-        } else {
-            watch
+    stream::unfold((first, Next::Event), move |(watch, next)| {
+        let mut events = match next {
+            Next::List => start(),
+            Next::Start if !state.is_available() => start(),
+            Next::Start | Next::Event => watch,
         };
         async move {
             let event = events.next().await?;
-            let has_failed = matches!(event, Err(watcher::Error::WatchStartFailed(_)));
-            Some((event, (events, has_failed)))
+            let next = match &event {
+                Err(watcher::Error::WatchStartFailed(kube::Error::Api(status)))
+                    if status.code == 410 =>
+                {
+                    Next::List
+                }
+                Err(watcher::Error::WatchStartFailed(_)) => Next::Start,
+                _ => Next::Event,
+            };
+            Some((event, (events, next)))
         }
     })
 }
@@ -490,8 +508,10 @@ mod tests {
     };
 
     use futures::FutureExt;
+    use http::{Request, Response};
     use k8s_openapi::api::core::v1::ConfigMap;
-    use kube::{Api, Config, api::WatchParams};
+    use kube::{Api, Config, api::WatchParams, client::Body};
+    use tower::{BoxError, service_fn};
 
     use super::{
         super::requests::{self, PATIENCE, READ_TIMEOUT, UNUSED},
@@ -657,5 +677,43 @@ mod tests {
         state.begin();
         state.refuse();
         assert!(state.is_available());
+    }
+
+    /// kube-apiserver begins such a watch, and then says that it has expired.
+    #[tokio::test(start_paused = true)]
+    async fn a_list_follows_a_watch_that_is_refused_as_expired() {
+        let requests = Arc::new(Mutex::new(String::new()));
+        let sent = requests.clone();
+        let server = service_fn(move |request: Request<Body>| {
+            let is_watch = requests::is_watch(&request);
+            sent.lock().push(if is_watch { 'w' } else { 'l' });
+            let begins = sent.lock().matches('w').count() == 1;
+            let (code, answer) = match is_watch {
+                true if begins => (200, ""),
+                true => (
+                    410,
+                    r#"{"kind": "Status", "code": 410, "reason": "Expired"}"#,
+                ),
+                false => (
+                    200,
+                    r#"{"metadata": {"resourceVersion": "5"}, "items": []}"#,
+                ),
+            };
+            let body = Body::from(answer.as_bytes().to_vec());
+            let response = Response::builder().status(code).body(body);
+            async move { response.map_err(BoxError::from) }
+        });
+        let services = Services::for_test(Client::new(server, "default"));
+        let extent = Extent {
+            namespace: None,
+            selector: Selector::default(),
+        };
+        let kind = Kind::of::<ConfigMap>();
+        let watchers = vec![Watcher::for_test()];
+        let events = watch(&services, &kind, &extent, watchers, Arc::default());
+        let lists = || requests.lock().matches('l').count();
+        let listed = events.take_while(|_| ready(lists() < 3)).count();
+        let waited = tokio::time::timeout(Duration::from_secs(3600), listed).await;
+        assert!(waited.is_ok(), "{}", requests.lock());
     }
 }
