@@ -309,11 +309,14 @@ impl Recorded {
 /// A new name for an event about `object`. Some names of objects are not valid for events, so characters are replaced.
 fn name(object: &str, now: &MicroTime) -> String {
     let end = format!(".{:x}", now.0.as_nanosecond());
-    let valid = object.replace(
+    let replaced = object.replace(
         |char: char| !matches!(char, 'a'..='z' | '0'..='9' | '.'),
         "-",
     );
-    let start = start(&valid, NAME - end.len()).trim_matches(['-', '.']);
+    let labels = replaced.split('.').map(|label| label.trim_matches('-'));
+    let valid: Vec<_> = labels.filter(|label| !label.is_empty()).collect();
+    let valid = valid.join(".");
+    let start = start(&valid, NAME - end.len()).trim_end_matches(['-', '.']);
     format!("{start}{end}")
 }
 
@@ -463,6 +466,8 @@ mod tests {
         let now = MicroTime(Timestamp::UNIX_EPOCH);
         assert_eq!(name("a.b", &now), "a.b.0");
         assert_eq!(name("system:node", &now), "system-node.0");
+        assert_eq!(name("John.Smith", &now), "ohn.mith.0");
+        assert_eq!(name(":a.:b..c", &now), "a.b.c.0");
         assert_eq!(name(&"a".repeat(300), &now).len(), NAME);
         let cut = format!("a{}", "a-".repeat(200));
         assert!(name(&cut, &now).ends_with("a.0"));
