@@ -362,6 +362,9 @@ where
     /// Applies the controller's part of the status instead of writing the status as a whole, because another
     /// program writes the status, too. If several controllers of the operator reconcile the kind, each of them always
     /// applies only its part. See [`Context::write_status`](crate::Context::write_status).
+    ///
+    /// Then objects have some of their `managedFields`. Set these to `None` before you replace an object with a request of
+    /// your own: otherwise, the API server forgets which fields others own.
     pub fn shares_status(&mut self) {
         self.access.share_status();
     }
