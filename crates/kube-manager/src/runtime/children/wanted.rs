@@ -383,7 +383,14 @@ impl Wanted<'_> {
         merged["metadata"]["labels"][&self.all.marks.label] = json!(OVERWRITTEN);
         let fields = self.all.json(live);
         for cause in refusal.details.iter().flat_map(|details| &details.causes) {
-            remove(&mut merged, &fields, &cause.field);
+            if remove(&mut merged, &fields, &cause.field) {
+                let (child, field) = (self.all.describe(metadata), &cause.field);
+                tracing::info!(
+                    child,
+                    field,
+                    "is removed, because the desired state is invalid with it"
+                );
+            }
         }
         let params = PatchParams::apply(&self.all.access.field_manager());
         let (api, name) = (self.all.api(metadata), key(metadata).1);
@@ -479,20 +486,22 @@ impl Wanted<'_> {
 }
 
 /// Makes a merge patch remove the field at the path `field`, such as `spec.strategy.rollingUpdate`, if `live` has it and
-/// the patch does not set it. A patch replaces a list with all of its elements, so a path into a list is left alone.
-fn remove(patch: &mut Value, live: &Value, field: &str) {
+/// the patch does not set it. Returns whether it does. A patch replaces a list with all of its elements, so a path into a
+/// list is left alone.
+fn remove(patch: &mut Value, live: &Value, field: &str) -> bool {
     let pointer = format!("/{}", field.replace('.', "/"));
     if live.pointer(&pointer).is_none() || patch.pointer(&pointer).is_some() {
-        return;
+        return false;
     }
     let mut place = patch;
     for name in field.split('.') {
         let Some(fields) = place.as_object_mut() else {
-            return;
+            return false;
         };
         place = fields.entry(name).or_insert_with(|| json!({}));
     }
     *place = Value::Null;
+    true
 }
 
 /// The owners of the fields of an object after `manager` has moved its Update to its Apply; `None` if it has no Update.
