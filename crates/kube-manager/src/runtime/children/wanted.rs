@@ -486,10 +486,13 @@ impl Wanted<'_> {
 }
 
 /// Makes a merge patch remove the field at the path `field`, such as `spec.strategy.rollingUpdate`, if `live` has it and
-/// the patch does not set it. Returns whether it does. A patch replaces a list with all of its elements, so a path into a
-/// list is left alone.
+/// the patch does not set it. Returns whether it does. Metadata and status belong to others, too, and are left alone. So is
+/// a path into a list, because a patch replaces a list with all of its elements.
 fn remove(patch: &mut Value, live: &Value, field: &str) -> bool {
     let pointer = format!("/{}", field.replace('.', "/"));
+    if pointer.starts_with("/metadata") || pointer.starts_with("/status") {
+        return false;
+    }
     if live.pointer(&pointer).is_none() || patch.pointer(&pointer).is_some() {
         return false;
     }

@@ -703,6 +703,7 @@ fn a_child_is_overwritten_if_an_apply_is_invalid() {
         "data[0].touched",
         "type.a",
         "immutable",
+        "metadata.finalizers",
     ]
     .map(|field| json!({"field": field, "message": "Forbidden: together with this"}));
     let refusal = json!({
@@ -715,8 +716,10 @@ fn a_child_is_overwritten_if_an_apply_is_invalid() {
             let mut world = World::new(false);
             assert_eq!(settled(&mut world, "one").await, 1);
             world.cluster.lock().act(Act::Touch);
+            let mut before = world.cluster.lock().secret.clone().expect("a Secret");
+            before["metadata"]["finalizers"] = json!(["others.example.com/stay"]);
+            world.cluster.lock().store(Some(before.clone()));
             world.show_all();
-            let before = world.cluster.lock().secret.clone().expect("a Secret");
             world.cluster.lock().refusals = vec![refusal.clone(); refusals];
             world.cluster.lock().requests.clear();
             let applied = world.reconcile(Way::Reuse, "two").await;
@@ -726,6 +729,7 @@ fn a_child_is_overwritten_if_an_apply_is_invalid() {
             let after = world.cluster.lock().secret.clone().expect("a Secret");
             assert_eq!(after["data"]["title"], json!(ByteString("two".into())));
             assert_eq!(after["data"]["touched"], Value::Null);
+            assert!(after["metadata"]["finalizers"].is_array());
             assert_eq!(mark(&after) == "overwritten", refusals == 2);
             world.show_all();
             assert_eq!(settled(&mut world, "one").await, 1);
