@@ -1,12 +1,14 @@
 //! Writes the manifests that are generated from the code: the CustomResourceDefinitions and the role.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, ensure};
 use k8s_openapi::{
     Resource,
     api::rbac::v1::{ClusterRole, PolicyRule, Role, RoleBinding},
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+        CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,6 +18,11 @@ use super::{
     operator::Operator,
     rbac::{self, Grant},
 };
+
+/// The most bytes that all CRDs have as JSON if a chart has their descriptions. Helm stores chart and manifests,
+/// compressed, in one Secret of at most 1 MiB. For the CRDs of well-known projects, the Secret has 0.4 to 0.9 bytes for
+/// each byte of JSON.
+const MOST_IN_CHART: usize = 800_000;
 
 /// Writes these files below `out`, and copies of them to the operator's chart:
 ///
@@ -34,12 +41,9 @@ pub(super) fn write(
     );
     // The templates of the chart include these files.
     let chart = operator.chart.map(|chart| out.join(chart).join("files"));
-    for crd in crds {
-        let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
-        write_file(&out.join("config/crd/bases").join(&name), &[crd])?;
-        if let Some(chart) = &chart {
-            write_file(&chart.join("crds").join(&name), &[crd])?;
-        }
+    write_crds(&out.join("config/crd/bases"), crds)?;
+    if let Some(chart) = &chart {
+        write_crds(&chart.join("crds"), &for_chart(crds)?)?;
     }
     let mut rules = rbac::by_namespace(grants);
     let kind = if operator.namespaced {
@@ -70,6 +74,45 @@ pub(super) fn write(
         write_file(&chart.join("namespaced_roles.yaml"), &[namespaces])?;
     }
     Ok(())
+}
+
+fn write_crds(folder: &Path, crds: &[CustomResourceDefinition]) -> anyhow::Result<()> {
+    for crd in crds {
+        let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
+        write_file(&folder.join(name), &[crd])?;
+    }
+    Ok(())
+}
+
+/// The CRDs as the chart has them: without descriptions if they are large.
+fn for_chart(
+    crds: &[CustomResourceDefinition],
+) -> serde_json::Result<Vec<CustomResourceDefinition>> {
+    let mut copies = crds.to_vec();
+    if serde_json::to_vec(crds)?.len() > MOST_IN_CHART {
+        let versions = copies.iter_mut().flat_map(|crd| &mut crd.spec.versions);
+        for schema in versions.filter_map(|version| version.schema.as_mut()) {
+            schema
+                .open_api_v3_schema
+                .iter_mut()
+                .for_each(remove_descriptions);
+        }
+    }
+    Ok(copies)
+}
+
+/// The API server refuses descriptions in other parts of a CRD's schema.
+fn remove_descriptions(schema: &mut JSONSchemaProps) {
+    schema.description = None;
+    for field in schema.properties.iter_mut().flat_map(BTreeMap::values_mut) {
+        remove_descriptions(field);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        remove_descriptions(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        remove_descriptions(values);
+    }
 }
 
 /// The annotation with the namespace of a role, for kustomize.
@@ -172,4 +215,40 @@ fn write_documents(path: &Path, manifests: &[impl Serialize]) -> anyhow::Result<
         fs::create_dir_all(folder)?;
     }
     Ok(fs::write(path, text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A CRD whose fields have this description.
+    fn crd(text: &str) -> CustomResourceDefinition {
+        // A field may be called `description`, and a value may have such a field.
+        let item = json!({"type": "object", "description": text, "default": {"description": "a"},
+            "properties": {"description": {"type": "string", "description": text}}});
+        let schema = json!({"type": "object", "description": text, "properties": {
+            "list": {"type": "array", "items": item},
+            "map": {"type": "object", "additionalProperties": item},
+        }});
+        let names = json!({"kind": "Book", "plural": "books"});
+        let version = json!({"name": "v1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": schema}});
+        let crd = json!({"metadata": {}, "spec": {"group": "shop.example.com", "names": names,
+            "scope": "Namespaced", "versions": [version]}});
+        serde_json::from_value(crd).expect("a CRD")
+    }
+
+    #[test]
+    fn large_crds_have_no_descriptions_in_a_chart() {
+        let described = json!(crd("A")).to_string();
+        let plain = described.replace(r#""description":"A","#, "");
+        let plain: CustomResourceDefinition = serde_json::from_str(&plain).expect("a CRD");
+        for (length, is_large) in [(MOST_IN_CHART / 6, false), (MOST_IN_CHART / 5, true)] {
+            let crds = [crd(&"a".repeat(length))];
+            let expected = if is_large { &plain } else { &crds[0] };
+            assert_eq!(&for_chart(&crds).expect("JSON")[0], expected);
+        }
+        let many = vec![crd(&"a".repeat(MOST_IN_CHART / 6)); 2];
+        assert_eq!(for_chart(&many).expect("JSON"), [plain.clone(), plain]);
+    }
 }
