@@ -47,8 +47,26 @@ const LEFT_IN_CLUSTERS: &[(Texts, &str, Texts)] = &[
         ],
         "delete webhook --group webapp --version v1 --kind Guestbook",
         &[
+            "permissions that the operator no longer needs, and the key of its certificate authority: after `make \
+             deploy`, delete them there by `kubectl delete clusterrolebinding guestbook-webhook-ca-rolebinding`, \
+             `kubectl delete --namespace guestbook-system rolebinding guestbook-webhook-ca-rolebinding`, `kubectl \
+             delete --namespace guestbook-system secret guestbook-webhook-ca`",
             "`kubectl delete mutatingwebhookconfiguration guestbook-mutating-webhook-configuration`",
             "`kubectl delete validatingwebhookconfiguration guestbook-validating-webhook-configuration`",
+        ],
+    ),
+    (
+        &[
+            "create api --group webapp --version v1 --kind Guestbook",
+            "edit --enable user-roles",
+        ],
+        "edit --disable user-roles,leader-election,metrics-secure",
+        &[
+            "no longer needs: after `make deploy`, delete them there by `kubectl delete clusterrolebinding \
+             guestbook-metrics-auth-rolebinding`, `kubectl delete --namespace guestbook-system rolebinding \
+             guestbook-leader-election-rolebinding`",
+            "`kubectl delete clusterrole guestbook-webapp-guestbook-admin-role \
+             guestbook-webapp-guestbook-editor-role guestbook-webapp-guestbook-viewer-role`",
         ],
     ),
     (
@@ -91,6 +109,7 @@ const LEFT_IN_CLUSTERS: &[(Texts, &str, Texts)] = &[
         ],
         "delete webhook --group webapp --kind Guestbook --conversion",
         &[
+            "guestbook-webhook-ca-rolebinding`",
             "`kubectl patch crd guestbooks.webapp.com ",
             "wait for an answer in each write",
         ],

@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     names::{Version, in_backticks},
-    project::{Feature, Project, Resource},
+    project::{Feature, Project, Resource, WebhookCertificates},
 };
 
 /// Notes about everything that a change from `before` to `after` leaves behind.
 pub fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(old_operator(before, after));
-    notes.extend(wider_rights(before, after));
+    notes.extend(permissions(before, after));
+    notes.extend(user_roles(before, after));
     notes.extend(network_policies(before, after));
     let (old_crds, new_crds) = (crds(before), crds(after));
     let mut gone = OldCrds::default();
@@ -81,17 +82,96 @@ fn old_operator(before: &Project, after: &Project) -> Option<String> {
     }
 }
 
-/// A note about the rights that an operator of a whole cluster leaves behind when it becomes namespaced.
-fn wider_rights(before: &Project, after: &Project) -> Option<String> {
-    let name = &before.project_name;
-    let mut bindings = format!("{name}-manager-rolebinding");
-    if before.has_secure_metrics() && !after.has_secure_metrics() {
-        bindings += &format!(" {name}-metrics-auth-rolebinding");
+/// A note about permissions of the operator that the new manifests do not have.
+fn permissions(before: &Project, after: &Project) -> Option<String> {
+    let mut commands = BTreeMap::new();
+    for (resource, name) in &permissions_of(before) - &permissions_of(after) {
+        let command = commands.entry(resource).or_insert_with(|| {
+            if resource == IN_CLUSTER {
+                format!("kubectl delete {resource}")
+            } else {
+                format!(
+                    "kubectl delete --namespace {} {resource}",
+                    before.namespace_name()
+                )
+            }
+        });
+        *command += &format!(" {}-{name}", before.project_name);
     }
-    (!before.namespaced && after.namespaced).then(|| {
+    let and_key = if commands.contains_key(SECRET) {
+        ", and the key of its certificate authority"
+    } else {
+        ""
+    };
+    (!commands.is_empty()).then(|| {
         format!(
-            "clusters keep the operator's rights in all namespaces: after `make deploy`, delete them there by `kubectl \
-             delete clusterrolebinding {bindings}`"
+            "clusters keep permissions that the operator no longer needs{and_key}: after `make deploy`, delete them \
+             there by {}",
+            in_backticks(commands.into_values())
+        )
+    })
+}
+
+const IN_CLUSTER: &str = "clusterrolebinding";
+const IN_NAMESPACE: &str = "rolebinding";
+const SECRET: &str = "secret";
+
+/// The bindings that give the operator its permissions, and the Secret with the key of its certificate authority: the
+/// resource of each, and its name without the name of the project. Bindings in other namespaces are missing, because
+/// they follow from the operator's code.
+fn permissions_of(project: &Project) -> BTreeSet<(&'static str, &'static str)> {
+    let of_manager = if project.namespaced {
+        IN_NAMESPACE
+    } else {
+        IN_CLUSTER
+    };
+    let mut all = BTreeSet::from([(of_manager, "manager-rolebinding")]);
+    if project.has_secure_metrics() {
+        all.insert((IN_CLUSTER, "metrics-auth-rolebinding"));
+    }
+    if project.has(Feature::LeaderElection) {
+        all.insert((IN_NAMESPACE, "leader-election-rolebinding"));
+    }
+    match project.webhook_certificates() {
+        Some(WebhookCertificates::Operator) => all.extend([
+            (IN_CLUSTER, "webhook-ca-rolebinding"),
+            (IN_NAMESPACE, "webhook-ca-rolebinding"),
+            (SECRET, "webhook-ca"),
+        ]),
+        Some(WebhookCertificates::Certmanager) => {
+            all.insert((IN_NAMESPACE, "webhook-certs-rolebinding"));
+        }
+        Some(WebhookCertificates::Files) => {
+            all.insert((IN_CLUSTER, "webhook-ca-rolebinding"));
+        }
+        None => {}
+    }
+    all
+}
+
+/// A note about the roles of users, which the roles `admin`, `edit` and `view` of a cluster include by their labels.
+fn user_roles(before: &Project, after: &Project) -> Option<String> {
+    let [had, has] =
+        [before, after].map(|project| project.has(Feature::UserRoles) && !project.namespaced);
+    let mut delete = "kubectl delete clusterrole".to_owned();
+    let without_names = delete.len();
+    for (name, versions) in crds(before) {
+        let kind = versions[0];
+        // A namespaced project has the ClusterRoles of a cluster-scoped kind, without the labels.
+        let is_kept = after.has(Feature::UserRoles) && !kind.namespaced;
+        // Without its kind, a role allows nothing.
+        if is_kept || !is_in_use(&name, after) {
+            continue;
+        }
+        let role = kind.group.prefixed(&kind.kind.lower(), '-');
+        for user in ["admin", "editor", "viewer"] {
+            delete += &format!(" {}-{role}-{user}-role", before.project_name);
+        }
+    }
+    (had && !has && delete.len() > without_names).then(|| {
+        format!(
+            "clusters keep the roles of users, which `admin`, `edit` and `view` include: delete them there by \
+             `{delete}`"
         )
     })
 }
@@ -376,97 +456,4 @@ fn own_lines(before: &Project, after: &Project, groups: BTreeSet<String>) -> Opt
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::{
-        cases::cases,
-        names::GroupVersionKind,
-        project::{Controller, Definition, Own},
-    };
-
-    /// A version of a kind of which scope, plural, domain, finalizer and stored version are random.
-    fn resource() -> impl Strategy<Value = (&'static str, [bool; 4])> {
-        let id = prop_oneof![
-            Just("webapp/v1/Guestbook"),
-            Just("webapp/v1/Page"),
-            Just("crew/v1/Page"),
-            Just("crew/v2/Page"),
-        ];
-        (id, any::<[bool; 4]>())
-    }
-
-    fn project(resources: &[(&str, [bool; 4])], is_renamed: bool) -> Project {
-        let [domain, name] = if is_renamed {
-            ["org", "library"]
-        } else {
-            ["com", "guestbook"]
-        };
-        let (domain, name) = (domain.parse().unwrap(), name.parse().unwrap());
-        let mut project = Project::new(domain, name, "guestbook".parse().unwrap());
-        for (id, [is_namespaced, has_plural, has_domain, has_finalizer]) in resources {
-            let id: GroupVersionKind = id.parse().unwrap();
-            let mut controller = Controller::new(id.kind().controller());
-            controller.finalizer = *has_finalizer;
-            let mut resource =
-                Resource::new(id.group().clone(), &id, Definition::Own(Own::first()));
-            resource.namespaced = *is_namespaced;
-            resource.controllers.push(controller);
-            if *has_plural {
-                resource.plural = "things".parse().unwrap();
-            }
-            resource.domain = has_domain.then(|| "example.org".parse().unwrap());
-            // A resource that contradicts the others is left out.
-            let _ = project.add(resource, false);
-        }
-        project
-    }
-
-    fn projects() -> impl Strategy<Value = Project> {
-        let resources = prop::collection::vec(resource(), 0..5);
-        (resources, any::<bool>()).prop_map(|(resources, is_renamed)| {
-            let all: Vec<_> = resources;
-            project(&all, is_renamed)
-        })
-    }
-
-    /// The names in commands that delete CRDs.
-    fn deleted(notes: &[String]) -> Vec<&str> {
-        let commands = notes.iter().filter_map(|note| {
-            let (_, command) = note.split_once("`kubectl delete crd ")?;
-            command.split('`').next()
-        });
-        commands.flat_map(str::split_whitespace).collect()
-    }
-
-    proptest! {
-        #![proptest_config(cases(200))]
-
-        #[test]
-        fn a_crd_is_deleted_if_and_only_if_the_change_needs_it(
-            [before, after] in [projects(), projects()],
-        ) {
-            prop_assert!(left_behind(&before, &before).is_empty());
-            let notes = left_behind(&before, &after);
-            let (old_crds, new_crds) = (crds(&before), crds(&after));
-            let mut deleted = deleted(&notes);
-            deleted.sort_unstable();
-            let mut expected = Vec::new();
-            for (name, old) in &old_crds {
-                let is_kept = new_crds.get(name).is_some_and(|new| {
-                    (&new[0].kind, new[0].namespaced) == (&old[0].kind, old[0].namespaced)
-                });
-                if !is_kept {
-                    expected.push(name.as_str());
-                }
-            }
-            prop_assert_eq!(deleted, expected);
-            for (group, kind, name) in finalizers_of(&before) {
-                let is_removed = finalizers_of(&after).contains(&(group, kind, name.clone()));
-                let is_told = notes.iter().any(|note| note.contains(&format!("`{name}`")));
-                prop_assert!(is_removed || is_told, "{name} in {notes:?}");
-            }
-        }
-    }
-}
+mod tests;
