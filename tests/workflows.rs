@@ -199,7 +199,7 @@ fn bash(script: &str, folder: &Path) -> Command {
 }
 
 /// Writes a stand-in for the program `name` to `folder`.
-fn stand_in(folder: &Path, name: &str, text: &str) {
+pub fn stand_in(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);
     fs::write(&path, format!("#!/bin/sh\n{text}")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -249,9 +249,12 @@ impl Runner {
         // With this feature, the update has a workflow to write.
         project.replace("PROJECT", "- agents\n", "- agents\n- autoupdate\n");
         let beside = TempDir::new().unwrap();
-        // It accepts only the commands that the workflow runs.
+        // It accepts only the commands that the workflow runs. A fork has a pull request from a branch with the same name.
         let text = "case \"$1 $2\" in\n\
-            'pr list') echo \"$OPEN\" ;;\n\
+            'pr list') case \"$*\" in\n\
+            *' --jq map(select(.isCrossRepository | not)) | length') echo \"$OPEN\" ;;\n\
+            *) echo 1 ;;\n\
+            esac ;;\n\
             'auth setup-git') ;;\n\
             'pr create') cp \"$8\" \"$RUNNER_TEMP/opened\" ;;\n\
             *) exit 1 ;;\n\
