@@ -5,6 +5,7 @@ use std::fs;
 use crate::{
     project::{INIT, Project, shell},
     scaffold::run,
+    workflows::stand_in,
 };
 
 #[test]
@@ -44,6 +45,48 @@ fn the_end_to_end_test_calls_programs_that_have_arguments() {
         let of_kind = lines.iter().filter(|line| line.starts_with("kind "));
         // A cluster that could not be created may be there in part.
         assert_eq!(of_kind.count() > 2, !kind.is_empty(), "{calls}");
+    }
+}
+
+#[test]
+fn the_end_to_end_test_replaces_pods_of_an_earlier_run() {
+    let project = Project::new(&[INIT]);
+    stand_in(&project.folder(), "make", "echo make \"$@\" >>calls\n");
+    project.write(
+        "kubectl",
+        "echo \"$@\" >>calls\n\
+         case \"$*\" in\n\
+         *--ignore-not-found*) echo \"$BEFORE\" ;;\n\
+         *'rollout restart'*) ;;\n\
+         *) exit 1 ;;\n\
+         esac\n",
+    );
+    let rollout = |of: &str| {
+        format!(
+            "--namespace guestbook-system rollout {of}deployment/guestbook-controller-manager\n"
+        )
+    };
+    let deploy = "make deploy IMG=guestbook:v1\n".to_owned();
+    let waits = rollout("status --timeout=3m ");
+    for (before, expected) in [
+        ("", deploy.clone() + &waits),
+        (
+            "deployment.apps/guestbook-controller-manager",
+            deploy + &rollout("restart ") + &waits,
+        ),
+    ] {
+        project.write("calls", "");
+        let script = "PATH=\"$PWD:$PATH\" sh tests/e2e.sh";
+        let output = shell(&project.folder(), script)
+            .env("IMG", "guestbook:v1")
+            .env("KIND", "")
+            .env("KUBECTL", "sh kubectl")
+            .env("BEFORE", before)
+            .output()
+            .unwrap();
+        assert!(!output.status.success());
+        let calls = fs::read_to_string(project.folder().join("calls")).unwrap();
+        assert!(calls.contains(&expected), "{calls}");
     }
 }
 

@@ -73,8 +73,11 @@ if [ -n "$KIND" ]; then
 fi
 
 step "Deploy the operator"
+before=$(in_namespace get "$deployment" --ignore-not-found --output name)
 make deploy "IMG=$IMG"
-in_namespace wait --for=condition=Available --timeout=3m "$deployment"
+# If the image has the same name as before, the Deployment does not change, and old Pods would stay.
+[ -z "$before" ] || in_namespace rollout restart "$deployment"
+in_namespace rollout status --timeout=3m "$deployment"
 
 step "Kill the operator, and wait until it is back"
 in_namespace delete pods --selector "$operator" --grace-period=0 --force --timeout=1m

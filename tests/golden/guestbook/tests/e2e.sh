@@ -121,8 +121,11 @@ if [ -n "$KIND" ]; then
 fi
 
 step "Deploy the operator"
+before=$(in_namespace get "$deployment" --ignore-not-found --output name)
 make deploy "IMG=$IMG"
-in_namespace wait --for=condition=Available --timeout=3m "$deployment"
+# If the image has the same name as before, the Deployment does not change, and old Pods would stay.
+[ -z "$before" ] || in_namespace rollout restart "$deployment"
+in_namespace rollout status --timeout=3m "$deployment"
 
 step "Apply the samples, and wait for their conditions"
 samples_are_reconciled
