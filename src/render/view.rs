@@ -97,6 +97,8 @@ pub struct Project {
     pub controllers: Vec<Controller>,
     /// The resources of the cluster-scoped kinds that controllers reconcile or watch.
     cluster_scoped: BTreeSet<String>,
+    /// The resources of the project's own kinds whose objects get a finalizer.
+    finalized: BTreeSet<String>,
     /// The admission webhooks.
     pub webhooks: Vec<Webhook>,
     /// Whether there is a defaulting webhook.
@@ -224,6 +226,7 @@ impl Project {
             validating: converting || webhooks.iter().any(|webhook| webhook.validation.is_some()),
             apis,
             cluster_scoped: cluster_scoped(&controllers),
+            finalized: finalized(&controllers),
             controllers,
             webhooks,
         })
@@ -244,6 +247,16 @@ fn cluster_scoped(controllers: &[Controller]) -> BTreeSet<String> {
         }
     }
     resources
+}
+
+/// The resources of the project's own kinds whose objects get a finalizer, such as `guestbooks.webapp.com`.
+fn finalized(controllers: &[Controller]) -> BTreeSet<String> {
+    let of_own_kinds = controllers
+        .iter()
+        .filter(|controller| controller.finalizer && !controller.kind.foreign);
+    of_own_kinds
+        .map(|controller| format!("{}.{}", controller.kind.plural, controller.kind.group.full))
+        .collect()
 }
 
 /// The controllers, and the rules that they need.

@@ -1053,7 +1053,7 @@ fn make_installs_the_chart_and_removes_it() {
 fn an_operator_can_run_elsewhere_with_the_rights_of_the_chart() {
     let project = Project::new(&[
         "init --domain example.com --project-name noted --enable helm",
-        "create api --group noted --version v1 --kind Note",
+        "create api --group noted --version v1 --kind Note --finalizer",
         "create api --group noted --version v2 --kind Note",
         "create webhook --group noted --version v1 --kind Note --conversion",
     ]);
@@ -1075,6 +1075,20 @@ fn an_operator_can_run_elsewhere_with_the_rights_of_the_chart() {
     // After `helm uninstall`, nobody removes finalizers, so the deletion would not end.
     let before = "run this command BEFORE\n`helm uninstall`";
     assert!(notes.contains(before), "{notes}");
+    let everywhere = "It deletes the objects in all namespaces.";
+    assert!(!notes.contains(everywhere), "{notes}");
+    let delete = "kubectl delete notes.noted.example.com --all --";
+    assert!(!notes.contains(delete), "{notes}");
+    let of_others = "--dry-run=client --set crd.enable=false,rbac.namespaced=";
+    for (value, scope) in [
+        ("false", "all-namespaces"),
+        ("true", "namespace noted-system"),
+    ] {
+        let notes = upgrade(&format!("{of_others}{value}"));
+        assert!(notes.contains(&format!("{delete}{scope}\n")), "{notes}");
+    }
+    let notes = upgrade("--dry-run=client --set rbac.namespaced=true");
+    assert!(notes.contains(everywhere), "{notes}");
 
     let notes = upgrade("--set manager.enabled=false");
     assert!(notes.contains("operator that runs elsewhere"), "{notes}");

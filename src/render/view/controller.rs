@@ -31,7 +31,7 @@ pub struct Controller {
     own: bool,
     /// The condition in the status, such as `Ready`.
     condition: String,
-    finalizer: bool,
+    pub finalizer: bool,
     /// The name of the finalizer, if it is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     finalizer_name: Option<String>,

@@ -48,7 +48,7 @@ pub struct Kind {
     pub version: String,
     pub namespaced: bool,
     /// Whether another project or Kubernetes defines the kind.
-    foreign: bool,
+    pub foreign: bool,
     /// Whether the templates do not know the fields of the kind: another project or Kubernetes defines it, or its types
     /// come from a CRD.
     pub opaque: bool,
