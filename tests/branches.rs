@@ -1,8 +1,8 @@
 //! Tests projects with two branches: git merges the branches, and `rscaffold apply` resolves the conflicts.
 
 use crate::{
-    project::{INIT, Project, assert_same},
-    scaffold::run,
+    project::{INIT, Project, assert_same, tree},
+    scaffold::{outcome, rscaffold, run},
 };
 
 const GUESTBOOK: &str = "create api --group webapp --version v1 --kind Guestbook";
@@ -60,6 +60,9 @@ fn branched(start: &[&str], ours: &[&str], theirs: &[&str]) -> Project {
     }
     project
 }
+
+/// What happens on a branch.
+type Work<'a> = &'a dyn Fn(&Project);
 
 fn command(line: &str) -> impl Fn(&Project) {
     move |project| _ = project.rscaffold(line)
@@ -456,7 +459,6 @@ fn lines_that_git_merges_into_what_no_branch_says_are_for_the_user_to_decide() {
 fn what_one_branch_deletes_does_not_come_back_because_the_other_one_changes_it() {
     const TYPES: &str = "src/api/webapp/v1/guestbook.rs";
     const MANAGER: &str = "config/manager/manager.yaml";
-    type Work<'a> = &'a dyn Fn(&Project);
     /// Returns the lines from the line that contains `first` to the line that contains `last`.
     fn lines<'a>(text: &'a str, first: &str, last: &str) -> &'a str {
         let start = text.find(first).expect("the first line");
@@ -697,10 +699,18 @@ fn a_file_that_git_moves_into_a_renamed_folder_stops_the_merge() {
         project.rscaffold("apply");
     };
     let visitor = command(VISITOR);
-    for (ours, theirs) in [
-        (&rename as &dyn Fn(&Project), &visitor as &dyn Fn(&Project)),
+    // With this setting, git adds the files to the index as if the branch had them there.
+    let moving = |project: &Project| {
+        run(&mut project.git(&["config", "merge.directoryRenames", "true"]));
+        rename(project);
+    };
+    let cases: [(Work, Work); 4] = [
+        (&rename, &visitor),
         (&visitor, &rename),
-    ] {
+        (&moving, &visitor),
+        (&visitor, &moving),
+    ];
+    for (ours, theirs) in cases {
         let project = merged(&[INIT, GUESTBOOK], ours, theirs);
         let before = project.tree();
         for command in ["apply", "diff"] {
@@ -719,4 +729,76 @@ fn a_file_that_git_moves_into_a_renamed_folder_stops_the_merge() {
     let expected = Project::new(&[INIT, GUESTBOOK, VISITOR]);
     rename(&expected);
     assert_same(project.rscaffold("apply"), &expected, "settled");
+}
+
+/// Moves the project from the top of its repository into the folder `operator`.
+fn move_project(project: &Project) {
+    let shell =
+        "git add --all && mkdir operator && git mv $(git ls-files | cut -d / -f 1 | uniq) operator";
+    run(std::process::Command::new("sh")
+        .args(["-c", shell])
+        .current_dir(project.folder()));
+}
+
+#[test]
+fn a_project_that_one_branch_moved_is_merged_once_both_have_it_in_the_same_folder() {
+    let file = "src/controller/crew/captain.rs";
+    let edit = |project: &Project| {
+        let text = project.read(file);
+        project.write(file, &(text + "// By the crew.\n"));
+    };
+    let captain = |project: &Project| edit(project.rscaffold(CAPTAIN));
+    let guestbook = |project: &Project| move_project(project.rscaffold(GUESTBOOK));
+    let expected = Project::new(&[INIT, GUESTBOOK, CAPTAIN]);
+    edit(&expected);
+    let cases: [(Work, Work, &str); 2] = [
+        (&guestbook, &captain, "theirs"),
+        (&captain, &guestbook, "main"),
+    ];
+    for (ours, theirs, behind) in cases {
+        let project = merged(&[INIT], ours, theirs);
+        let git = |arguments: &[&str]| run(&mut project.git(arguments));
+        let before = project.tree();
+        let operator = project.folder().join("operator");
+        let refused = outcome(&operator, "apply").stderr;
+        // git has left the new files in the old folder.
+        assert!(
+            refused.contains(&format!("{file} -> :/{file}")),
+            "{refused}"
+        );
+        assert_eq!(project.tree(), before, "nothing is written");
+        // As the hint says.
+        git(&["merge", "--abort"]);
+        git(&["switch", "--quiet", behind]);
+        move_project(&project);
+        commit(&project);
+        git(&["switch", "--quiet", "main"]);
+        let merge = project.git(&["merge", "theirs"]).output();
+        assert!(!merge.expect("git runs").status.success());
+        rscaffold(&operator, "apply");
+        assert_eq!(tree(&operator), expected.tree());
+    }
+}
+
+/// `git subtree pull` merges in this way.
+#[test]
+fn a_branch_that_has_the_project_at_another_place_is_merged() {
+    let edit = |project: &Project| {
+        project.replace("Makefile", "CARGO ?= cargo\n", "CARGO ?= cargo +nightly\n");
+    };
+    let project = branched(&[INIT], &[GUESTBOOK], &[CAPTAIN]);
+    edit(&project);
+    commit(&project);
+    run(&mut project.git(&["switch", "--quiet", "main"]));
+    move_project(&project);
+    commit(&project);
+    let merge = project
+        .git(&["merge", "-Xsubtree=operator", "theirs"])
+        .output();
+    assert!(!merge.expect("git runs").status.success());
+    let operator = project.folder().join("operator");
+    rscaffold(&operator, "apply");
+    let expected = Project::new(&[INIT, GUESTBOOK, CAPTAIN]);
+    edit(&expected);
+    assert_eq!(tree(&operator), expected.tree());
 }

@@ -384,19 +384,20 @@ fn ensure_none(unknown: &[String]) -> Result<()> {
     ))
 }
 
-/// Refuses files that git moved: their edits are at paths at which the merged project has other files or none.
+/// Refuses files that git has at other paths: there the merged project has other files or none, so edits would be lost.
 fn ensure_not_moved(moved: &BTreeMap<String, String>) -> Result<()> {
     if moved.is_empty() {
         return Ok(());
     }
     let places = moved.iter().map(|(from, to)| format!("{from} -> {to}"));
     Err(anyhow!(
-        "one branch renamed folders, and git moved new files of the other branch into them:\n  {}",
+        "one branch renamed or moved folders, and git has files of the other branch at other paths:\n  {}",
         places.collect::<Vec<_>>().join("\n  ")
     ))
     .or_hint(
-        "undo the merge, for example with `git merge --abort`; make the same change of the project's name, the group \
-         or the version on the other branch, run `rscaffold apply` there, commit, and merge again",
+        "undo the merge or the rebase, for example with `git merge --abort`; make the same change of the project's \
+         folder, its name, the group or the version on the other branch, run `rscaffold apply` there, commit, and use \
+         `git merge`",
     )
 }
 

@@ -30,8 +30,9 @@ pub struct Unmerged {
     pub stages: BTreeMap<String, Stages>,
     /// The commits that git merges, if they can be determined.
     pub commits: Option<Commits>,
-    /// The tool's files that git wrote at another path, because the other branch renamed their folder. The path on the
-    /// branch, and the path that git chose.
+    /// The tool's files that git has at another path, because the other branch renamed their folder or moved the project:
+    /// the path in the project, and the path that git chose. Outside of the project, this is a path in the repository
+    /// with `:/` before it, as git writes it.
     pub moved: BTreeMap<String, String>,
 }
 
@@ -125,9 +126,9 @@ pub(super) fn unmerged(
         .line(&["rev-parse", "--show-prefix"])?
         .context("git does not say where the project is in its repository")?;
     let prefix = &git.prefix;
-    let (commits, revision) = git.commits(&unmerged)?.unzip();
-    let moved = match (&commits, revision) {
-        (Some(commits), Some(theirs)) => git.moved(&unmerged, commits, &theirs)?,
+    let (commits, places) = git.commits(&unmerged)?.unzip();
+    let moved = match (&commits, places) {
+        (Some(commits), Some(places)) => git.moved(commits, &places)?,
         _ => BTreeMap::new(),
     };
     let parent = commits.as_ref().and_then(|commits| commits.parent.as_ref());
@@ -177,6 +178,35 @@ pub(super) fn unmerged(
 
 /// The objects of a file in the common ancestor, on our side, and on their side.
 type Objects = [Option<String>; 3];
+
+/// An entry of the index.
+struct Indexed<'a> {
+    object: &'a str,
+    stage: &'a str,
+    path: &'a str,
+}
+
+/// The project in a commit.
+struct Place {
+    commit: String,
+    /// As [`Git::prefix`]: the other branch may have the project in another folder.
+    prefix: String,
+}
+
+impl Place {
+    /// The name that git has for a file of the project in the commit.
+    fn name(&self, path: &str) -> String {
+        format!("{}:{}{path}", self.commit, self.prefix)
+    }
+
+    fn names<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        paths.into_iter().map(|path| self.name(path)).collect()
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
 
 struct Git<'a> {
     root: &'a Path,
@@ -273,10 +303,9 @@ impl Git<'_> {
         Ok(text.lines().next().map(str::to_owned))
     }
 
-    /// The files that the index has in several versions, each with its objects.
-    fn unmerged(&self) -> Result<BTreeMap<String, Objects>> {
-        let mut unmerged = BTreeMap::<String, Objects>::new();
-        self.entries(&["ls-files", "--unmerged", "-z"], |entry| {
+    /// Passes each text file that `git ls-files` prints to `take`.
+    fn index(&self, arguments: &[&str], mut take: impl FnMut(Indexed) -> Result<()>) -> Result<()> {
+        self.entries(arguments, |entry| {
             // `100644 <object> 2<tab>src/lib.rs`
             // rscaffold writes only paths that are UTF-8.
             let Ok(entry) = str::from_utf8(entry) else {
@@ -288,27 +317,48 @@ impl Git<'_> {
             let [mode, object, stage] = fields.split(' ').collect::<Vec<_>>()[..] else {
                 bail!("failed to read the output of `git ls-files`: `{fields}`");
             };
-            let stage = ["1", "2", "3"].iter().position(|number| *number == stage);
             // Symbolic links and submodules have no text. A path with a newline cannot be passed to `git cat-file`,
             // which reads one name per line.
-            let is_text = mode.starts_with("100") && !path.contains('\n');
-            if let Some(stage) = stage.filter(|_| is_text) {
-                unmerged.entry(path.to_owned()).or_default()[stage] = Some(object.to_owned());
+            if !mode.starts_with("100") || path.contains('\n') {
+                return Ok(true);
+            }
+            take(Indexed {
+                object,
+                stage,
+                path,
+            })?;
+            Ok(true)
+        })
+    }
+
+    /// The files that the index has in several versions, each with its objects.
+    fn unmerged(&self) -> Result<BTreeMap<String, Objects>> {
+        let mut unmerged = BTreeMap::<String, Objects>::new();
+        self.index(&["ls-files", "--unmerged", "-z"], |entry| {
+            let stage = ["1", "2", "3"]
+                .iter()
+                .position(|number| *number == entry.stage);
+            if let Some(stage) = stage {
+                let objects = unmerged.entry(entry.path.to_owned()).or_default();
+                objects[stage] = Some(entry.object.to_owned());
             }
             ensure!(
                 unmerged.len() <= RECORDED_FILES,
                 "git left more than {RECORDED_FILES} unmerged files, the most that rscaffold takes"
             );
-            Ok(true)
+            Ok(())
         })?;
         Ok(unmerged)
     }
 
-    /// The commits that git merges, and the revision of the other side.
+    /// The commits that git merges, and the places of the project in ours and in theirs.
     ///
     /// Several operations can be in progress at once, and a stash can exist without any operation. So an operation
     /// counts only if its commits contain the same objects as the index.
-    fn commits(&self, unmerged: &BTreeMap<String, Objects>) -> Result<Option<(Commits, String)>> {
+    fn commits(
+        &self,
+        unmerged: &BTreeMap<String, Objects>,
+    ) -> Result<Option<(Commits, [Place; 2])>> {
         let mut found = None;
         for (theirs, parent) in OPERATIONS {
             let Some(theirs) = self.line(&["rev-parse", "--verify", "--quiet", theirs])? else {
@@ -334,53 +384,118 @@ impl Git<'_> {
         let Some((theirs, parent)) = found else {
             return Ok(None);
         };
+        let places = [
+            self.place("HEAD", &[&theirs])?,
+            self.place(&theirs, &["HEAD"])?,
+        ];
+        let parent = parent
+            .map(|parent| self.commit(&self.place(&parent, &["HEAD", &theirs])?))
+            .transpose()?;
         let merged = format!("{AUTO_MERGE}:{}{}", self.prefix, self.description);
+        let [ours, theirs] = &places;
         let commits = Commits {
-            parent: parent.map(|parent| self.commit(&parent)).transpose()?,
-            ours: self.commit("HEAD")?,
-            theirs: self.commit(&theirs)?,
+            parent,
+            ours: self.commit(ours)?,
+            theirs: self.commit(theirs)?,
             merged: self.texts([merged])?.into_values().next(),
         };
-        Ok(Some((commits, theirs)))
+        Ok(Some((commits, places)))
     }
 
-    /// The recorded files of one branch that git wrote at another path: see [`Unmerged::moved`].
-    ///
-    /// git moves a file that is new on one branch into the folder that the other branch renamed. Then the index has the
-    /// object of the file only for one side, and at a path that no record names.
-    fn moved(
-        &self,
-        unmerged: &BTreeMap<String, Objects>,
-        commits: &Commits,
-        theirs: &str,
-    ) -> Result<BTreeMap<String, String>> {
-        let prefix = &self.prefix;
-        let mut moved = BTreeMap::new();
-        for (stage, revision, commit) in [(1, "HEAD", &commits.ours), (2, theirs, &commits.theirs)]
-        {
-            let recorded = &commit.record.texts;
-            let mut new = unmerged.iter().collect::<Vec<_>>();
-            new.retain(|(path, objects)| {
-                let is_only = objects.iter().flatten().count() == 1;
-                is_only && objects[stage].is_some() && !recorded.contains_key(*path)
-            });
-            if new.is_empty() {
-                continue;
+    /// The place of the project in `commit`. If the commit has no project in today's folder, the place is the folder from
+    /// which one of the `others` has moved it: git considers the record renamed.
+    fn place(&self, commit: &str, others: &[&str]) -> Result<Place> {
+        let mut place = Place {
+            commit: commit.to_owned(),
+            prefix: self.prefix.clone(),
+        };
+        let known = [self.description, LAST_APPLIED];
+        if !self.objects(place.names(known))?.is_empty() {
+            return Ok(place);
+        }
+        let record = format!("{}{LAST_APPLIED}", self.prefix);
+        let records = format!(":(top,glob)**/{LAST_APPLIED}");
+        for other in others {
+            let options = [
+                "-r",
+                "-z",
+                "--find-renames",
+                "--diff-filter=R",
+                "--name-status",
+            ];
+            let arguments = [
+                &["diff-tree"],
+                &options[..],
+                &[commit, other, "--", &records],
+            ];
+            let mut fields = Vec::new();
+            self.entries(&arguments.concat(), |field| {
+                fields.push(String::from_utf8_lossy(field).into_owned());
+                Ok(true)
+            })?;
+            // The similarity, the old path and the new path of each record.
+            let mut renames = fields.chunks_exact(3);
+            let old = renames.find(|rename| rename[2] == record);
+            if let Some(prefix) = old.and_then(|rename| rename[1].strip_suffix(LAST_APPLIED)) {
+                prefix.clone_into(&mut place.prefix);
+                break;
             }
-            let in_tree = |tree: &str| {
-                let names = recorded.keys().map(|path| format!("{tree}:{prefix}{path}"));
-                self.objects(names)
-            };
-            let (committed, indexed) = (in_tree(revision)?, in_tree("")?);
-            for (path, objects) in new {
-                let name = path.rsplit('/').next();
-                let mut sources = (recorded.keys()).filter(|from| from.rsplit('/').next() == name);
-                let from = sources.find(|from| {
-                    let object = committed.get(&format!("{revision}:{prefix}{from}"));
-                    let is_there = indexed.contains_key(&format!(":{prefix}{from}"));
-                    object == objects[stage].as_ref() && !is_there && !unmerged.contains_key(*from)
-                });
-                moved.extend(from.map(|from| (from.clone(), path.clone())));
+        }
+        Ok(place)
+    }
+
+    /// The recorded files of one branch that git has at another path: see [`Unmerged::moved`].
+    ///
+    /// git moves a file that is new on one branch into the folder that the other branch renamed. If the other branch
+    /// moved the project, git leaves some files in the old folder.
+    fn moved(&self, commits: &Commits, places: &[Place; 2]) -> Result<BTreeMap<String, String>> {
+        let [ours, theirs] = [&commits.ours, &commits.theirs].map(|commit| &commit.record.texts);
+        let parent = commits.parent.as_ref().map(|commit| &commit.record.texts);
+        let is_known = |path: &str| {
+            parent.is_some_and(|parent| parent.contains_key(path))
+                || ours.contains_key(path)
+                || theirs.contains_key(path)
+        };
+        let mut moved = BTreeMap::new();
+        for (recorded, place, others, other) in [
+            (ours, &places[0], theirs, &places[1]),
+            (theirs, &places[1], ours, &places[0]),
+        ] {
+            let objects = self.objects(place.names(recorded.keys().map(String::as_str)))?;
+            let mut sources = BTreeMap::new();
+            for path in recorded.keys() {
+                if let Some(object) = objects.get(&place.name(path)) {
+                    sources.insert((object.as_str(), file_name(path)), path.as_str());
+                }
+            }
+            let (mut indexed, mut found) = (BTreeSet::new(), Vec::new());
+            self.index(
+                &["ls-files", "--stage", "--full-name", "-z", ":/"],
+                |entry| {
+                    let inside = entry.path.strip_prefix(&self.prefix);
+                    if let Some(path) = inside.filter(|path| is_known(path)) {
+                        indexed.insert(path.to_owned());
+                    } else if let Some(from) = sources.get(&(entry.object, file_name(entry.path))) {
+                        found.push((*from, entry.path.to_owned()));
+                    }
+                    Ok(())
+                },
+            )?;
+            let there = found.iter().map(|(_, to)| format!("{}:{to}", other.commit));
+            let there = self.objects(there)?;
+            for (from, to) in found {
+                let is_new = !others.contains_key(from)
+                    && parent.is_none_or(|parent| !parent.contains_key(from));
+                let is_gone = is_new && !indexed.contains(from);
+                let is_left = to == format!("{}{from}", place.prefix);
+                let object = objects.get(&place.name(from));
+                // The other branch may have a file with the same text there.
+                if (is_gone || is_left) && there.get(&format!("{}:{to}", other.commit)) != object {
+                    let to = to
+                        .strip_prefix(&self.prefix)
+                        .map_or_else(|| format!(":/{to}"), str::to_owned);
+                    moved.insert(from.to_owned(), to);
+                }
             }
         }
         Ok(moved)
@@ -422,15 +537,18 @@ impl Git<'_> {
         Ok(elsewhere.is_empty())
     }
 
-    fn commit(&self, commit: &str) -> Result<Commit> {
-        let names =
-            [self.description, LAST_APPLIED].map(|file| format!("{commit}:{}{file}", self.prefix));
+    fn commit(&self, place: &Place) -> Result<Commit> {
+        let names = [self.description, LAST_APPLIED].map(|file| place.name(file));
         let mut texts = self.texts(names.clone())?;
         let [description, record] = names.map(|name| texts.remove(&name));
         Ok(Commit {
             description,
-            record: Record::parse(&record.unwrap_or_default())
-                .with_context(|| format!("`{LAST_APPLIED}` is damaged in the commit `{commit}`"))?,
+            record: Record::parse(&record.unwrap_or_default()).with_context(|| {
+                format!(
+                    "`{LAST_APPLIED}` is damaged in the commit `{}`",
+                    place.commit
+                )
+            })?,
         })
     }
 
