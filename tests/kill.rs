@@ -159,6 +159,33 @@ impl Case {
         )
     }
 
+    /// Returns the case of a command that writes conflict markers into a file that one branch deleted and the other one
+    /// edited.
+    fn merge() -> Self {
+        let project = Project::new(&[
+            INIT,
+            "create api --group webapp --version v1 --kind Guestbook",
+        ]);
+        let git = |arguments: &[&str]| run(&mut project.git(arguments));
+        let commit = || {
+            git(&["add", "--all"]);
+            git(&["commit", "--quiet", "--message=change"]);
+        };
+        git(&["init", "--quiet", "--initial-branch=main"]);
+        commit();
+        git(&["switch", "--quiet", "--create=theirs"]);
+        project.rscaffold("delete api --group webapp --version v1 --kind Guestbook");
+        commit();
+        git(&["switch", "--quiet", "main"]);
+        let controller = "src/controller/webapp/guestbook.rs";
+        project.write(controller, &(project.read(controller) + "// Ours.\n"));
+        project.rscaffold("edit --enable grafana");
+        commit();
+        let merge = project.git(&["merge", "theirs"]).output();
+        assert!(!merge.expect("git runs").status.success());
+        Self::of(project, "apply --on-conflict=markers")
+    }
+
     fn of(start: Project, arguments: &'static str) -> Self {
         let (folder, log) = (start.copy(), TempDir::new().expect("a temporary folder"));
         let log = log.path().join("log");
@@ -344,6 +371,15 @@ fn a_command_that_is_killed_at_any_write_is_completed_by_the_same_command() {
         case.killed(KILL, sample(&case.writes, 60));
         case.killed(INTERRUPT, case.writes.iter().step_by(25));
     }
+}
+
+#[test]
+fn conflict_markers_in_a_file_that_one_branch_deleted_stay_known_after_a_kill() {
+    let case = Case::merge();
+    // The commands of git that rscaffold runs make other calls.
+    let changes: Vec<_> = case.writes.iter().filter(|call| call.is_change()).collect();
+    assert!(changes.len() > 2, "{changes:?}");
+    case.killed(KILL, changes);
 }
 
 #[test]

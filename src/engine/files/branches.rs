@@ -28,7 +28,11 @@ pub(super) fn settle(
 ) -> Result<()> {
     let commits = unmerged.commits.as_ref();
     for (path, stages) in &unmerged.stages {
-        let disk = sides.get(path).disk.clone().unwrap_or_default();
+        let file = sides.get(path);
+        if file.is_marked {
+            continue;
+        }
+        let disk = file.disk.clone().unwrap_or_default();
         let disk = disk.content();
         let Some(is_as_git_left_it) = is_unmerged(disk, stages) else {
             continue;
@@ -118,8 +122,13 @@ fn is_unmerged(disk: &str, stages: &Stages) -> Option<bool> {
             }
             Some(is_as_written)
         }
-        // One branch deleted the file, and git kept the text of the other branch.
-        (Some(text), None) | (None, Some(text)) => is_same(disk, text.content()).then_some(true),
+        // One branch deleted the file, and git kept the text of the other branch. A killed command may have written
+        // it between markers already.
+        (Some(text), None) | (None, Some(text)) => {
+            let marked = Marked::parse(disk).filter(|marked| marked.own);
+            let kept = marked.as_ref().map_or(disk, |marked| &marked.ours);
+            is_same(kept, text.content()).then_some(true)
+        }
         (None, None) => None,
     }
 }
@@ -197,6 +206,8 @@ mod tests {
     fn a_file_that_one_branch_deleted_is_open_as_the_other_one_has_it() {
         for stages in [[OURS, "", ""], ["", OURS, ""]] {
             assert_eq!(unmerged(OURS, stages), Some(true));
+            let marked = format!("<<<<<<< yours\n{OURS}=======\n>>>>>>> rscaffold\n");
+            assert_eq!(unmerged(&marked, stages), Some(true), "marked");
             assert_eq!(unmerged("a\nb\nc\n", stages), None, "edited since");
             assert_eq!(unmerged("", stages), None, "deleted since");
         }
