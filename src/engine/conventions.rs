@@ -15,6 +15,9 @@ pub struct Conventions {
     pub normalized: fn(&str) -> Result<String>,
     /// The list of a description. `None` if its entries are not on lines of their own.
     pub list: fn(&str) -> Option<List>,
+    /// The places of the lists in a rendered text to which this program adds lines. Each line of such a list stands for
+    /// itself.
+    pub growing: fn(&str) -> Vec<Range<usize>>,
     /// Whether the file at a path has an attribute. This depends only on the path, because nothing else is known about
     /// a file that is no longer rendered.
     pub has: fn(&str, Attribute) -> bool,
@@ -87,6 +90,14 @@ pub const OF_TESTS: Conventions = Conventions {
         Ok(lines.filter(|line| !line.starts_with('#')).collect())
     },
     list: |_| None,
+    growing: |text| {
+        let (start, end) = ("list:\n", "end\n");
+        let place = text.split_once(start).and_then(|(above, list)| {
+            let start = above.len() + start.len();
+            Some(start..start + list.find(end)?)
+        });
+        place.into_iter().collect()
+    },
     has: |path, attribute| match attribute {
         Attribute::Code => path.starts_with("src/"),
         Attribute::Derived => path.starts_with("config/rbac/") || path.starts_with("config/crd/"),

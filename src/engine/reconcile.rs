@@ -265,7 +265,9 @@ impl Case<'_> {
         } else if self.file.start != Start::Render {
             Merge::of(self.base().unwrap_or_default(), &ours, theirs).beside()
         } else {
-            Merge::of(self.base().unwrap_or_default(), &ours, theirs).deletions()
+            let lists = (self.conventions.growing)(theirs);
+            let base = self.base().unwrap_or_default();
+            Merge::of_lists(base, &ours, theirs, &lists).deletions()
         };
         let is_clean = merge.is_clean();
         if !is_clean

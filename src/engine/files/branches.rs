@@ -51,7 +51,9 @@ pub(super) fn settle(
             };
             let ours = side(conventions, path, our_commit, stages.ours.as_ref())?;
             let theirs = side(conventions, path, their_commit, stages.theirs.as_ref())?;
-            merge(parent, ours, theirs, sides.get(target).theirs.as_ref())
+            let render = sides.get(target).theirs.as_ref();
+            let lists = render.map(|text| (conventions.growing)(text.content()));
+            merge(parent, ours, theirs, render, &lists.unwrap_or_default())
         } else {
             let [ours, theirs] = [&stages.ours, &stages.theirs];
             Err(differences(ours.as_ref(), theirs.as_ref()))

@@ -5,7 +5,7 @@
 //! merge whose base is the text that the tool had written in that commit. After that the three texts differ only in the
 //! edits of users, and are merged again.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     line_ends::LineEnds,
@@ -24,7 +24,8 @@ pub struct Side {
 }
 
 /// Merges the branches `ours` and `theirs` of a file whose new render is `render`, with plain line ends; `None` for a
-/// deleted file. `parent` is the common ancestor, if it is known.
+/// deleted file. `parent` is the common ancestor, if it is known. `lists` are the places of the render to which the tool
+/// adds lines.
 ///
 /// # Errors
 /// If the edits of the two branches conflict with each other or with the render.
@@ -33,13 +34,14 @@ pub fn merge(
     ours: Side,
     theirs: Side,
     render: Option<&Text>,
+    lists: &[Range<usize>],
 ) -> Result<Option<Text>, Conflict> {
-    let (ours, theirs) = (ours.onto(render)?, theirs.onto(render)?);
+    let (ours, theirs) = (ours.onto(render, lists)?, theirs.onto(render, lists)?);
     if ours == theirs {
         return Ok(ours);
     }
-    match parent.map(|parent| parent.onto(render)) {
-        Some(Ok(parent)) => three_way(parent, ours, theirs),
+    match parent.map(|parent| parent.onto(render, lists)) {
+        Some(Ok(parent)) => three_way(parent, ours, theirs, &[]),
         // Without the common ancestor, an edit that only one branch has may have been reverted by the other branch.
         Some(Err(_)) | None => Err(differences(ours.as_ref(), theirs.as_ref())),
     }
@@ -47,7 +49,7 @@ pub fn merge(
 
 impl Side {
     /// The user's edits of the file on top of `render`, with plain line ends.
-    fn onto(self, render: Option<&Text>) -> Result<Option<Text>, Conflict> {
+    fn onto(self, render: Option<&Text>, lists: &[Range<usize>]) -> Result<Option<Text>, Conflict> {
         let ours = self.ours.as_ref();
         let ours = ours.map(|text| Text::from(LineEnds::strip(text.content()).0.into_owned()));
         match (self.base, ours, render) {
@@ -58,12 +60,13 @@ impl Side {
                 base.unwrap_or_default().content(),
                 ours.content(),
             )),
-            (base, ours, render) => three_way(base, ours, render.cloned()),
+            (base, ours, render) => three_way(base, ours, render.cloned(), lists),
         }
     }
 }
 
-/// Merges a file that may be missing in some of the three states. The texts have plain line ends.
+/// Merges a file that may be missing in some of the three states. The texts have plain line ends. `lists` are the places
+/// of theirs to which the tool adds lines, if theirs is a render.
 ///
 /// # Errors
 /// If both sides changed the same lines, or one side deleted the file and the other changed it.
@@ -71,13 +74,14 @@ pub fn three_way(
     parent: Option<Text>,
     ours: Option<Text>,
     theirs: Option<Text>,
+    lists: &[Range<usize>],
 ) -> Result<Option<Text>, Conflict> {
     match (parent, ours, theirs) {
         (parent, ours, theirs) if parent == ours => Ok(theirs),
         (parent, ours, theirs) if parent == theirs || ours == theirs => Ok(ours),
         (parent, Some(ours), Some(theirs)) => {
             let parent = parent.unwrap_or_default();
-            let merge = Merge::of(parent.content(), ours.content(), theirs.content());
+            let merge = Merge::of_lists(parent.content(), ours.content(), theirs.content(), lists);
             if !merge.is_clean() {
                 return Err(merge.conflict(Reason::Branches));
             }
@@ -97,7 +101,7 @@ pub fn merge_all<'a>(
     mut branches: impl Iterator<Item = Option<&'a Text>>,
 ) -> Result<Option<Text>, Conflict> {
     branches.try_fold(parent.cloned(), |merged, branch| {
-        three_way(parent.cloned(), merged, branch.cloned())
+        three_way(parent.cloned(), merged, branch.cloned(), &[])
     })
 }
 
@@ -109,7 +113,7 @@ pub fn merge_texts(texts: &mut Texts, [parent, ours, theirs]: &[Texts; 3]) {
     for path in paths {
         let [parent, ours, theirs] = [parent, ours, theirs].map(|texts| texts.get(&path).cloned());
         // On a conflict, the lines of both stay: other lines on disk conflict with them anyway.
-        match three_way(parent, ours, theirs) {
+        match three_way(parent, ours, theirs, &[]) {
             Ok(Some(text)) => _ = texts.insert(path, text),
             Ok(None) => _ = texts.remove(&path),
             Err(_) => {}

@@ -30,6 +30,8 @@ enum Piece<'a> {
 struct Clash<'a> {
     /// The number of lines of ours above.
     above: usize,
+    /// The number of bytes of theirs above.
+    their_start: usize,
     base: &'a str,
     ours: &'a str,
     theirs: &'a str,
@@ -41,12 +43,34 @@ impl<'a> Merge<'a> {
         Self::compare(base, ours, theirs).settle(Clash::settle)
     }
 
+    /// The same, but in the places `lists` of theirs, changes of neighbouring lines do not conflict: there, the tool adds
+    /// and removes lines that stand for themselves.
+    pub(super) fn of_lists(
+        base: &'a str,
+        ours: &'a str,
+        theirs: &'a str,
+        lists: &[Range<usize>],
+    ) -> Self {
+        Self::compare(base, ours, theirs).settle(|clash| {
+            let pieces = clash.settle();
+            let is_settled = pieces
+                .iter()
+                .all(|piece| matches!(piece, Piece::Settled(_)));
+            let is_in_list = !is_settled && clash.is_in(lists);
+            if is_in_list && (clash.is_done() || !clash.both_add_a_line(base)) {
+                clash.settle_beside(true)
+            } else {
+                pieces
+            }
+        })
+    }
+
     /// Resolves the conflicts in which ours and theirs changed neighbouring lines, but no common line.
     ///
     /// This is for a file that starts as a copy of another file. There, theirs changes only names that the tool
     /// chooses, such as the version of a kind.
     pub(super) fn beside(self) -> Self {
-        self.settle(Clash::settle_beside)
+        self.settle(|clash| clash.settle_beside(false))
     }
 
     /// Resolves the conflicts in which ours and theirs only deleted lines: the lines that both have stay.
@@ -79,6 +103,7 @@ impl<'a> Merge<'a> {
             };
             let clash = Clash {
                 above,
+                their_start,
                 base: &base[start..at],
                 ours: &ours[our_start..our_at],
                 theirs: &theirs[their_start..their_at],
@@ -109,6 +134,7 @@ impl<'a> Merge<'a> {
     pub(super) fn nothing(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         Self(vec![Piece::Clash(Clash {
             above: 0,
+            their_start: 0,
             base,
             ours,
             theirs,
@@ -221,6 +247,7 @@ impl<'a> Clash<'a> {
         for piece in &mut merge.0 {
             if let Piece::Clash(clash) = piece {
                 clash.above += self.above;
+                clash.their_start += self.their_start;
                 clash.base = "";
             }
         }
@@ -240,15 +267,38 @@ impl<'a> Clash<'a> {
         lines.map(Piece::Settled).collect()
     }
 
-    fn settle_beside(self) -> Vec<Piece<'a>> {
-        let [ours, theirs] = [self.ours, self.theirs].map(|side| edits(self.base, side));
+    /// Whether all of its lines in theirs are in one of `lists`.
+    fn is_in(&self, lists: &[Range<usize>]) -> bool {
+        let their_end = self.their_start + self.theirs.len();
+        let mut lists = lists.iter();
+        lists.any(|list| list.start <= self.their_start && their_end <= list.end)
+    }
+
+    /// Whether both sides added a line that is nowhere in `base`: the user may have added a part of what the tool adds.
+    fn both_add_a_line(&self, base: &str) -> bool {
+        let known: BTreeSet<_> = base.split_inclusive('\n').collect();
+        let ours: BTreeSet<_> = self.ours.split_inclusive('\n').collect();
+        let mut theirs = self.theirs.split_inclusive('\n');
+        theirs.any(|line| ours.contains(line) && !known.contains(line))
+    }
+
+    /// Whether ours has all edits of theirs: a killed command has made them already.
+    fn is_done(&self) -> bool {
         let in_ours: BTreeSet<_> = self.ours.split_inclusive('\n').collect();
-        let is_done = theirs.iter().all(|edit| {
+        let whole_lines = format!("\n{}", self.ours);
+        let is_done = edits(self.base, self.theirs).iter().all(|edit| {
             let mut before = self.base[edit.at.clone()].split_inclusive('\n');
-            self.ours.contains(edit.text) && !before.any(|line| in_ours.contains(line))
+            whole_lines.contains(&format!("\n{}", edit.text))
+                && !before.any(|line| in_ours.contains(line))
         });
-        if !self.base.is_empty() && is_done {
-            // A killed command has made these edits already.
+        is_done && !self.base.is_empty()
+    }
+
+    /// Makes the edits of both sides, unless both replace the same line. In a list, both may also insert lines at the same
+    /// place.
+    fn settle_beside(self, is_list: bool) -> Vec<Piece<'a>> {
+        let [ours, theirs] = [self.ours, self.theirs].map(|side| edits(self.base, side));
+        if self.is_done() {
             return vec![Piece::Settled(self.ours)];
         }
         for a in &ours {
@@ -257,12 +307,12 @@ impl<'a> Clash<'a> {
             let mut near = theirs[first..]
                 .iter()
                 .take_while(|b| b.at.start <= a.at.end);
-            if near.any(|b| a.clashes(b)) {
+            if near.any(|b| a.overlaps(b) || !is_list && a.at.is_empty() && a.at == b.at) {
                 return vec![Piece::Clash(self)];
             }
         }
         let mut all: Vec<_> = ours.into_iter().chain(theirs).collect();
-        all.sort_by_key(|edit| (edit.at.start, edit.at.end));
+        all.sort_by_key(|edit| (edit.at.start, edit.at.end, edit.text));
         let mut pieces = Vec::new();
         let mut done = 0;
         for edit in all {
@@ -294,10 +344,10 @@ struct TextEdit<'a> {
 }
 
 impl TextEdit<'_> {
-    /// Whether both replace the same line, or insert lines at the same place.
-    fn clashes(&self, other: &Self) -> bool {
+    /// Whether both replace the same line.
+    fn overlaps(&self, other: &Self) -> bool {
         let (a, b) = (&self.at, &other.at);
-        a.start < b.end && b.start < a.end || a.is_empty() && a == b
+        a.start < b.end && b.start < a.end
     }
 }
 

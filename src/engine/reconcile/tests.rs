@@ -848,6 +848,47 @@ fn a_file_is_marked_until_its_markers_are_resolved() {
     assert!(!marked([old, old, None], true));
 }
 
+#[test]
+fn outside_of_a_list_a_line_beside_a_changed_line_is_a_conflict() {
+    for (text, is_conflict) in [
+        ("list:\na\nend\n", false),
+        ("list:\na\n", true),
+        ("a\n", true),
+    ] {
+        let [ours, theirs] = ["A\n", "a\nb\n"].map(|lines| text.replace("a\n", lines));
+        let change = change(
+            SOURCE,
+            Some(text),
+            Some(&ours),
+            Some(&theirs),
+            OnConflict::Abort,
+        );
+        assert_eq!(
+            matches!(change, FileChange::Conflict(_)),
+            is_conflict,
+            "{text}: {change:?}"
+        );
+    }
+    // Both added lines at the same place. A line that both added may be a part of what the tool adds.
+    let text = "list:\n#[a]\na\nend\n";
+    for (mine, merged) in [
+        ("#[a]\nc\n", Some("#[a]\nb\nd\n#[a]\nc\n")),
+        ("#[a]\nc\nd\n", None),
+    ] {
+        let [ours, theirs] =
+            [mine, "#[a]\nb\nd\n"].map(|new| text.replace("end", &format!("{new}end")));
+        let change = change(
+            SOURCE,
+            Some(text),
+            Some(&ours),
+            Some(&theirs),
+            OnConflict::Abort,
+        );
+        let merged = merged.map(|new| text.replace("end", &format!("{new}end")));
+        assert_eq!(change.text(), merged.as_deref(), "{change:?}");
+    }
+}
+
 /// Lines of a small alphabet, so that they often collide. Some look like conflict markers.
 fn lines() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
@@ -947,6 +988,57 @@ fn edit() -> impl Strategy<Value = Edit> {
     prop::collection::vec((removed, inserted), EDITED_LINES)
 }
 
+/// What happens to the entry of a list.
+#[derive(Debug, Clone, Copy)]
+enum Entry {
+    Stays,
+    /// The user changes its line, and adds lines above and below.
+    Edited,
+    /// The user adds an entry above.
+    Mine,
+    /// The user removes it.
+    Removed,
+    /// The tool adds an entry above.
+    After,
+    /// The tool removes it.
+    Dropped,
+}
+
+/// The list with the `entries`, as the tool wrote it, as the user edited it, and as the tool renders it.
+fn growing(entries: &[Entry]) -> [String; 3] {
+    let (mut base, mut ours, mut theirs) = (String::new(), String::new(), String::new());
+    for (n, entry) in entries.iter().enumerate() {
+        let line = format!("entry {n};\n");
+        let edited = format!("// entry {n}\nentry {n}(client);\nmine {n}.1;\n");
+        let mine = format!("mine {n};\n{line}");
+        let added = format!("new {n};\n{line}");
+        let [edit, new] = match entry {
+            Entry::Stays => [&*line, &*line],
+            Entry::Edited => [&*edited, &*line],
+            Entry::Mine => [&*mine, &*line],
+            Entry::Removed => ["", &*line],
+            Entry::After => [&*line, &*added],
+            Entry::Dropped => [&*line, ""],
+        };
+        base += &line;
+        ours += edit;
+        theirs += new;
+    }
+    [base, ours, theirs + "last;\n"].map(|list| format!("fn register() {{\nlist:\n{list}end\n}}\n"))
+}
+
+fn entries() -> impl Strategy<Value = Vec<Entry>> {
+    let entry = prop::sample::select(vec![
+        Entry::Stays,
+        Entry::Edited,
+        Entry::Mine,
+        Entry::Removed,
+        Entry::After,
+        Entry::Dropped,
+    ]);
+    prop::collection::vec(entry, 0..8)
+}
+
 /// The edited text. Every line in it is unique: with repeated lines, it is ambiguous which line moved.
 fn apply(side: &str, edit: &Edit) -> String {
     let lines = edit
@@ -979,7 +1071,11 @@ proptest! {
         [base, ours, theirs] in texts(),
         crlf: bool,
         open: bool,
+        is_list: bool,
     ) {
+        let [base, ours, theirs] = [base, ours, theirs].map(|text| {
+            if is_list { format!("list:\n{text}end\n") } else { text }
+        });
         let ours = any_line_ends(&ours, crlf, open);
         for base in [None, Some(base.as_str())] {
             for on_conflict in [OnConflict::Abort, OnConflict::Ours, OnConflict::Markers] {
@@ -991,6 +1087,29 @@ proptest! {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_list_grows_beside_lines_that_the_user_changed(entries in entries()) {
+        let [base, ours, theirs] = growing(&entries);
+        let change = change(SOURCE, Some(&base), Some(&ours), Some(&theirs), OnConflict::Abort);
+        let result = applied(Some(&ours), &change).expect("nothing was deleted");
+        let has = |line: &str, times: usize| {
+            prop_assert_eq!(count(&result).get(line).copied().unwrap_or_default(), times, "{}", result);
+            Ok(())
+        };
+        has("last;", 1)?;
+        for (n, entry) in entries.iter().enumerate() {
+            has(&format!("new {n};"), matches!(entry, Entry::After).into())?;
+            has(&format!("entry {n}(client);"), matches!(entry, Entry::Edited).into())?;
+            has(&format!("entry {n};"), matches!(entry, Entry::Stays | Entry::After | Entry::Mine).into())?;
+            has(&format!("mine {n};"), matches!(entry, Entry::Mine).into())?;
+            has(&format!("mine {n}.1;"), matches!(entry, Entry::Edited).into())?;
+        }
+        // A killed command is completed.
+        let again = self::change(SOURCE, Some(&base), Some(&result), Some(&theirs), OnConflict::Abort);
+        prop_assert_eq!(again.text(), None);
+        prop_assert!(!matches!(again, FileChange::Conflict(_)), "{:?}", again);
     }
 
     #[test]

@@ -18,7 +18,8 @@ fn merge(
     theirs: Side,
     render: &str,
 ) -> Result<Option<Text>, Vec<Hunk>> {
-    super::merge(parent, ours, theirs, text(render).as_ref()).map_err(|conflict| conflict.hunks)
+    super::merge(parent, ours, theirs, text(render).as_ref(), &[])
+        .map_err(|conflict| conflict.hunks)
 }
 
 fn text(text: &str) -> Option<Text> {

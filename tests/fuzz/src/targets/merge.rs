@@ -62,15 +62,15 @@ pub fn run(data: &[u8]) {
             check(path, policy, base, ours, theirs);
         }
     }
-    let merged = three_way(base.clone(), ours.clone(), theirs.clone());
-    let mirrored = three_way(base.clone(), theirs.clone(), ours.clone());
+    let merged = three_way(base.clone(), ours.clone(), theirs.clone(), &[]);
+    let mirrored = three_way(base.clone(), theirs.clone(), ours.clone(), &[]);
     assert_eq!(merged.is_ok(), mirrored.is_ok());
     let side = |base: &Option<Text>, ours: &Option<Text>| Side {
         base: base.clone(),
         ours: ours.clone(),
     };
     let (ours, theirs) = (side(&base, &ours), side(&base, &theirs));
-    let _ = branches::merge(Some(side(&base, &base)), ours, theirs, base.as_ref());
+    let _ = branches::merge(Some(side(&base, &base)), ours, theirs, base.as_ref(), &[]);
 }
 
 /// Checks that a second run changes nothing.
