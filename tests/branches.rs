@@ -97,6 +97,16 @@ fn each_kind_keeps_its_settings_whatever_lines_git_moves() {
     }
 }
 
+/// The system also denies the permission if a folder in `PATH` cannot be searched.
+#[test]
+fn git_that_may_not_be_run_counts_as_not_installed() {
+    let project = Project::new(&[INIT]);
+    project.write("programs/git", "");
+    run(project
+        .command("apply")
+        .env("PATH", project.folder().join("programs")));
+}
+
 #[test]
 fn a_branch_without_a_project_is_merged() {
     let project = Project::new(&[]);
@@ -787,7 +797,11 @@ fn a_branch_that_has_the_project_at_another_place_is_merged() {
         .output();
     assert!(!merge.expect("git runs").status.success());
     let operator = project.folder().join("operator");
-    rscaffold(&operator, "apply");
+    // An alias of git in a linked work tree has this variable.
+    run(project
+        .command("apply")
+        .current_dir(&operator)
+        .env("GIT_DIR", project.folder().join(".git")));
     let expected = Project::new(&[INIT, GUESTBOOK, CAPTAIN]);
     edit(&expected);
     assert_eq!(tree(&operator), expected.tree());

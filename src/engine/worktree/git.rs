@@ -7,7 +7,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    env,
+    io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     path::Path,
     process::{ChildStdout, Command, Stdio},
     str,
@@ -115,9 +116,11 @@ pub(super) fn unmerged(
 ) -> Result<Unmerged> {
     let mut git = Git {
         root,
+        is_discovered: false,
         prefix: String::new(),
         description,
     };
+    git.discover()?;
     let mut unmerged = git.unmerged()?;
     if unmerged.is_empty() {
         return Ok(Unmerged::default());
@@ -208,8 +211,19 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Whether the `error` of a start says that git is not installed. The system denies the permission if a folder in `PATH`
+/// cannot be searched.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::PermissionDenied
+    )
+}
+
 struct Git<'a> {
     root: &'a Path,
+    /// Whether git finds the repository by the folder alone, whatever the variables of the environment say.
+    is_discovered: bool,
     /// The path of the folder in the repository, with a slash at the end; empty at the top.
     prefix: String,
     /// The name of the file with the description.
@@ -229,7 +243,23 @@ impl Git<'_> {
             .env("GIT_NO_LAZY_FETCH", "1")
             .stdin(Stdio::null())
             .stderr(Stdio::null());
+        if self.is_discovered {
+            git.env_remove("GIT_DIR").env_remove("GIT_INDEX_FILE");
+        }
         git
+    }
+
+    /// Ignores the variables that git sets for aliases and hooks: without `GIT_WORK_TREE`, git would take the current
+    /// folder for the top of the repository. If git finds another repository without them, the user has set them.
+    fn discover(&mut self) -> Result<()> {
+        if env::var_os("GIT_DIR").is_none() || env::var_os("GIT_WORK_TREE").is_some() {
+            return Ok(());
+        }
+        let arguments = ["rev-parse", "--absolute-git-dir"];
+        let named = self.line(&arguments)?;
+        self.is_discovered = true;
+        self.is_discovered = named.is_none() || named == self.line(&arguments)?;
+        Ok(())
     }
 
     /// Passes each entry that git prints with `-z` to `take`, until `take` returns `false`. So a long output is never
@@ -240,7 +270,7 @@ impl Git<'_> {
         mut take: impl FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
         let mut git = match self.command(arguments).stdout(Stdio::piped()).spawn() {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if is_missing(&error) => return Ok(()),
             git => git.context("failed to run `git`")?,
         };
         let output = git.stdout.take().context("`git` has no output")?;
@@ -292,7 +322,7 @@ impl Git<'_> {
     /// The first line that git prints; `None` if git fails or is not installed.
     fn line(&self, arguments: &[&str]) -> Result<Option<String>> {
         let output = match self.command(arguments).output() {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if is_missing(&error) => return Ok(None),
             output => output.context("failed to run `git`")?,
         };
         if !output.status.success() {
