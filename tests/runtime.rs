@@ -17,9 +17,9 @@ const COMMANDS: [&str; 2] = [
 ];
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
 /// The most lines that a first project may have of the runtime, without those for tests.
-const LINES: usize = 16_357;
+const LINES: usize = 16_560;
 /// The most lines of it that only tests use.
-const LINES_FOR_TESTS: usize = 5_000;
+const LINES_FOR_TESTS: usize = 5_060;
 const VENDORED: &str = "crates/kube-manager/src/runtime/operator.rs";
 
 /// Changes the record as if an older rscaffold had written `text` to the vendored file.

@@ -134,7 +134,10 @@ impl Network {
 
     /// The operator starts: requests with earlier clients are never answered.
     pub fn start(&self) {
-        self.0.state.lock().end_earlier_starts();
+        let mut state = self.0.state.lock();
+        state.end_earlier_starts();
+        // An operator that has not begun to work is not quiet.
+        state.last_request = None;
     }
 
     /// Waits until the operator is killed.
