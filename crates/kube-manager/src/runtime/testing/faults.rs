@@ -226,6 +226,9 @@ impl<W: 'static> Faults<W> {
             control_plane,
             client: control_plane.client().await,
         };
+        if !self.0.is_namespaced() {
+            test.delete_shared().await;
+        }
         let schema = test.schema().await;
         let scenarios = plan::needed(test.scenarios(&schema).await, selected);
         let learning = scenarios.iter().map(|scenario| test.learn(scenario));

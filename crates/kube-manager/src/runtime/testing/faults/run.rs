@@ -637,19 +637,12 @@ impl Run {
                     // If the object has changed, the next look sees it.
                     let _ = self.send(Method::PATCH, path_of(object), &patch).await;
                 }
-                Collect::Finalize(namespace) => self.finalize(namespace).await,
+                Collect::Finalize(namespace) => {
+                    finalize(&self.setup().client, path_of(namespace), namespace).await;
+                }
             }
         }
         is_any
-    }
-
-    /// Removes a deleted Namespace.
-    pub(super) async fn finalize(&self, namespace: &Value) {
-        let mut empty = namespace.clone();
-        empty["spec"]["finalizers"] = json!([]);
-        let path = format!("{}/finalize", path_of(namespace));
-        // If the Namespace has changed, the next look sees it.
-        let _ = self.send(Method::PUT, &path, &empty).await;
     }
 
     /// Deletes the object at `path`, unless it is gone.
@@ -668,31 +661,14 @@ impl Run {
         }
     }
 
-    /// Sends a request without faults. The API server may close an idle connection just when a request is sent. So a
-    /// request without an answer is sent again, unless it creates an object.
+    /// Sends a request without faults.
     pub(super) async fn send(
         &self,
         method: Method,
         path: &str,
         content: &Value,
     ) -> kube::Result<Value> {
-        let media_type = if method == Method::PATCH {
-            "application/merge-patch+json"
-        } else {
-            "application/json"
-        };
-        let request = Request::builder()
-            .method(method.clone())
-            .uri(path)
-            .header(CONTENT_TYPE, media_type)
-            .body(content.to_string().into_bytes())
-            .map_err(kube::Error::HttpError)?;
-        let client = &self.setup().client;
-        let answer = client.request(request.clone()).await;
-        if method == Method::POST || matches!(answer, Ok(_) | Err(kube::Error::Api(_))) {
-            return answer;
-        }
-        client.request(request).await
+        send(&self.setup().client, method, path, content).await
     }
 
     /// Ends the run. Never returns, because the scenario must not go on.
@@ -706,6 +682,41 @@ impl Run {
         self.0.failed.notify_one();
         pending::<()>().await;
     }
+}
+
+/// Sends a request. The API server may close an idle connection just when a request is sent. So a request without an
+/// answer is sent again, unless it creates an object.
+pub async fn send(
+    client: &Client,
+    method: Method,
+    path: &str,
+    content: &Value,
+) -> kube::Result<Value> {
+    let media_type = if method == Method::PATCH {
+        "application/merge-patch+json"
+    } else {
+        "application/json"
+    };
+    let request = Request::builder()
+        .method(method.clone())
+        .uri(path)
+        .header(CONTENT_TYPE, media_type)
+        .body(content.to_string().into_bytes())
+        .map_err(kube::Error::HttpError)?;
+    let answer = client.request(request.clone()).await;
+    if method == Method::POST || matches!(answer, Ok(_) | Err(kube::Error::Api(_))) {
+        return answer;
+    }
+    client.request(request).await
+}
+
+/// Removes the deleted Namespace at `path`.
+pub async fn finalize(client: &Client, path: &str, namespace: &Value) {
+    let mut empty = namespace.clone();
+    empty["spec"]["finalizers"] = json!([]);
+    let path = format!("{path}/finalize");
+    // If the Namespace has changed, the next look sees it.
+    let _ = send(client, Method::PUT, &path, &empty).await;
 }
 
 /// Whether the conditions say that the object is ready: `Ready`, and conditions such as `BackupReady` of further

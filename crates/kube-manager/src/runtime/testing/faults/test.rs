@@ -2,6 +2,7 @@
 
 use std::{
     future::pending,
+    mem,
     pin::pin,
     sync::{
         Arc,
@@ -12,8 +13,9 @@ use std::{
 
 use clap::Parser;
 use futures::FutureExt;
-use http::{Method, Request};
+use http::Method;
 use kube::Client;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -24,7 +26,7 @@ use super::{
     journal::Journal,
     network::Network,
     plan::First,
-    run::{LINES, Run, Setup, says_ready},
+    run::{LINES, Run, Setup, finalize, says_ready, send},
     scenario::{self, Scenario, SpecPatch},
     state::{self, NewObject, Snapshot, Varying, title},
 };
@@ -35,6 +37,11 @@ const OPERATOR: Operator = Operator::new("faults", "example.com");
 
 /// How much later the second of two runs at the same time begins, so that clocks with seconds differ in both.
 const STAGGER: Duration = Duration::from_secs(2);
+
+const NAMESPACES: &str = "/api/v1/namespaces";
+
+/// The paths of the objects that [runs share](Subject::is_shared), in the order of their creation.
+static SHARED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Adds controllers to a manager.
 type Register<W> = Box<dyn Fn(&mut Manager, &W)>;
@@ -61,11 +68,16 @@ impl<W> Subject<W> {
         self.sample.collection.is_here()
     }
 
+    /// Whether all runs share an object that the sample needs: it is outside of their namespaces. It stays until the test
+    /// of a cluster-scoped kind begins.
+    fn is_shared(&self, needed: &NewObject) -> bool {
+        self.is_namespaced() && !needed.collection.is_here()
+    }
+
     /// The objects that the sample needs, and that only one run uses at a time.
     fn needed_by_one(&self) -> Vec<&NewObject> {
-        let is_shared = |needed: &NewObject| self.is_namespaced() && !needed.collection.is_here();
         let needed = self.needed.iter();
-        needed.filter(|needed| !is_shared(needed)).collect()
+        needed.filter(|needed| !self.is_shared(needed)).collect()
     }
 }
 
@@ -152,8 +164,8 @@ impl<W: 'static> Test<'_, W> {
     pub async fn schema(&self) -> Value {
         let (name, version) = &self.subject.crd;
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
-        let request = Request::get(path).body(Vec::new()).expect("a request");
-        let crd: Value = self.client.request(request).await.unwrap_or_default();
+        let crd = send(&self.client, Method::GET, &path, &Value::Null).await;
+        let crd = crd.unwrap_or_default();
         let versions = crd["spec"]["versions"].as_array();
         let version = versions
             .into_iter()
@@ -321,52 +333,162 @@ impl<W: 'static> Test<'_, W> {
     /// Creates the namespace of a run, with the ServiceAccount that a controller manager would create, and the objects
     /// that the sample needs.
     async fn prepare(&self, namespace: &str) {
-        let mut objects = vec![
-            (
-                "/api/v1/namespaces".to_owned(),
-                json!({"kind": "Namespace", "metadata": {"name": namespace}}),
-            ),
-            (
-                format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
-                json!({"kind": "ServiceAccount", "metadata": {"name": "default"}}),
-            ),
-        ];
+        let new = json!({"kind": "Namespace", "metadata": {"name": namespace}});
+        self.create(NAMESPACES, &new).await;
+        let account = json!({"kind": "ServiceAccount", "metadata": {"name": "default"}});
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        self.create(&path, &account).await;
         for needed in &self.subject.needed {
-            objects.push((needed.collection.path(namespace), needed.object.clone()));
-        }
-        for (path, object) in objects {
-            let request = Request::post(path).header("content-type", "application/json");
-            let request = request
-                .body(object.to_string().into_bytes())
-                .expect("a request");
-            match self.client.request::<Value>(request).await {
-                Ok(_) => {}
-                // All runs of a namespaced kind share an object in another namespace.
-                Err(kube::Error::Api(answer))
-                    if answer.is_already_exists() && self.subject.is_namespaced() => {}
-                Err(error) => panic!("cannot create {}: {error}", title(&object)),
+            let path = needed.collection.path(namespace);
+            let is_new = self.create(&path, &needed.object).await;
+            if is_new && self.subject.is_shared(needed) {
+                SHARED.lock().push(needed.path(namespace));
             }
         }
     }
 
+    /// Creates an object. Returns whether the object is new: another run may have created an object that runs share.
+    async fn create(&self, path: &str, object: &Value) -> bool {
+        match send(&self.client, Method::POST, path, object).await {
+            Ok(_) => true,
+            Err(kube::Error::Api(answer))
+                if answer.is_already_exists() && self.subject.is_namespaced() =>
+            {
+                false
+            }
+            Err(error) => panic!("cannot create {}: {error}", title(object)),
+        }
+    }
+
+    /// Deletes the objects that the runs of namespaced kinds share. No other run may take place: a controller of a
+    /// cluster-scoped kind would see them, and its sample may have the name of one of them.
+    pub async fn delete_shared(&self) {
+        let shared = mem::take(&mut *SHARED.lock());
+        // The objects in a Namespace come after it.
+        let last_first = shared.iter().rev().map(String::as_str);
+        let _ = timeout(PATIENCE, delete(&self.client, last_first)).await;
+    }
+
     /// Deletes the objects of a run: cluster-scoped ones would be in the way of other runs, and Services have addresses.
     pub async fn clean(&self, run: &Run) {
-        let no_finalizers = json!({"metadata": {"finalizers": null}});
-        // Otherwise, a Job gets a finalizer.
-        let background = json!({"propagationPolicy": "Background"});
         let deletions = async {
-            for object in run.snapshot().await.objects {
-                let path = state::path_of(&object);
-                let _ = run.send(Method::PATCH, path, &no_finalizers).await;
-                let _ = run.send(Method::DELETE, path, &background).await;
-            }
-            for namespace in run.snapshot().await.objects {
-                if namespace["kind"] == "Namespace" {
-                    run.finalize(&namespace).await;
-                }
-            }
+            let objects = run.snapshot().await.objects;
+            delete(&self.client, objects.iter().map(state::path_of)).await;
         };
         // After a failed run, a request may fail for ever.
         let _ = timeout(PATIENCE, deletions).await;
+    }
+}
+
+/// Deletes the objects at these paths, also those with finalizers.
+async fn delete(client: &Client, paths: impl Iterator<Item = &str>) {
+    let no_finalizers = json!({"metadata": {"finalizers": null}});
+    // Otherwise, a Job gets a finalizer.
+    let background = json!({"propagationPolicy": "Background"});
+    let mut namespaces = Vec::new();
+    for path in paths {
+        let _ = send(client, Method::PATCH, path, &no_finalizers).await;
+        let _ = send(client, Method::DELETE, path, &background).await;
+        if path
+            .rsplit_once('/')
+            .is_some_and(|(folder, _)| folder == NAMESPACES)
+        {
+            namespaces.push(path);
+        }
+    }
+    for path in namespaces {
+        if let Ok(namespace) = send(client, Method::GET, path, &Value::Null).await {
+            finalize(client, path, &namespace).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, path::PathBuf};
+
+    use http::{Request, Response};
+    use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+    use kube::{Resource, client::Body, core::ObjectMeta};
+    use tokio::net::TcpSocket;
+    use tower::{BoxError, service_fn};
+
+    use super::{
+        super::{Faults, call::content_of},
+        *,
+    };
+
+    /// An API server that knows which objects exist, and records other requests than those that create.
+    fn api_server(requests: &'static Mutex<Vec<String>>) -> Client {
+        let exists: &Mutex<HashSet<String>> = Box::leak(Box::default());
+        let service = service_fn(async |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            let mut answer = Response::builder();
+            if request.method() == Method::POST {
+                let object = content_of(&request).unwrap_or_default();
+                let path = format!("{path}/{}", state::text(&object, "/metadata/name"));
+                if !exists.lock().insert(path) {
+                    answer = answer.status(409);
+                }
+            } else {
+                requests.lock().push(format!("{} {path}", request.method()));
+            }
+            let content = json!({"reason": "AlreadyExists"});
+            Ok::<_, BoxError>(answer.body(Body::from(content.to_string().into_bytes()))?)
+        });
+        Client::new(service, "default")
+    }
+
+    fn named<K: Resource + Default>(name: &str, namespace: Option<&str>) -> K {
+        let mut object = K::default();
+        *object.meta_mut() = ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: namespace.map(str::to_owned),
+            ..ObjectMeta::default()
+        };
+        object
+    }
+
+    #[tokio::test]
+    async fn what_runs_share_stays_until_the_test_of_a_cluster_scoped_kind() {
+        static REQUESTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        let folder = PathBuf::new();
+        let control_plane = ControlPlane {
+            programs: folder.clone(),
+            log: folder.clone(),
+            folder,
+            server: String::new(),
+            namespace: String::new(),
+            default_namespace: String::new(),
+            _port: TcpSocket::new_v4().expect("a socket"),
+            children: Vec::new(),
+        };
+        let sample: ConfigMap = named("sample", None);
+        let faults = Faults::new(sample, |_| ())
+            .with_object(&named::<Namespace>("shop", None))
+            .with_object(&named::<Secret>("shared", Some("shop")))
+            .with_object(&named::<Secret>("own", None));
+        let test = Test {
+            subject: &faults.0,
+            control_plane: &control_plane,
+            client: api_server(&REQUESTS),
+        };
+        for namespace in ["run-0", "run-1"] {
+            test.prepare(namespace).await;
+        }
+        assert!(REQUESTS.lock().is_empty());
+        for _ in 0..2 {
+            test.delete_shared().await;
+        }
+        let shop = format!("{NAMESPACES}/shop");
+        let expected = [
+            format!("PATCH {shop}/secrets/shared"),
+            format!("DELETE {shop}/secrets/shared"),
+            format!("PATCH {shop}"),
+            format!("DELETE {shop}"),
+            format!("GET {shop}"),
+            format!("PUT {shop}/finalize"),
+        ];
+        assert_eq!(*REQUESTS.lock(), expected);
     }
 }
