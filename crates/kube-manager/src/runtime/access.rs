@@ -295,10 +295,21 @@ impl Access {
             in_object: InObject::default(),
         }
     }
+
+    /// Adds the events of the controller to `queue`.
+    pub fn record_in(&mut self, queue: EventQueue) {
+        let Watcher {
+            controller, rules, ..
+        } = self.watcher;
+        self.recorder = Recorder::new(queue, controller, rules, controller.to_owned());
+    }
 }
 
 #[cfg(test)]
-use super::{events, metrics::Metrics};
+use super::{
+    events::{self, EventQueue},
+    metrics::Metrics,
+};
 
 #[cfg(test)]
 mod tests {

@@ -14,8 +14,8 @@ pub trait Observer: Send + Sync {
     /// Returns how long an object really waits that is to be reconciled again after this delay.
     fn pace(&self, delay: Duration) -> Duration;
 
-    /// The reconcile of the object `name` has failed.
-    fn failed(&self, name: &str, error: &str);
+    /// A reconcile or a cleanup has failed, as `line` says.
+    fn failed(&self, line: String);
 }
 
 impl Observer for () {
@@ -23,7 +23,7 @@ impl Observer for () {
         delay
     }
 
-    fn failed(&self, _: &str, _: &str) {}
+    fn failed(&self, _: String) {}
 }
 
 /// What a manager gives to each of its controllers and tasks.

@@ -46,6 +46,9 @@ const REPEATED: u32 = 3;
 /// The reason of the event and of the condition when the finalizer cannot be changed.
 const FINALIZER_FAILED: &str = "FinalizerFailed";
 
+/// The reason of the event when a cleanup fails.
+const CLEANUP_FAILED: &str = "CleanupFailed";
+
 /// Why a reconcile did not succeed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
@@ -71,6 +74,18 @@ enum Error {
 }
 
 type AnyError = Box<dyn error::Error + Send + Sync>;
+
+impl Error {
+    /// The reason in one word, for metrics.
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Panic(_) => "panic",
+            Self::Timeout(_) => "timeout",
+            Self::Stale(_) => "conflict",
+            error => diagnosis::reason(error),
+        }
+    }
+}
 
 /// A [`Reconciler`] of any kind.
 pub trait AnyReconciler: Send + Sync {
@@ -184,7 +199,7 @@ impl Worker {
         let params = ListParams::default().fields(&format!("metadata.name={name}"));
         let list = match self.api(namespace.as_deref()).list(&params).await {
             Ok(list) => list,
-            Err(error) => return self.failed(&Error::Read(error), key, start),
+            Err(error) => return self.failed("cannot reconcile", &Error::Read(error), key, start),
         };
         let found = list.items.first().map(|object| self.kind.guarded(object));
         let Some(object) = found.filter(|found| found.metadata().deletion_timestamp.is_some())
@@ -268,26 +283,42 @@ impl Worker {
                 action
             }
             Err(error) => {
-                let action = self.failed(&error, key, start);
+                let metadata = object.metadata();
+                let is_deleted = metadata.deletion_timestamp.is_some();
+                let says = if is_deleted {
+                    "cannot clean up"
+                } else {
+                    "cannot reconcile"
+                };
+                let action = self.failed(says, &error, key, start);
+                if error.reason() == "conflict" {
+                    return action;
+                }
                 if matches!(error, Error::Metadata { .. }) {
+                    self.record(metadata, FINALIZER_FAILED, &error);
                     self.report_refusal(&**object, &error).await;
+                } else if is_deleted {
+                    // The condition `Ready` is that of the last reconcile.
+                    self.record(metadata, CLEANUP_FAILED, &error);
                 }
                 action
             }
         }
     }
 
-    /// Logs and counts a failure. Returns when to try again.
-    fn failed(&self, error: &Error, key: &Key, start: Instant) -> Action {
+    /// Records a failure in an event about an object.
+    fn record(&self, object: &ObjectMeta, reason: &'static str, error: &Error) {
+        let regarding = identity(object).object_ref(&self.kind.resource);
+        let event = (EventType::Warning, reason, failure::message(error));
+        self.access.record(regarding, event);
+    }
+
+    /// Logs what `says` of a failure, and counts the failure. Returns when to try again.
+    fn failed(&self, says: &str, error: &Error, key: &Key, start: Instant) -> Action {
         let (controller, kind) = (self.controller(), &self.kind.resource.kind);
         let (namespace, name) = key;
         let duration = start.elapsed();
-        let reason = match error {
-            Error::Panic(_) => "panic",
-            Error::Timeout(_) => "timeout",
-            Error::Stale(_) => "conflict",
-            error => diagnosis::reason(error),
-        };
+        let reason = error.reason();
         self.count_error(reason);
         let hint = diagnosis::hint(error, self.access.watcher().rules);
         let (count, growing) = self.backoff.failed(key.clone());
@@ -298,7 +329,8 @@ impl Worker {
             growing
         };
         let error = failure::message(error);
-        self.services.observer.failed(name, &error);
+        let line = format!("{says} {name}: {error}");
+        self.services.observer.failed(line);
         self.queue.retries.inc();
         let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         if reason == "conflict" && count < REPEATED {
@@ -306,7 +338,6 @@ impl Worker {
             let says = "was changed meanwhile, trying again";
             tracing::info!(controller, %kind, namespace, name, ?duration, %error, retry_ms, "{says}");
         } else {
-            let says = "cannot reconcile";
             tracing::error!(
                 controller, %kind, namespace, name, ?duration, reason, %error, hint, retry_ms, "{says}"
             );
@@ -449,17 +480,10 @@ impl Worker {
         }
     }
 
-    /// Shows users why the metadata of `object` cannot be changed: in an event, and in the condition `Ready`, if the
-    /// object has it.
+    /// Says why the metadata of `object` cannot be changed in the condition `Ready`, if the object has it.
     async fn report_refusal(&self, object: &dyn Object, error: &Error) {
-        if diagnosis::reason(error) == "conflict" {
-            return;
-        }
         let note = failure::message(error);
         let (access, metadata) = (&self.access, object.metadata());
-        let regarding = identity(metadata).object_ref(&self.kind.resource);
-        let event = (EventType::Warning, FINALIZER_FAILED, note.clone());
-        access.record(regarding, event);
         let content = (self.write)(object);
         let Some(conditions) = content.pointer("/status/conditions") else {
             return;
@@ -493,12 +517,15 @@ fn not_ready(object: &ObjectMeta, conditions: &Value, note: &str) -> Option<Valu
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::ConfigMap;
+    use k8s_openapi::{
+        api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp,
+    };
     use kube::{Client, client::Body};
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::runtime::{
-        metrics::Metrics, object::write, objects::Stores, rbac::Rule, watch::Watcher,
+        events, metrics::Metrics, object::write, objects::Stores, rbac::Rule, watch::Watcher,
         written::Written,
     };
 
@@ -613,5 +640,65 @@ mod tests {
             let count = errors.with_label_values(&["test", reason]).get();
             assert_eq!(count, 1, "{reason}");
         }
+    }
+
+    /// The cleanup fails.
+    struct Stuck;
+
+    impl Reconciler for Stuck {
+        type Object = ConfigMap;
+        type Error = Failure;
+
+        const NAME: &'static str = "test";
+        const RULES: &'static [Rule] = &[];
+
+        async fn reconcile(&self, _: &ConfigMap, _: &Context) -> Result<Action, Failure> {
+            Ok(Action::await_change())
+        }
+
+        async fn cleanup(&self, _: &ConfigMap, _: &Context) -> Result<Cleanup, Failure> {
+            Err(Failure::Words)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cleanup_that_fails_is_an_event_that_repeats() {
+        let requests: &Mutex<Vec<Value>> = Box::leak(Box::default());
+        let api_server = tower::service_fn(async |request: http::Request<Body>| {
+            let bytes = request.into_body().collect_bytes().await?;
+            requests.lock().push(serde_json::from_slice(&bytes)?);
+            let answer = json!({"metadata": {}, "eventTime": null}).to_string();
+            anyhow::Ok(http::Response::new(Body::from(answer.into_bytes())))
+        });
+        let client = Client::new(api_server, "default");
+        let (queue, sender) = events::queue(client, &Metrics::for_test());
+        let mut worker = Worker {
+            finalizer: Some("test/finalizer".to_owned()),
+            ..Worker::for_test(Stuck, Stores::default())
+        };
+        worker.access.record_in(queue);
+        let metadata = ObjectMeta {
+            finalizers: worker.finalizer.clone().map(|finalizer| vec![finalizer]),
+            deletion_timestamp: Some(Time(Timestamp::UNIX_EPOCH)),
+            ..ObjectMeta::default()
+        };
+        let object = Guarded(Ok(Arc::new(ConfigMap {
+            metadata,
+            ..ConfigMap::default()
+        })));
+        for _ in 0..2 {
+            worker.reconcile(&object, &key(object.metadata())).await;
+        }
+        let end = CancellationToken::new();
+        end.cancel();
+        sender.run(end).await;
+        let requests = requests.lock();
+        let [event, repeated] = &requests[..] else {
+            panic!("{requests:?}");
+        };
+        assert_eq!(event["type"], "Warning");
+        assert_eq!(event["reason"], "CleanupFailed");
+        assert_eq!(event["note"], "cannot do it");
+        assert_eq!(repeated["series"]["count"], 2);
     }
 }

@@ -435,8 +435,7 @@ impl Observer for Network {
         delay
     }
 
-    fn failed(&self, name: &str, error: &str) {
-        let line = format!("cannot reconcile {name}: {error}");
+    fn failed(&self, line: String) {
         self.0.state.lock().note(line);
     }
 }
@@ -520,7 +519,7 @@ mod tests {
             end(&network, "a", StatusCode::UNPROCESSABLE_ENTITY, "no data");
         }
         let before = network.activity();
-        network.failed("web", "panicked: no data");
+        network.failed("cannot reconcile web: panicked: no data".to_owned());
         // The delay before the next attempt is silence.
         assert_eq!(network.activity(), before);
         end(&network, "a", StatusCode::OK, "");
