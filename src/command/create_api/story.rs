@@ -49,8 +49,9 @@ impl ApiSettings {
                 )),
                 ("rbac.authorization.k8s.io", kind) => notes.push(format!(
                     "a {kind} can only give permissions that the operator has itself: add them to \
-                     `RULES`. With the verbs `Escalate` and `Bind` instead, the operator could \
-                     give itself all permissions"
+                     `RULES`. To bind a role such as `view`, use `Verb::Bind`, and limit it with \
+                     `Rule::named`. With `Escalate`, or with `Bind` without `named`, the operator \
+                     could give itself all permissions"
                 )),
                 ("batch", "Job") => notes.push(
                     "the Job runs once for each object, right after its creation: for a Job that \

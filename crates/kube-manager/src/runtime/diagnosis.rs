@@ -64,8 +64,24 @@ pub(super) fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<Stri
     }
 }
 
+/// What every hint about a missing rule ends with.
+const THE_ROLE: &str = "and the cluster the role that `make manifests` writes";
+
 /// The missing rule, read from the message of the API server.
 fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
+    if status
+        .message
+        .contains("is attempting to grant RBAC permissions not currently held")
+    {
+        let kind = status.details.as_ref().map_or("", |details| &details.kind);
+        // The message does not name the role that is bound.
+        let what = if kind.ends_with("bindings") {
+            "`Rule::of::<ClusterRole>(&[Verb::Bind])`, limited by `named` to the role that is bound"
+        } else {
+            "the permissions that the role gives"
+        };
+        return Some(format!("`RULES` need {what}, {THE_ROLE}"));
+    }
     let (_, what) = status.message.split_once("\" cannot ")?;
     let mut parts = what.split('"');
     let verb = parts.next()?.split(' ').next()?;
@@ -89,9 +105,7 @@ fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
         Some(subresource) => format!("Rule::sub::<{kind}>(\"{subresource}\", {verb})"),
         None => format!("Rule::of::<{kind}>({verb})"),
     };
-    Some(format!(
-        "`RULES` need `{rule}`, and the cluster the role that `make manifests` writes"
-    ))
+    Some(format!("`RULES` need `{rule}`, {THE_ROLE}"))
 }
 
 #[cfg(test)]
@@ -99,6 +113,7 @@ mod tests {
     use std::io;
 
     use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use serde_json::json;
 
     use super::{super::rbac::Verb, *};
 
@@ -172,6 +187,26 @@ mod tests {
             "\" cannot é \"a\" b \"c",
         ] {
             assert_eq!(super::hint(&outer(403, says), &rules), None);
+        }
+    }
+
+    #[test]
+    fn a_role_that_may_be_bound_is_named() {
+        for (plural, binds) in [
+            ("rolebindings", true),
+            ("clusterrolebindings", true),
+            ("roles", false),
+        ] {
+            let status = json!({
+                "code": 403, "details": {"kind": plural},
+                "message": "it is forbidden: user \"a\" (groups=[\"b\"]) is attempting to grant RBAC permissions not \
+                            currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}",
+            });
+            let status: Status = serde_json::from_value(status).expect("a status");
+            let error = Outer::Write(kube::Error::Api(status.boxed()));
+            let hint = hint(&error, &[]).expect("a hint");
+            let rule = "`Rule::of::<ClusterRole>(&[Verb::Bind])`";
+            assert_eq!(hint.contains(rule), binds, "{hint}");
         }
     }
 }
