@@ -5,15 +5,18 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},
+    process::Command,
     sync::{Arc, Mutex, PoisonError},
     thread,
 };
+
+use tempfile::NamedTempFile;
 
 use crate::{
     compile::{cargo, clippy},
     document::{read, without_indentation},
     operator::{Project, cluster, get_until, kubectl},
-    scaffold::run,
+    scaffold::{root, run},
 };
 
 const CONTROLLER: &str = include_str!("reconciler/database.rs");
@@ -34,7 +37,7 @@ fn the_page_shows_parts_of_the_controller() {
     }
 }
 
-/// Creates the project of the page, with its controller.
+/// Creates the project of the page, with its controller and its flag.
 fn project() -> Project {
     let page = read("docs/reconciler.md");
     let commands = page
@@ -43,6 +46,15 @@ fn project() -> Project {
     let project = Project::scaffold("reconciler", &commands.collect::<Vec<_>>());
     let controller = project.path().join("src/controller/shop/database.rs");
     fs::write(controller, CONTROLLER).expect("a writable file");
+    let (_, patch) = page.split_once("```diff\n").expect("a patch");
+    let (patch, _) = patch.split_once("```").expect("the end of the patch");
+    let mut file = NamedTempFile::new().expect("a file");
+    file.write_all(patch.as_bytes()).expect("a writable file");
+    run(Command::new("git")
+        .arg("apply")
+        .arg(file.path())
+        .env("GIT_CEILING_DIRECTORIES", root())
+        .current_dir(project.path()));
     let manifest = "Cargo.toml";
     project.edit(
         manifest,
