@@ -76,7 +76,7 @@ fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
         let kind = status.details.as_ref().map_or("", |details| &details.kind);
         // The message does not name the role that is bound.
         let what = if kind.ends_with("bindings") {
-            "`Rule::of::<ClusterRole>(&[Verb::Bind])`, limited by `named` to the role that is bound"
+            "`Rule::of::<ClusterRole>(&[Verb::Bind])`, or the same of `Role`, limited by `named` to the role that is bound"
         } else {
             "the permissions that the role gives"
         };

@@ -316,8 +316,10 @@ fn name(object: &str, now: &MicroTime) -> String {
     let labels = replaced.split('.').map(|label| label.trim_matches('-'));
     let valid: Vec<_> = labels.filter(|label| !label.is_empty()).collect();
     let valid = valid.join(".");
-    let start = start(&valid, NAME - end.len()).trim_end_matches(['-', '.']);
-    format!("{start}{end}")
+    match start(&valid, NAME - end.len()).trim_end_matches(['-', '.']) {
+        "" => format!("event{end}"),
+        start => format!("{start}{end}"),
+    }
 }
 
 /// The start of `text`: as many whole characters as fit into `bytes`.
@@ -467,6 +469,7 @@ mod tests {
         assert_eq!(name("a.b", &now), "a.b.0");
         assert_eq!(name("system:node", &now), "system-node.0");
         assert_eq!(name("John.Smith", &now), "ohn.mith.0");
+        assert_eq!(name("ADMIN", &now), "event.0");
         assert_eq!(name(":a.:b..c", &now), "a.b.c.0");
         assert_eq!(name(&"a".repeat(300), &now).len(), NAME);
         let cut = format!("a{}", "a-".repeat(200));

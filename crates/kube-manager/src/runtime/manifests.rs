@@ -24,7 +24,7 @@ use super::{
 /// each byte of JSON.
 const MOST_IN_CHART: usize = 800_000;
 
-/// Writes these files below `out`, and copies of them to the operator's chart:
+/// Writes these files below `out`, and copies of them to the operator's chart, where large CRDs have no descriptions:
 ///
 /// - `config/crd/bases/<group>_<plural>.yaml` for each CRD,
 /// - `config/rbac/role.yaml`,

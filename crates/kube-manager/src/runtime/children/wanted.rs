@@ -283,8 +283,8 @@ impl Wanted<'_> {
     /// Writes `desired` over the child `known`, from which it differs in `field`.
     async fn update(&self, known: &AnyObject, desired: &Desired, field: &str) -> Result<AnyObject> {
         let metadata = &desired.metadata;
-        // If the set of fields has not changed, the apply has no field to remove, and the owner of each field does not
-        // matter. The watch does not deliver it.
+        // The watch does not deliver the owners of fields. They do not matter if the set of fields has not changed: then
+        // the apply has no field to remove.
         let has_same_fields = self.all.marks.have_same_fields(known.metadata(), metadata);
         let mut fresh = has_same_fields.then(|| known.clone());
         for _ in 0..TRIES {
@@ -340,11 +340,23 @@ impl Wanted<'_> {
         if let Some(refusal) = immutable::refusal(status, &self.all.json(&live), &desired.object) {
             return Ok(Update::Refused(live, refusal));
         }
-        match Box::pin(self.overwrite(&live, desired, status)).await {
-            Ok(Some(written)) => Ok(Update::Written(written)),
-            Err(kube::Error::Api(status)) if status.is_conflict() => Err(kube::Error::Api(status)),
+        let mut causes = status.details.iter().flat_map(|details| &details.causes);
+        if causes.any(|cause| is_left_alone(&cause.field)) {
+            return Err(error);
+        }
+        let status = match Box::pin(self.overwrite(&live, desired, status)).await {
+            Ok(Some(written)) => return Ok(Update::Written(written)),
+            Err(kube::Error::Api(status)) => status,
             // The apply says why.
-            _ => Err(error),
+            _ => return Err(error),
+        };
+        if status.is_conflict() {
+            return Err(kube::Error::Api(status));
+        }
+        // Without the defaults that do not fit, only immutable fields may be left.
+        match immutable::refusal(&status, &self.all.json(&live), &desired.object) {
+            Some(refusal) => Ok(Update::Refused(live, refusal)),
+            None => Err(error),
         }
     }
 
@@ -382,16 +394,9 @@ impl Wanted<'_> {
         // If the apply below is not sent, another one follows, whatever is desired then.
         merged["metadata"]["labels"][&self.all.marks.label] = json!(OVERWRITTEN);
         let fields = self.all.json(live);
-        for cause in refusal.details.iter().flat_map(|details| &details.causes) {
-            if remove(&mut merged, &fields, &cause.field) {
-                let (child, field) = (self.all.describe(metadata), &cause.field);
-                tracing::info!(
-                    child,
-                    field,
-                    "is removed, because the desired state is invalid with it"
-                );
-            }
-        }
+        let causes = refusal.details.iter().flat_map(|details| &details.causes);
+        let mut removed: Vec<_> = causes.map(|cause| &cause.field).collect();
+        removed.retain(|field| remove(&mut merged, &fields, &desired.object, field));
         let params = PatchParams::apply(&self.all.access.field_manager());
         let (api, name) = (self.all.api(metadata), key(metadata).1);
         let answer = api.patch(&name, &params, &Patch::Merge(merged)).await;
@@ -399,13 +404,17 @@ impl Wanted<'_> {
         if overwritten.metadata().resource_version == metadata.resource_version {
             return Ok(None);
         }
+        if !removed.is_empty() {
+            let child = self.all.describe(metadata);
+            tracing::info!(child, fields = ?removed, "removed, because the desired state is invalid with them");
+        }
         let moved = self.move_fields(overwritten, desired).await?;
         self.send_apply(moved.metadata(), desired).await.map(Some)
     }
 
     /// Moves the ownership of the fields that this controller has set with an Update to its Apply, unless the apply of
-    /// `desired` has no field to remove. An apply cannot remove fields of an Update: a creation is one, and so is
-    /// [`Wanted::overwrite`]. All other Updates have another field manager, so their values stay.
+    /// `desired` has no field to remove. An apply cannot remove fields of an Update: a creation is one, and so are
+    /// [`Wanted::overwrite`] and [`Wanted::label`]. All other Updates have another field manager, so their values stay.
     async fn move_fields(&self, live: AnyObject, desired: &Desired) -> kube::Result<AnyObject> {
         let metadata = live.metadata();
         let has_same_fields = self.all.marks.have_same_fields(metadata, &desired.metadata);
@@ -485,15 +494,23 @@ impl Wanted<'_> {
     }
 }
 
+/// Whether [`Wanted::overwrite`] does not write the field at the path `field`: others write most metadata and the status,
+/// too.
+fn is_left_alone(field: &str) -> bool {
+    let written = ["metadata.annotations", "metadata.labels"];
+    ["metadata", "status"]
+        .iter()
+        .any(|start| field.starts_with(start))
+        && !written.iter().any(|start| field.starts_with(start))
+}
+
 /// Makes a merge patch remove the field at the path `field`, such as `spec.strategy.rollingUpdate`, if `live` has it and
-/// the patch does not set it. Returns whether it does. Metadata and status belong to others, too, and are left alone. So is
-/// a path into a list, because a patch replaces a list with all of its elements.
-fn remove(patch: &mut Value, live: &Value, field: &str) -> bool {
+/// `desired` does not. Returns whether it does. A path into a list is left alone, because a patch replaces a list with all
+/// of its elements. So are labels and annotations, which others may have added.
+fn remove(patch: &mut Value, live: &Value, desired: &Value, field: &str) -> bool {
     let pointer = format!("/{}", field.replace('.', "/"));
-    if pointer.starts_with("/metadata") || pointer.starts_with("/status") {
-        return false;
-    }
-    if live.pointer(&pointer).is_none() || patch.pointer(&pointer).is_some() {
+    let is_there = live.pointer(&pointer).is_some() && desired.pointer(&pointer).is_none();
+    if !is_there || field.starts_with("metadata") {
         return false;
     }
     let mut place = patch;

@@ -291,7 +291,7 @@ impl Worker {
                     "cannot reconcile"
                 };
                 let action = self.failed(says, &error, key, start);
-                if error.reason() == "conflict" {
+                if error.reason() == "conflict" && self.backoff.failures(key) < REPEATED {
                     return action;
                 }
                 if matches!(error, Error::Metadata { .. }) {

@@ -67,8 +67,8 @@ struct Cluster {
     keeps_values: bool,
     /// Whether somebody has begun to delete the owner.
     is_owner_going: bool,
-    /// The answer to each patch, if the API server refuses it.
-    refusals: Vec<Value>,
+    /// The answers to the next patches; `None` if the API server accepts one.
+    refusals: VecDeque<Option<Value>>,
 }
 
 fn is_watched(secret: Option<&Value>) -> bool {
@@ -234,10 +234,12 @@ impl Cluster {
         let is_current = ["uid", "resourceVersion"]
             .iter()
             .all(|field| sent[*field].is_null() || sent[*field] == live["metadata"][*field]);
+        if *method == Method::PATCH
+            && let Some(refusal) = self.refusals.pop_front().flatten()
+        {
+            return (422, refusal);
+        }
         match *method {
-            Method::PATCH if kind.contains("apply") && !self.refusals.is_empty() => {
-                (422, self.refusals.remove(0))
-            }
             Method::POST => failed(409, "AlreadyExists"),
             Method::GET => (200, live),
             _ if !is_current => failed(409, "Conflict"),
@@ -327,7 +329,7 @@ impl World {
             requests: Vec::new(),
             keeps_values,
             is_owner_going: false,
-            refusals: Vec::new(),
+            refusals: VecDeque::new(),
         }));
         let server = cluster.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -655,34 +657,42 @@ fn a_change_after_the_read_is_not_overwritten() {
 
 #[test]
 fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_policy() {
-    fn refusal(object: &str, cause: &Value) -> Value {
-        let details = json!({"kind": "Secret", "name": "a", "causes": [cause]});
+    fn refusal(object: &str, causes: &[Value]) -> Value {
+        let details = json!({"kind": "Secret", "name": "a", "causes": causes});
         json!({"code": 422, "reason": "Invalid", "message": object, "details": details})
     }
 
     let text = "may not be changed during the freeze";
-    let validation = refusal(
-        "Secret \"a\" is invalid: data: Forbidden: field is immutable",
-        &json!({"field": "data", "message": "Forbidden: field is immutable"}),
-    );
+    let is_invalid = "Secret \"a\" is invalid: data: Forbidden: field is immutable";
+    let immutable = json!({"field": "data", "message": "Forbidden: field is immutable"});
+    let other = json!({"field": "type", "message": "Forbidden: may not be specified"});
+    let validation = refusal(is_invalid, std::slice::from_ref(&immutable));
+    let both = refusal(is_invalid, &[other, immutable]);
     let policy = refusal(
         &format!(
             "secrets \"a\" is forbidden: ValidatingAdmissionPolicy 'freeze' denied request: {text}"
         ),
-        &json!({"message": text}),
+        &[json!({"message": text})],
     );
     wait(async {
-        for (refusal, is_deleted) in [(validation, true), (policy, false)] {
+        for (refusals, is_deleted) in [
+            (vec![validation.clone()], true),
+            // Nothing but the immutable field is left after the field that does not fit.
+            (vec![both, validation], true),
+            (vec![policy], false),
+        ] {
             let mut world = World::new(false);
             assert_eq!(settled(&mut world, "one").await, 1);
             world.show_all();
-            world.cluster.lock().refusals = vec![refusal];
+            world.cluster.lock().refusals = refusals.iter().cloned().map(Some).collect();
             world.cluster.lock().requests.clear();
             let applied = world.reconcile(Way::Recreate, "two").await;
             let requests = &world.cluster.lock().requests;
             if is_deleted {
                 applied.expect("the new Secret");
-                assert_eq!(*requests, [Method::PATCH, Method::DELETE, Method::POST]);
+                let last = [Method::DELETE, Method::POST];
+                let patches = vec![Method::PATCH; refusals.len()];
+                assert_eq!(*requests, [patches, last.to_vec()].concat());
             } else {
                 let error = applied.expect_err("a refusal");
                 assert!(matches!(error, Error::Request { .. }), "{error}");
@@ -697,44 +707,67 @@ fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_polic
 /// follows, whatever is desired.
 #[test]
 fn a_child_is_overwritten_if_an_apply_is_invalid() {
-    let causes = [
+    let fields = [
         "data.touched",
         "data.title",
         "data[0].touched",
         "type.a",
         "immutable",
-        "metadata.finalizers",
-    ]
-    .map(|field| json!({"field": field, "message": "Forbidden: together with this"}));
-    let refusal = json!({
-        "code": 422, "reason": "Invalid", "message": "Secret \"a\" is invalid: data: Forbidden",
-        "details": {"kind": "Secret", "name": "a", "causes": causes},
-    });
+        "metadata.labels",
+    ];
+    let refusal = |fields: &[&str]| {
+        let causes = fields.iter();
+        let causes: Vec<_> = causes
+            .map(|field| json!({"field": field, "message": "Forbidden: together with this"}))
+            .collect();
+        let refusal = json!({
+            "code": 422, "reason": "Invalid", "message": "Secret \"a\" is invalid: data: Forbidden",
+            "details": {"kind": "Secret", "name": "a", "causes": causes},
+        });
+        Some(refusal)
+    };
     let mark = |secret: &Value| secret["metadata"]["labels"][MARK].clone();
     wait(async {
-        for refusals in [1, 2] {
+        let invalid = refusal(&fields);
+        for (answers, is_applied) in [
+            (vec![invalid.clone()], true),
+            (vec![invalid.clone(), None, invalid], false),
+        ] {
             let mut world = World::new(false);
             assert_eq!(settled(&mut world, "one").await, 1);
             world.cluster.lock().act(Act::Touch);
-            let mut before = world.cluster.lock().secret.clone().expect("a Secret");
-            before["metadata"]["finalizers"] = json!(["others.example.com/stay"]);
-            world.cluster.lock().store(Some(before.clone()));
             world.show_all();
-            world.cluster.lock().refusals = vec![refusal.clone(); refusals];
+            let before = world.cluster.lock().secret.clone().expect("a Secret");
+            world.cluster.lock().refusals = answers.into();
             world.cluster.lock().requests.clear();
             let applied = world.reconcile(Way::Reuse, "two").await;
-            assert_eq!(applied.is_ok(), refusals == 1);
+            assert_eq!(applied.is_ok(), is_applied);
             let patches = [const { Method::PATCH }; 3];
             assert_eq!(world.cluster.lock().requests, patches);
             let after = world.cluster.lock().secret.clone().expect("a Secret");
             assert_eq!(after["data"]["title"], json!(ByteString("two".into())));
             assert_eq!(after["data"]["touched"], Value::Null);
-            assert!(after["metadata"]["finalizers"].is_array());
-            assert_eq!(mark(&after) == "overwritten", refusals == 2);
+            assert!(after["metadata"]["labels"].is_object());
+            assert_eq!(mark(&after) == "overwritten", !is_applied);
             world.show_all();
             assert_eq!(settled(&mut world, "one").await, 1);
             let back = world.cluster.lock().secret.clone().expect("a Secret");
             assert_eq!(mark(&back), mark(&before));
+        }
+
+        // Nothing is written if the overwritten child would be invalid, too.
+        for answers in [
+            vec![refusal(&["data", "metadata.finalizers"])],
+            vec![refusal(&["data"]), refusal(&["data"])],
+        ] {
+            let mut world = World::new(false);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            world.show_all();
+            let before = world.cluster.lock().secret.clone();
+            world.cluster.lock().refusals = answers.into();
+            assert!(world.reconcile(Way::Reuse, "two").await.is_err());
+            assert_eq!(world.cluster.lock().refusals, []);
+            assert_eq!(world.cluster.lock().secret, before);
         }
     });
 }
