@@ -56,7 +56,7 @@ impl<'a> Merge<'a> {
             let is_settled = pieces
                 .iter()
                 .all(|piece| matches!(piece, Piece::Settled(_)));
-            let is_in_list = !is_settled && clash.is_in(lists);
+            let is_in_list = !is_settled && clash.is_in(lists) && !clash.has_changed_deletion();
             if is_in_list && (clash.is_done() || !clash.both_add_a_line(base)) {
                 clash.settle_beside(true)
             } else {
@@ -280,6 +280,17 @@ impl<'a> Clash<'a> {
         let ours: BTreeSet<_> = self.ours.split_inclusive('\n').collect();
         let mut theirs = self.theirs.split_inclusive('\n');
         theirs.any(|line| ours.contains(line) && !known.contains(line))
+    }
+
+    /// Whether ours has other lines in place of lines that theirs deletes. A killed command may have deleted them, or the
+    /// user may have changed them.
+    fn has_changed_deletion(&self) -> bool {
+        let [ours, theirs] = [self.ours, self.theirs].map(|side| edits(self.base, side));
+        let mut deletions = theirs.iter().filter(|edit| edit.text.is_empty());
+        deletions.any(|deletion| {
+            let mut changes = ours.iter().filter(|edit| !edit.text.is_empty());
+            changes.any(|change| change.overlaps(deletion))
+        })
     }
 
     /// Whether ours has all edits of theirs: a killed command has made them already.

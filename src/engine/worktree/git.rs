@@ -492,10 +492,11 @@ impl Git<'_> {
             (theirs, &places[1], ours, &places[0]),
         ] {
             let objects = self.objects(place.names(recorded.keys().map(String::as_str)))?;
-            let mut sources = BTreeMap::new();
+            let mut sources = BTreeMap::<_, Vec<_>>::new();
             for path in recorded.keys() {
                 if let Some(object) = objects.get(&place.name(path)) {
-                    sources.insert((object.as_str(), file_name(path)), path.as_str());
+                    let same = sources.entry((object.as_str(), file_name(path)));
+                    same.or_default().push(path.as_str());
                 }
             }
             let (mut indexed, mut found) = (BTreeSet::new(), Vec::new());
@@ -506,7 +507,7 @@ impl Git<'_> {
                     if let Some(path) = inside.filter(|path| is_known(path)) {
                         indexed.insert(path.to_owned());
                     } else if let Some(from) = sources.get(&(entry.object, file_name(entry.path))) {
-                        found.push((*from, entry.path.to_owned()));
+                        found.extend(from.iter().map(|from| (*from, entry.path.to_owned())));
                     }
                     Ok(())
                 },
