@@ -36,6 +36,7 @@ const LEFT_IN_CLUSTERS: &[(Texts, &str, Texts)] = &[
         "edit --project-name library",
         &[
             "delete the Deployment and the webhook configurations whose names begin with `guestbook-`",
+            "`kubectl delete clusterrolebinding guestbook-manager-rolebinding guestbook-metrics-auth-rolebinding`",
             "does not remove the finalizer `deployment.apps.guestbook.com/finalizer`",
             "`git grep -F -e guestbook`",
         ],
@@ -192,6 +193,7 @@ const EDITS: &[(&str, &str, Texts)] = &[
         &[
             "the operator moves from the namespace `guestbook-system` to `operators`: clusters keep the old one; \
              before you deploy the new one, delete its Deployment",
+            "`kubectl delete --namespace guestbook-system rolebinding guestbook-leader-election-rolebinding`",
         ],
     ),
     // Only one of the kinds of a group moves.

@@ -82,10 +82,26 @@ fn old_operator(before: &Project, after: &Project) -> Option<String> {
     }
 }
 
+/// Whether the names of the project's objects in a cluster begin with another name now.
+fn is_renamed(before: &Project, after: &Project) -> bool {
+    before.project_name != after.project_name
+}
+
+/// Whether the project's objects are in another namespace now.
+fn is_moved(before: &Project, after: &Project) -> bool {
+    before.namespace_name() != after.namespace_name()
+}
+
 /// A note about permissions of the operator that the new manifests do not have.
 fn permissions(before: &Project, after: &Project) -> Option<String> {
     let mut commands = BTreeMap::new();
-    for (resource, name) in &permissions_of(before) - &permissions_of(after) {
+    let new = permissions_of(after);
+    for (resource, name) in permissions_of(before) {
+        let is_replaced =
+            is_renamed(before, after) || resource != IN_CLUSTER && is_moved(before, after);
+        if !is_replaced && new.contains(&(resource, name)) {
+            continue;
+        }
         let command = commands.entry(resource).or_insert_with(|| {
             if resource == IN_CLUSTER {
                 format!("kubectl delete {resource}")
@@ -158,7 +174,8 @@ fn user_roles(before: &Project, after: &Project) -> Option<String> {
     for (name, versions) in crds(before) {
         let kind = versions[0];
         // A namespaced project has the ClusterRoles of a cluster-scoped kind, without the labels.
-        let is_kept = after.has(Feature::UserRoles) && !kind.namespaced;
+        let is_kept =
+            after.has(Feature::UserRoles) && !kind.namespaced && !is_renamed(before, after);
         // Without its kind, a role allows nothing.
         if is_kept || !is_in_use(&name, after) {
             continue;
@@ -168,7 +185,8 @@ fn user_roles(before: &Project, after: &Project) -> Option<String> {
             delete += &format!(" {}-{role}-{user}-role", before.project_name);
         }
     }
-    (had && !has && delete.len() > without_names).then(|| {
+    let is_left = had && (!has || is_renamed(before, after)) && delete.len() > without_names;
+    is_left.then(|| {
         format!(
             "clusters keep the roles of users, which `admin`, `edit` and `view` include: delete them there by \
              `{delete}`"
@@ -180,7 +198,8 @@ fn user_roles(before: &Project, after: &Project) -> Option<String> {
 fn network_policies(before: &Project, after: &Project) -> Option<String> {
     let [had, has] =
         [before, after].map(|project| project.namespaced || project.has(Feature::NetworkPolicy));
-    (had && !has).then(|| {
+    let is_left = had && (!has || is_renamed(before, after) || is_moved(before, after));
+    is_left.then(|| {
         format!(
             "clusters keep the network policies: delete them there by `kubectl delete networkpolicy --namespace {} \
              --selector app.kubernetes.io/name={},app.kubernetes.io/managed-by=kustomize`",

@@ -62,12 +62,44 @@ fn deleted(notes: &[String]) -> Vec<&str> {
     commands.flat_map(str::split_whitespace).collect()
 }
 
+/// The cluster roles in the manifests of the project: those that `admin`, `edit` and `view` include, and all.
+fn cluster_roles(project: &Project) -> (Vec<String>, BTreeSet<String>) {
+    let (mut included, mut all) = (Vec::new(), BTreeSet::new());
+    for manifest in manifests(project) {
+        if manifest["kind"] == "ClusterRole" {
+            let name = format!("guestbook-{}", text(&manifest["metadata"]["name"]));
+            let labels = manifest["metadata"]["labels"].to_string();
+            if labels.contains("/aggregate-to-") {
+                included.push(name.clone());
+            }
+            all.insert(name);
+        }
+    }
+    (included, all)
+}
+
+fn text(value: &serde_json::Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// The manifests for kustomize.
+fn manifests(project: &Project) -> Vec<serde_json::Value> {
+    let rendered = render(project).unwrap();
+    let texts = rendered.texts.iter();
+    let manifests = texts.filter(|(path, _)| path.starts_with("config/"));
+    let documents = manifests.flat_map(|(_, text)| yaml::documents(text.content()).unwrap());
+    documents.collect()
+}
+
 #[test]
 fn the_permissions_are_those_of_the_manifests() {
     use Feature::{
         Certmanager, LeaderElection, MetricsAuth, MetricsSecure, UserRoles, WebhookFiles,
     };
-    let kinds = [("webapp/v1/Guestbook", [true, false, false, false])];
+    let kinds = [
+        ("webapp/v1/Guestbook", [true, false, false, false]),
+        ("crew/v1/Page", [false; 4]),
+    ];
     for features in [
         &[][..],
         &[MetricsSecure, LeaderElection, UserRoles],
@@ -86,24 +118,12 @@ fn the_permissions_are_those_of_the_manifests() {
                     resource.webhooks.defaulting = Some(webhook.clone());
                 }
             }
-            let (mut permissions, mut roles) = (BTreeSet::new(), Vec::new());
-            for (path, text) in &render(&project).unwrap().texts {
-                if !path.starts_with("config/") {
-                    continue;
-                }
-                for manifest in yaml::documents(text.content()).unwrap() {
-                    let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
-                    let kind = manifest["kind"].as_str().unwrap_or_default();
-                    let labels = manifest["metadata"]["labels"].to_string();
-                    match kind {
-                        "ClusterRoleBinding" | "RoleBinding" | "Secret" => {
-                            permissions.insert((kind.to_lowercase(), name.to_owned()));
-                        }
-                        "ClusterRole" if labels.contains("/aggregate-to-") => {
-                            roles.push(format!("guestbook-{name}"));
-                        }
-                        _ => {}
-                    }
+            let mut permissions = BTreeSet::new();
+            for manifest in manifests(&project) {
+                let kind = text(&manifest["kind"]);
+                if matches!(kind, "ClusterRoleBinding" | "RoleBinding" | "Secret") {
+                    let name = text(&manifest["metadata"]["name"]);
+                    permissions.insert((kind.to_lowercase(), name.to_owned()));
                 }
             }
             let known = permissions_of(&project).into_iter();
@@ -111,12 +131,22 @@ fn the_permissions_are_those_of_the_manifests() {
                 .map(|(resource, name)| (resource.to_owned(), name.to_owned()))
                 .collect();
             assert_eq!(known, permissions, "{features:?}");
-            let mut without = project.clone();
+            let [mut without, mut inside] = [project.clone(), project.clone()];
             without.features.clear();
-            let note = user_roles(&project, &without).unwrap_or_default();
-            let deleted = note.split_once("clusterrole ").map(|(_, names)| names);
-            let expected = format!("{}`", roles.join(" "));
-            assert_eq!(deleted.unwrap_or("`"), expected, "{features:?}: {note}");
+            inside.namespaced = true;
+            let (included, _) = cluster_roles(&project);
+            for after in [without, inside] {
+                let (_, kept) = cluster_roles(&after);
+                let mut expected = included.clone();
+                expected.retain(|role| !kept.contains(role));
+                let note = user_roles(&project, &after).unwrap_or_default();
+                let command = note.split_once("clusterrole ");
+                let names = command.map_or("", |(_, names)| names.trim_end_matches('`'));
+                let mut deleted: Vec<_> = names.split_whitespace().collect();
+                deleted.sort_unstable();
+                expected.sort_unstable();
+                assert_eq!(deleted, expected, "{features:?}: {note}");
+            }
         }
     }
 }
