@@ -12,7 +12,7 @@ const VISITOR: &str = "create api --group webapp --version v1 --kind Visitor";
 
 /// Creates a git project with the commands `start`, runs `ours` on one branch and `theirs` on another, and starts a
 /// merge of both branches.
-fn merged(start: &[&str], ours: impl Fn(&Project), theirs: impl Fn(&Project)) -> Project {
+pub fn merged(start: &[&str], ours: impl Fn(&Project), theirs: impl Fn(&Project)) -> Project {
     let project = Project::new(start);
     let git = |arguments: &[&str]| run(&mut project.git(arguments));
     let commit = || {
@@ -34,7 +34,7 @@ fn merged(start: &[&str], ours: impl Fn(&Project), theirs: impl Fn(&Project)) ->
 }
 
 /// Returns the paths that have unresolved conflicts in git.
-fn open(project: &Project) -> Vec<String> {
+pub fn open(project: &Project) -> Vec<String> {
     let mut git = project.git(&["diff", "--name-only", "--diff-filter=U"]);
     run(&mut git).lines().map(str::to_owned).collect()
 }

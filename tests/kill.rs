@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
+    branches::{merged, open},
     parallel::{each, sample},
     project::{INIT, Project},
     scaffold::run,
@@ -162,27 +163,21 @@ impl Case {
     /// Returns the case of a command that writes conflict markers into a file that one branch deleted and the other one
     /// edited.
     fn merge() -> Self {
-        let project = Project::new(&[
-            INIT,
-            "create api --group webapp --version v1 --kind Guestbook",
-        ]);
-        let git = |arguments: &[&str]| run(&mut project.git(arguments));
-        let commit = || {
-            git(&["add", "--all"]);
-            git(&["commit", "--quiet", "--message=change"]);
-        };
-        git(&["init", "--quiet", "--initial-branch=main"]);
-        commit();
-        git(&["switch", "--quiet", "--create=theirs"]);
-        project.rscaffold("delete api --group webapp --version v1 --kind Guestbook");
-        commit();
-        git(&["switch", "--quiet", "main"]);
-        let controller = "src/controller/webapp/guestbook.rs";
-        project.write(controller, &(project.read(controller) + "// Ours.\n"));
-        project.rscaffold("edit --enable grafana");
-        commit();
-        let merge = project.git(&["merge", "theirs"]).output();
-        assert!(!merge.expect("git runs").status.success());
+        let project = merged(
+            &[
+                INIT,
+                "create api --group webapp --version v1 --kind Guestbook",
+            ],
+            |project| {
+                let controller = "src/controller/webapp/guestbook.rs";
+                project.write(controller, &(project.read(controller) + "// Ours.\n"));
+                project.rscaffold("edit --enable grafana");
+            },
+            |project| {
+                project.rscaffold("delete api --group webapp --version v1 --kind Guestbook");
+            },
+        );
+        assert!(!open(&project).is_empty());
         Self::of(project, "apply --on-conflict=markers")
     }
 

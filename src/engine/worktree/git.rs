@@ -486,46 +486,53 @@ impl Git<'_> {
                 || ours.contains_key(path)
                 || theirs.contains_key(path)
         };
+        let [our_place, their_place] = places;
+        let sides = [(ours, our_place), (theirs, their_place)];
+        let names = sides.map(|(recorded, place)| place.names(recorded.keys().map(String::as_str)));
+        let objects = self.objects(names.into_iter().flatten())?;
+        let mut sources = BTreeSet::new();
+        for (recorded, place) in sides {
+            for path in recorded.keys() {
+                let object = objects.get(&place.name(path));
+                sources.extend(object.map(|object| (object.as_str(), file_name(path))));
+            }
+        }
+        let (mut indexed, mut elsewhere) = (BTreeSet::new(), Vec::new());
+        let arguments = ["ls-files", "--stage", "--full-name", "-z", ":/"];
+        self.index(&arguments, |entry| {
+            let inside = entry.path.strip_prefix(&self.prefix);
+            if let Some(path) = inside.filter(|path| is_known(path)) {
+                indexed.insert(path.to_owned());
+            } else if sources.contains(&(entry.object, file_name(entry.path))) {
+                elsewhere.push((entry.object.to_owned(), entry.path.to_owned()));
+            }
+            Ok(())
+        })?;
+        let in_commit = |place: &Place, path: &str| format!("{}:{path}", place.commit);
+        let paths = elsewhere.iter().map(|(_, path)| path);
+        let there = paths.flat_map(|path| places.each_ref().map(|place| in_commit(place, path)));
+        let there = self.objects(there)?;
         let mut moved = BTreeMap::new();
         for (recorded, place, others, other) in [
-            (ours, &places[0], theirs, &places[1]),
-            (theirs, &places[1], ours, &places[0]),
+            (ours, our_place, theirs, their_place),
+            (theirs, their_place, ours, our_place),
         ] {
-            let objects = self.objects(place.names(recorded.keys().map(String::as_str)))?;
-            let mut sources = BTreeMap::<_, Vec<_>>::new();
-            for path in recorded.keys() {
-                if let Some(object) = objects.get(&place.name(path)) {
-                    let same = sources.entry((object.as_str(), file_name(path)));
-                    same.or_default().push(path.as_str());
-                }
-            }
-            let (mut indexed, mut found) = (BTreeSet::new(), Vec::new());
-            self.index(
-                &["ls-files", "--stage", "--full-name", "-z", ":/"],
-                |entry| {
-                    let inside = entry.path.strip_prefix(&self.prefix);
-                    if let Some(path) = inside.filter(|path| is_known(path)) {
-                        indexed.insert(path.to_owned());
-                    } else if let Some(from) = sources.get(&(entry.object, file_name(entry.path))) {
-                        found.extend(from.iter().map(|from| (*from, entry.path.to_owned())));
-                    }
-                    Ok(())
-                },
-            )?;
-            let there = found.iter().map(|(_, to)| format!("{}:{to}", other.commit));
-            let there = self.objects(there)?;
-            for (from, to) in found {
+            for from in recorded.keys() {
+                let object = objects.get(&place.name(from));
                 let is_new = !others.contains_key(from)
                     && parent.is_none_or(|parent| !parent.contains_key(from));
                 let is_gone = is_new && !indexed.contains(from);
-                let is_left = to == format!("{}{from}", place.prefix);
-                let object = objects.get(&place.name(from));
-                // The other branch may have a file with the same text there.
-                if (is_gone || is_left) && there.get(&format!("{}:{to}", other.commit)) != object {
-                    let to = to
-                        .strip_prefix(&self.prefix)
-                        .map_or_else(|| format!(":/{to}"), str::to_owned);
-                    moved.insert(from.to_owned(), to);
+                for (found, to) in &elsewhere {
+                    let is_same = Some(found) == object && file_name(from) == file_name(to);
+                    let is_left = *to == format!("{}{from}", place.prefix);
+                    // The other branch may have a file with the same text there.
+                    let is_theirs = there.get(&in_commit(other, to)) == object;
+                    if is_same && (is_gone || is_left) && !is_theirs {
+                        let to = to
+                            .strip_prefix(&self.prefix)
+                            .map_or_else(|| format!(":/{to}"), str::to_owned);
+                        moved.insert(from.to_owned(), to);
+                    }
                 }
             }
         }
