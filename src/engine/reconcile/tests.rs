@@ -850,19 +850,17 @@ fn a_file_is_marked_until_its_markers_are_resolved() {
 
 #[test]
 fn outside_of_a_list_a_line_beside_a_changed_line_is_a_conflict() {
+    let merge = |base: &str, ours: &str, theirs: &str| {
+        let [base, ours, theirs] = [base, ours, theirs].map(Some);
+        change(SOURCE, base, ours, theirs, OnConflict::Abort)
+    };
     for (text, is_conflict) in [
         ("list:\na\nend\n", false),
         ("list:\na\n", true),
         ("a\n", true),
     ] {
         let [ours, theirs] = ["A\n", "a\nb\n"].map(|lines| text.replace("a\n", lines));
-        let change = change(
-            SOURCE,
-            Some(text),
-            Some(&ours),
-            Some(&theirs),
-            OnConflict::Abort,
-        );
+        let change = merge(text, &ours, &theirs);
         assert_eq!(
             matches!(change, FileChange::Conflict(_)),
             is_conflict,
@@ -877,13 +875,7 @@ fn outside_of_a_list_a_line_beside_a_changed_line_is_a_conflict() {
     ] {
         let [ours, theirs] =
             [mine, "#[a]\nb\nd\n"].map(|new| text.replace("end", &format!("{new}end")));
-        let change = change(
-            SOURCE,
-            Some(text),
-            Some(&ours),
-            Some(&theirs),
-            OnConflict::Abort,
-        );
+        let change = merge(text, &ours, &theirs);
         let merged = merged.map(|new| text.replace("end", &format!("{new}end")));
         assert_eq!(change.text(), merged.as_deref(), "{change:?}");
     }

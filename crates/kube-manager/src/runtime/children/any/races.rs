@@ -655,13 +655,14 @@ fn a_change_after_the_read_is_not_overwritten() {
     });
 }
 
+/// The answer of an API server that refuses the Secret.
+fn refusal(message: &str, causes: &[Value]) -> Value {
+    let details = json!({"kind": "Secret", "name": "a", "causes": causes});
+    json!({"code": 422, "reason": "Invalid", "message": message, "details": details})
+}
+
 #[test]
 fn a_child_is_created_again_for_an_immutable_field_and_not_to_get_around_a_policy() {
-    fn refusal(object: &str, causes: &[Value]) -> Value {
-        let details = json!({"kind": "Secret", "name": "a", "causes": causes});
-        json!({"code": 422, "reason": "Invalid", "message": object, "details": details})
-    }
-
     let text = "may not be changed during the freeze";
     let is_invalid = "Secret \"a\" is invalid: data: Forbidden: field is immutable";
     let immutable = json!({"field": "data", "message": "Forbidden: field is immutable"});
@@ -715,23 +716,19 @@ fn a_child_is_overwritten_if_an_apply_is_invalid() {
         "immutable",
         "metadata.labels",
     ];
-    let refusal = |fields: &[&str]| {
+    let invalid = |fields: &[&str]| {
         let causes = fields.iter();
         let causes: Vec<_> = causes
             .map(|field| json!({"field": field, "message": "Forbidden: together with this"}))
             .collect();
-        let refusal = json!({
-            "code": 422, "reason": "Invalid", "message": "Secret \"a\" is invalid: data: Forbidden",
-            "details": {"kind": "Secret", "name": "a", "causes": causes},
-        });
-        Some(refusal)
+        Some(refusal("Secret \"a\" is invalid: data: Forbidden", &causes))
     };
     let mark = |secret: &Value| secret["metadata"]["labels"][MARK].clone();
     wait(async {
-        let invalid = refusal(&fields);
+        let first = invalid(&fields);
         for (answers, is_applied) in [
-            (vec![invalid.clone()], true),
-            (vec![invalid.clone(), None, invalid], false),
+            (vec![first.clone()], true),
+            (vec![first.clone(), None, first], false),
         ] {
             let mut world = World::new(false);
             assert_eq!(settled(&mut world, "one").await, 1);
@@ -757,8 +754,8 @@ fn a_child_is_overwritten_if_an_apply_is_invalid() {
 
         // Nothing is written if the overwritten child would be invalid, too.
         for answers in [
-            vec![refusal(&["data", "metadata.finalizers"])],
-            vec![refusal(&["data"]), refusal(&["data"])],
+            vec![invalid(&["data", "metadata.finalizers"])],
+            vec![invalid(&["data"]), invalid(&["data"])],
         ] {
             let mut world = World::new(false);
             assert_eq!(settled(&mut world, "one").await, 1);
