@@ -41,6 +41,7 @@ use kube::{
         watcher,
     },
 };
+use parking_lot::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -87,6 +88,8 @@ pub struct ControlPlane {
     _port: tokio::net::TcpSocket,
     /// These processes end when this program ends, even if it is killed.
     children: Vec<Child>,
+    /// The paths of the objects that runs of fault tests share, in the order of their creation.
+    shared: Mutex<Vec<String>>,
 }
 
 impl ControlPlane {
@@ -118,6 +121,7 @@ impl ControlPlane {
             default_namespace: "default".to_owned(),
             _port: socket,
             children: Vec::new(),
+            shared: Mutex::default(),
         };
         let token = random();
         let users = format!("{token},admin,admin,system:masters\n");

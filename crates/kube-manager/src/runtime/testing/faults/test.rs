@@ -15,7 +15,6 @@ use clap::Parser;
 use futures::FutureExt;
 use http::Method;
 use kube::Client;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -39,9 +38,6 @@ const OPERATOR: Operator = Operator::new("faults", "example.com");
 const STAGGER: Duration = Duration::from_secs(2);
 
 const NAMESPACES: &str = "/api/v1/namespaces";
-
-/// The paths of the objects that [runs share](Subject::is_shared), in the order of their creation.
-static SHARED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Adds controllers to a manager.
 type Register<W> = Box<dyn Fn(&mut Manager, &W)>;
@@ -342,7 +338,8 @@ impl<W: 'static> Test<'_, W> {
             let path = needed.collection.path(namespace);
             let is_new = self.create(&path, &needed.object).await;
             if is_new && self.subject.is_shared(needed) {
-                SHARED.lock().push(needed.path(namespace));
+                let shared = &self.control_plane.shared;
+                shared.lock().push(needed.path(namespace));
             }
         }
     }
@@ -363,7 +360,7 @@ impl<W: 'static> Test<'_, W> {
     /// Deletes the objects that the runs of namespaced kinds share. No other run may take place: a controller of a
     /// cluster-scoped kind would see them, and its sample may have the name of one of them.
     pub async fn delete_shared(&self) {
-        let shared = mem::take(&mut *SHARED.lock());
+        let shared = mem::take(&mut *self.control_plane.shared.lock());
         // The objects in a Namespace come after it.
         let last_first = shared.iter().rev().map(String::as_str);
         let _ = timeout(PATIENCE, delete(&self.client, last_first)).await;
@@ -410,6 +407,7 @@ mod tests {
     use http::{Request, Response};
     use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
     use kube::{Resource, client::Body, core::ObjectMeta};
+    use parking_lot::Mutex;
     use tokio::net::TcpSocket;
     use tower::{BoxError, service_fn};
 
@@ -462,6 +460,7 @@ mod tests {
             default_namespace: String::new(),
             _port: TcpSocket::new_v4().expect("a socket"),
             children: Vec::new(),
+            shared: Mutex::default(),
         };
         let sample: ConfigMap = named("sample", None);
         let faults = Faults::new(sample, |_| ())
