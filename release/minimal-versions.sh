@@ -13,7 +13,7 @@ git ls-files -z --cached --others --exclude-standard | tar --create --null --fil
 cd "$copy"
 # Without the dependencies of the tests, which users do not get.
 for manifest in Cargo.toml crates/kube-manager/Cargo.toml; do
-  awk '/^\[/ { skip = $0 == "[dev-dependencies]" } !skip' "$manifest" |
+  awk '/^\[/ { skip = /dev-dependencies\]$/ } !skip' "$manifest" |
     sed 's|^members = .*|members = ["crates/kube-manager"]|' > manifest
   mv manifest "$manifest"
 done
