@@ -212,19 +212,17 @@ fn related(file: &File, setups: &Setups) -> Vec<(usize, MentionKind)> {
         let Some(argument) = arguments.first() else {
             continue;
         };
+        let is_in_setup = setups.is_in_setup(&file.path, at);
         let kind = match file.object_at(argument.start) {
             Some((package, kind)) => (package.to_owned(), kind.to_owned()),
-            None if setups.is_in_setup(&file.path, at)
-                && !is_owned
-                && let Some(variable) =
-                    file.name(argument.start).filter(|_| argument.len() == 1) =>
-            {
-                let place = file.place(at);
-                let source = format!("the variable `{}` ({place})", visible(variable));
-                related.push((at, MentionKind::Source(source)));
-                continue;
-            }
-            None if setups.is_in_setup(&file.path, at) => {
+            None if is_in_setup => {
+                let variable = file.name(argument.start).filter(|_| argument.len() == 1);
+                if let (false, Some(variable)) = (is_owned, variable) {
+                    let place = file.place(at);
+                    let source = format!("the variable `{}` ({place})", visible(variable));
+                    related.push((at, MentionKind::Source(source)));
+                    continue;
+                }
                 (String::new(), written(&file.tokens[argument.clone()]))
             }
             None => continue,

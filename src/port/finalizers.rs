@@ -307,7 +307,10 @@ impl<'a> Finder<'a> {
                     }
                 }
                 // A configuration for server-side apply: `v1ac.Book("name", "namespace").WithFinalizers(…)`.
-                ("WithFinalizers", values) if let Some(path) = owner(file, at) => {
+                ("WithFinalizers", values) => {
+                    let Some(path) = owner(file, at) else {
+                        continue;
+                    };
                     let target = match file.type_at(path.start) {
                         Some((package, kind)) if file.import(package).is_some() => {
                             match self.kind(file, package, kind) {

@@ -39,8 +39,8 @@ impl<'a> Finder<'a> {
         let arguments = file.arguments(at + 1);
         let object = helper.object.and_then(|object| arguments.get(object));
         let target = object.map(|object| self.target(file, object));
-        match helper.parameter.map(|value| arguments.get(value)) {
-            Some(Some(value)) => {
+        match (helper.parameter.map(|value| arguments.get(value)), target) {
+            (Some(Some(value)), target) => {
                 let action = helper.setting.action;
                 let in_call = || self.object_in_call(file, &arguments, value);
                 let target = target.unwrap_or_else(|| {
@@ -50,7 +50,7 @@ impl<'a> Finder<'a> {
                 self.helpers[index].is_called = true;
                 self.setting(file, at, value, &target, action);
             }
-            None if let Some(target) = target => {
+            (None, Some(target)) => {
                 let setting = helper.setting.clone();
                 self.helpers[index].is_called = true;
                 self.record(file, at, None, &target, setting);
