@@ -6,8 +6,8 @@ mod types;
 
 pub(crate) use self::{
     layout::{
-        ARGUMENTS, Attribute, CHAIN, Code, LINE, Meta, braces, chain, is_within, on_one_line,
-        one_or_several,
+        ARGUMENTS, Attribute, CHAIN, Code, LINE, Meta, braces, chain, function_head, is_within,
+        on_one_line, one_or_several,
     },
     literal::width,
     types::RustType,

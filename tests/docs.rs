@@ -84,8 +84,9 @@ fn every_page_is_listed() {
     }
 }
 
-/// The most words of all pages in `docs`. With more words, readers search longer.
-const MOST_WORDS: usize = 61_260;
+/// The most words of all pages in `docs`. With more words, readers search longer. The bound has room for the change that
+/// CONTRIBUTING.md describes.
+const MOST_WORDS: usize = 61_500;
 
 #[test]
 fn the_pages_stay_short() {

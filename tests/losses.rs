@@ -85,8 +85,8 @@ pub const LOSSES: [(&str, &str); 25] = [
         "^the annotation `cert-manager.io/inject-",
     ),
     (
-        "the conversion by a webhook is left out, if the CRD has one version",
-        "^the conversion by a webhook is left out, because there is one version",
+        "the conversion by a webhook is left out, if the CRD serves one version",
+        "^the conversion by a webhook is left out, because the CRD serves one version",
     ),
     (
         "`preserveUnknownFields: true` is left out",

@@ -76,8 +76,8 @@ pub fn losses_of_all_versions(crd: &Crd) -> Vec<Loss> {
         );
         losses.push(Loss::new("", what));
     }
-    if crd.converts && crd.versions.len() == 1 {
-        let what = "the conversion by a webhook is left out, because there is one version";
+    if crd.converts && crd.versions.iter().filter(|version| version.served).count() <= 1 {
+        let what = "the conversion by a webhook is left out, because the CRD serves one version";
         losses.push(Loss::new("", what));
     }
     if crd.keeps_unknown_fields {

@@ -7,7 +7,7 @@ use super::{
     model::{Field, Helper, Item, Lowered, Purpose, Shape, TypesCode, Variant},
     read::{Column, Crd, CrdVersion},
 };
-use crate::rust::{Attribute, LINE, Meta, is_within, literal, one_or_several};
+use crate::rust::{Attribute, LINE, Meta, function_head, is_within, literal, one_or_several};
 
 /// The code of the types.
 pub(super) fn print(
@@ -26,11 +26,7 @@ pub(super) fn print(
         }
     }
     for default in &lowered.defaults {
-        let (name, rust) = (&default.name, &default.rust);
-        let head = one_or_several(
-            format!("fn {name}() -> {rust} {{"),
-            format!("fn {name}()\n-> {rust} {{"),
-        );
+        let head = function_head(&default.name, &default.rust.to_string());
         items.push(format!("{head}\n    {}\n}}", default.value));
     }
     items.extend(lowered.helpers.iter().map(print_helper));

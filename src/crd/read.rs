@@ -295,7 +295,7 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         plural: names.plural,
         singular: unusual(names.singular, &names.kind.to_ascii_lowercase()),
         list_kind: unusual(names.list_kind, &format!("{}List", names.kind)),
-        short_names: names.short_names,
+        short_names: unique(names.short_names),
         categories: names.categories,
         left_out,
         labels: metadata.labels,
@@ -336,6 +336,17 @@ fn check_versions(shown: &str, versions: &[CrdVersion]) -> Result<()> {
         "{shown} stores {stored} versions: exactly one must be stored"
     );
     Ok(())
+}
+
+/// `names` without repetitions, which the API server takes.
+fn unique(names: Vec<String>) -> Vec<String> {
+    let mut unique = Vec::new();
+    for name in names {
+        if !unique.contains(&name) {
+            unique.push(name);
+        }
+    }
+    unique
 }
 
 /// A name, if the CRD sets one that is not `usual`.

@@ -526,6 +526,64 @@ fn a_kind_may_have_no_spec_or_no_status() {
     );
 }
 
+#[test]
+fn an_open_kind_keeps_a_status_that_its_schema_lacks() {
+    for (root, expected, ty) in [
+        (
+            "type: object",
+            json!({"type": "object", "nullable": true}),
+            "pub struct BookStatus {}",
+        ),
+        (
+            "type: object, x-kubernetes-preserve-unknown-fields: true",
+            json!({
+                "type": "object",
+                "nullable": true,
+                "x-kubernetes-preserve-unknown-fields": true,
+            }),
+            "pub struct BookStatus(pub Value);",
+        ),
+    ] {
+        let version = format!(
+            "served: true\n    subresources: {{status: {{}}}}\n    schema: {{openAPIV3Schema: {{{root}}}}}"
+        );
+        let crd = parse("crd.yaml", &manifest("", "", &version))
+            .unwrap()
+            .remove(0);
+        let generated = generate(&crd, &crd.versions[0], &crd.kind);
+        assert_eq!(generated.schema["properties"]["status"], expected);
+        let types = file(&generated.types);
+        assert!(types.contains(ty), "{types}");
+    }
+}
+
+#[test]
+fn only_a_status_with_a_type_can_be_null() {
+    let version = "served: true\n    subresources: {status: {}}\n    schema: {openAPIV3Schema: {type: object, \
+                   properties: {spec: {type: object}, status: {x-kubernetes-preserve-unknown-fields: true}}}}";
+    let crd = parse("crd.yaml", &manifest("", "", version))
+        .unwrap()
+        .remove(0);
+    let schema = generate(&crd, &crd.versions[0], &crd.kind).schema;
+    let expected = json!({"x-kubernetes-preserve-unknown-fields": true});
+    assert_eq!(schema["properties"]["status"], expected);
+}
+
+#[test]
+fn functions_have_the_layout_of_rustfmt() {
+    for length in 55..65 {
+        let field = "a".repeat(length);
+        let made = kept(&json!({
+            "type": "object",
+            "required": ["spec"],
+            "properties": {"spec": {"type": "object", "properties": {
+                field: {"type": "string", "enum": ["one", "two"], "default": "two"},
+            }}},
+        }));
+        assert!(made.types.contains("fn default_aaa"), "{}", made.types);
+    }
+}
+
 /// The CRDs of capsule and accurate have versions with these schemas.
 #[test]
 fn a_spec_or_a_status_that_is_no_object_is_a_value_with_its_schema() {
@@ -575,7 +633,7 @@ spec:
 fn what_kube_cannot_write_is_reported_in_the_terms_of_the_crd() {
     let text = manifest(
         ", annotations: {cert-manager.io/inject-ca-from: a/b, controller-gen.kubebuilder.io/version: v1}",
-        ", listKind: Books",
+        ", listKind: Books, shortNames: [b, bk, b]",
         "served: false
     schema:
       openAPIV3Schema:
@@ -588,6 +646,7 @@ fn what_kube_cannot_write_is_reported_in_the_terms_of_the_crd() {
           status: {type: object}",
     );
     let crd = parse("crd.yaml", &text).unwrap().remove(0);
+    assert_eq!(crd.short_names, ["b", "bk"]);
     let mut losses = made(&crd).losses;
     losses.extend(losses_of_all_versions(&crd));
     assert_eq!(

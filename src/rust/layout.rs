@@ -23,6 +23,17 @@ pub(crate) fn one_or_several(line: String, lines: String) -> String {
     if is_within(&line) { line } else { lines }
 }
 
+/// The head of a function without parameters, up to its `{`.
+pub(crate) fn function_head(name: &str, result: &str) -> String {
+    let signature = format!("fn {name}() -> {result}");
+    match LINE.checked_sub(width(&signature)) {
+        Some(2..) => format!("{signature} {{"),
+        // rustfmt breaks a signature only if it is two columns too long.
+        _ if width(&signature) <= LINE + 1 => format!("{signature}\n{{"),
+        _ => format!("fn {name}()\n-> {result} {{"),
+    }
+}
+
 /// Puts the lines of `code` on one line, if it fits into `columns`, or if rustfmt breaks no line because one of `code` is
 /// too long. Puts a method with its arguments on a line of its own, if that fits. Otherwise, returns `code`.
 pub(crate) fn on_one_line(code: &str, columns: usize) -> String {

@@ -364,7 +364,7 @@ fn what_the_types_lack() {
                     crd["metadata"]["annotations"] = annotations;
                 };
             }
-            "the conversion by a webhook is left out, if the CRD has one version" => {
+            "the conversion by a webhook is left out, if the CRD serves one version" => {
                 change = |crd| crd["spec"]["conversion"] = json!({"strategy": "Webhook"});
             }
             "`preserveUnknownFields: true` is left out" => {

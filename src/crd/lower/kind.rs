@@ -25,10 +25,15 @@ impl Lower<'_> {
         for name in OF_EVERY_KIND {
             fields.remove(name);
         }
-        let status = match fields.remove("status") {
-            None if subresources.status.is_some() => Some(json!({"type": "object"})),
-            status => status,
-        };
+        let mut status = fields.remove("status");
+        if status.is_none() && subresources.status.is_some() {
+            let mut added = json!({"type": "object"});
+            // An open kind keeps all fields of a status that its schema lacks.
+            if schema.contains_key(OPEN) {
+                added[OPEN] = true.into();
+            }
+            status = Some(added);
+        }
         let no_spec = fields.keys().ne(["spec"]);
         let mut spec = if no_spec {
             let required: Vec<_> = schema::texts(schema.get("required"))
@@ -67,10 +72,10 @@ impl Lower<'_> {
             let path = ["status".to_owned()];
             let mut generated_status = self.own_type(name.clone(), object(status), &path);
             schema::in_option(&mut generated_status);
-            if subresources.status.is_some() {
-                generated_status.insert("nullable".to_owned(), true.into());
-            } else {
+            if subresources.status.is_none() {
                 self.mark_without_subresource(&name);
+            } else if generated_status.contains_key("type") {
+                generated_status.insert("nullable".to_owned(), true.into());
             }
             properties.insert("status".to_owned(), generated_status.into());
             root.status = Some(name);

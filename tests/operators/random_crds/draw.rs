@@ -164,7 +164,11 @@ pub fn draw_crd(random: &mut Random, number: u64) -> Value {
         names["listKind"] = json!(format!("Many{number}"));
     }
     if random.chance(2) {
-        names["shortNames"] = json!([format!("s{number}"), format!("sh{number}")]);
+        names["shortNames"] = json!([
+            format!("s{number}"),
+            format!("sh{number}"),
+            format!("s{number}")
+        ]);
     }
     if random.chance(3) {
         names["categories"] = json!(["all", "things"]);
@@ -259,7 +263,7 @@ fn draw_version(random: &mut Random) -> Value {
         root["properties"]["spec"] = spec;
         required.extend((!random.chance(3)).then_some("spec"));
     } else {
-        for _ in 0..2 {
+        for _ in 0..random.below(3) {
             let name = random.one(&FIELDS);
             if !["spec", "status", "metadata", "kind", "apiVersion"].contains(&name) {
                 root["properties"][name] = draw_schema(random, 2);
@@ -289,7 +293,7 @@ fn draw_version(random: &mut Random) -> Value {
                 version["subresources"]["scale"]["labelSelectorPath"] = json!(".status.selector");
             }
         }
-    } else if random.chance(10) {
+    } else if random.chance(if has_spec { 10 } else { 3 }) {
         version["subresources"] = json!({"status": {}});
     }
     if random.chance(8) {

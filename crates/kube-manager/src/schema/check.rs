@@ -340,6 +340,8 @@ impl Checker {
     fn check_root(&mut self, root: &Object) {
         let text = "a kind is an object: derive `CustomResource` for a struct";
         self.says_if(name_of_type(root) != "object", "", text);
+        let text = "a kind has fields and is no map: `additionalProperties` cannot be set";
+        self.says_if(root.contains_key("additionalProperties"), "", text);
         if let Some(metadata) = fields(root).and_then(|fields| subschema(fields, "metadata")) {
             let set = metadata.iter().filter(|(_, value)| is_set(value));
             let keys = set.map(|(key, _)| key);
@@ -717,6 +719,9 @@ impl Checker {
                 return;
             };
             let Some(field) = subschema(known_fields, part) else {
+                if is_true(known, OPEN) {
+                    return;
+                }
                 let text = format!("the path `{path}` leads to no field");
                 return self.warns(subject, &text);
             };

@@ -76,8 +76,10 @@ impl From<CustomResourceDefinition> for Crd {
         remove_marks(&mut definition);
         for version in &mut definition.spec.versions {
             let mut schema = json!(version.schema);
-            let root = schema.get_mut("openAPIV3Schema").into_iter();
-            root.for_each(|root| keys::change_each(root, keys::remove_not_nullable));
+            if let Some(root) = schema.get_mut("openAPIV3Schema") {
+                keys::change_each(root, keys::remove_not_nullable);
+                open_map(root);
+            }
             // This cannot fail: a schema without an optional keyword is one.
             version.schema = serde_json::from_value(schema).unwrap_or(version.schema.take());
         }
@@ -85,6 +87,16 @@ impl From<CustomResourceDefinition> for Crd {
             definition,
             named_schemas: BTreeMap::new(),
         }
+    }
+}
+
+/// Opens a kind that is a map. kube does so if the kind has other fields, too; the API server refuses the map itself.
+fn open_map(root: &mut Value) {
+    if let Some(keywords) = root.as_object_mut()
+        && keywords.get("additionalProperties") == Some(&Value::Bool(true))
+    {
+        keywords.remove("additionalProperties");
+        keywords.insert(keys::OPEN.to_owned(), true.into());
     }
 }
 

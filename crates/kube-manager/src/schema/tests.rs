@@ -1253,6 +1253,28 @@ fn a_status_without_a_subresource_is_marked_in_its_type() {
 }
 
 #[test]
+fn a_kind_that_is_a_map_is_open() {
+    let of_map = |values: Value| {
+        let root = json!({"type": "object", "additionalProperties": values});
+        typed(json!({"spec": {"names": {"kind": "Site"}, "versions": [{
+            "name": "v1",
+            "schema": {"openAPIV3Schema": root},
+        }]}}))
+    };
+    let open = of_map(true.into());
+    let schema = json!(open.definition.spec.versions[0].schema);
+    assert_eq!(
+        schema["openAPIV3Schema"],
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+    );
+    assert_eq!(faults_of(open), "");
+    assert_eq!(
+        faults_of(of_map(json!({"type": "string"}))),
+        "Site v1: a kind has fields and is no map: `additionalProperties` cannot be set"
+    );
+}
+
+#[test]
 fn crds_are_collected() {
     assert!(collect(|| Ok::<_, String>(of_kube::<Spec<Shapes>>())).is_ok());
 }
@@ -1452,6 +1474,8 @@ fn what_users_may_not_expect_is_a_warning() {
         }})
     };
     let size = json!({"type": "object", "properties": {"size": {"type": "string"}}});
+    let mut open = size.clone();
+    open["x-kubernetes-preserve-unknown-fields"] = true.into();
     let merged = |list_type: &str, items: Value| {
         let fields = json!({"id": {"type": "integer"}, "text": {"type": "string"}});
         let mut list = json!({
@@ -1482,6 +1506,7 @@ fn what_users_may_not_expect_is_a_warning() {
             "column Size: the path `.spec.sizes` leads to no field",
         ),
         (crd(size.clone(), ".metadata.labels.size"), ""),
+        (crd(open, ".spec.sizes"), ""),
         (crd(size.clone(), r#".spec.list[?(@.type=="A]")].a\[b"#), ""),
         (
             crd(size.clone(), r#".spec.list[?(@.type=="A")"#),
