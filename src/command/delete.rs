@@ -25,6 +25,11 @@ pub struct DeleteApi {
     #[command(flatten)]
     id: Id,
 
+    /// Allow to delete a version that is still served beside another version. Clients fail if they use it, and writes
+    /// can lose fields: only for a version that no cluster has
+    #[arg(long)]
+    force: bool,
+
     #[command(flatten)]
     mode: Mode,
 }
@@ -68,7 +73,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let (tree, before) = open(root)?;
     let mut after = before.clone();
     let id = (args.id).complete(None, None, None, own(&before))?;
-    let resource = or_way_out(after.remove(&id))?;
+    let resource = or_way_out(after.remove(&id, args.force))?;
 
     let mut notes = Vec::new();
     let successor = after

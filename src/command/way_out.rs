@@ -118,6 +118,7 @@ fn way_out(refusal: &Error) -> Option<String> {
         | Error::TwoConversions { .. }
         | Error::StoredObjects { .. }
         | Error::ServedVersions { .. }
+        | Error::StillServed { .. }
         | Error::Unconverted { .. } => return way_out_of_conversion(refusal),
         Error::ClusterScoped { has_api: true, .. } => {
             "make the owner cluster-scoped, with `--namespaced=false`"
@@ -155,9 +156,19 @@ fn way_out_of_conversion(refusal: &Error) -> Option<String> {
             hub.as_flags()
         ),
         Error::ServedVersions { other, .. } => format!(
-            "first run `rscaffold create api {} --served=false --force`",
+            "first run `rscaffold create api {} --served=false --force` and deploy, then repeat this command",
             other.as_flags()
         ),
+        Error::StillServed { id, successor } => {
+            let first = match successor {
+                Some(successor) => format!("{} --storage", successor.as_flags()),
+                None => format!("{} --served=false --force", id.as_flags()),
+            };
+            format!(
+                "first run `rscaffold create api {first}` and deploy, then repeat this command; if no cluster has \
+                 this version, use `--force`"
+            )
+        }
         Error::Unconverted { kind, group, .. } => format!(
             "if the schemas are equal, use `--conversion=none`, else use `--served=false` for all but one until you \
                  run `rscaffold create webhook --group {group} --kind {kind} --conversion`"

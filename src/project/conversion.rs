@@ -429,15 +429,30 @@ mod tests {
     fn deleting_the_last_spoke_ends_the_conversion() {
         let mut ships = ships();
         convert(&mut ships, "v2", &[]).unwrap();
-        let hub = ships.remove(&id("sea/v2/Ship")).unwrap_err();
+        let hub = ships.remove(&id("sea/v2/Ship"), true).unwrap_err();
         assert_eq!(
             hub.to_string(),
             "`sea/v2/Ship` is the hub of `v1beta1`, `v1`"
         );
-        ships.remove(&id("sea/v1beta1/Ship")).unwrap();
+        ships.remove(&id("sea/v1beta1/Ship"), true).unwrap();
         assert_eq!(ships.resources[1].spokes(), Some(&versions(&["v1"])));
-        ships.remove(&id("sea/v1/Ship")).unwrap();
+        ships.remove(&id("sea/v1/Ship"), true).unwrap();
         assert_eq!(ships, project([api("sea", "v2", "Ship")]));
+    }
+
+    #[test]
+    fn a_version_is_not_removed_while_it_and_another_one_are_served() {
+        let mut ships = ships();
+        convert(&mut ships, "v2", &[]).unwrap();
+        for version in ["v1beta1", "v1"] {
+            let id = id(&format!("sea/{version}/Ship"));
+            let error = ships.remove(&id, false).unwrap_err();
+            let expected = format!("`{id}` is still served, so clients may use it");
+            assert_eq!(error.to_string(), expected);
+        }
+        let v1beta1 = unserved(without_controller(api("sea", "v1beta1", "Ship")));
+        ships.add(v1beta1, true).unwrap();
+        ships.remove(&id("sea/v1beta1/Ship"), false).unwrap();
     }
 
     #[test]

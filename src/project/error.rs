@@ -106,6 +106,13 @@ pub enum Error {
         other: GroupVersionKind,
         stored: GroupVersionKind,
     },
+    /// A version would be removed while clients can use it and another version. `successor` is the version to store in
+    /// its place, if it is the stored version.
+    #[error("`{id}` is still served, so clients may use it")]
+    StillServed {
+        id: GroupVersionKind,
+        successor: Option<GroupVersionKind>,
+    },
     /// Several versions would be served without a conversion.
     #[error(
         "{count} versions of `{kind}` in `{group}` are served, and nothing converts between them"

@@ -1,6 +1,6 @@
 //! Removes resources, controllers and webhooks from a project.
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::{
     definition::{ConversionStrategy, Stage},
@@ -12,16 +12,17 @@ use super::{
 use crate::names::{ControllerName, GroupVersionKind};
 
 impl Project {
-    /// Removes the resource called `id` with its controllers. Returns the resource as it was.
+    /// Removes the resource called `id` with its controllers. Returns the resource as it was. Without `force`, a version
+    /// must no longer be served if another version is.
     ///
     /// If the removed version was the stored one, another version becomes the stored one: a served version if there is
     /// one, and the newest of these. It takes over the controllers and webhooks. A hub that loses its last spoke is no
     /// longer a hub.
     ///
     /// # Errors
-    /// If the resource does not exist, is the hub of its kind, or is owned or watched by a controller; or if the
-    /// remaining resources contradict each other.
-    pub fn remove(&mut self, id: &GroupVersionKind) -> Result<Resource> {
+    /// If the resource does not exist, is the hub of its kind, is still served, or is owned or watched by a controller;
+    /// or if the remaining resources contradict each other.
+    pub fn remove(&mut self, id: &GroupVersionKind, force: bool) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
         let resource = project.resources.remove(index);
@@ -44,6 +45,16 @@ impl Project {
             let is_converted = self.is_converted(other);
             (other.is_served(), is_converted, other.version.clone())
         });
+        if let Some(newest) = &newest
+            && newest.is_served()
+            && resource.is_served()
+            && !force
+        {
+            bail!(Error::StillServed {
+                id: resource.id(),
+                successor: resource.is_stored().then(|| newest.id()),
+            });
+        }
         if let Some(newest) = newest.filter(|_| resource.is_stored()) {
             if let Some(own) = newest.own_mut() {
                 own.stage = Stage::Stored;
@@ -184,7 +195,7 @@ mod tests {
             let mut after = before.clone();
             let name = resource.to_string();
             after.add(resource, false).unwrap();
-            after.remove(&id(name.trim_matches('`'))).unwrap();
+            after.remove(&id(name.trim_matches('`')), false).unwrap();
             assert_eq!(after, before);
         }
     }
@@ -199,7 +210,7 @@ mod tests {
         };
         after.add(equal, false).unwrap();
         assert!(after.to_text().unwrap().contains("conversion: none"));
-        after.remove(&id("webapp/v2/Guestbook")).unwrap();
+        after.remove(&id("webapp/v2/Guestbook"), true).unwrap();
         assert_eq!(after, before);
     }
 
@@ -211,7 +222,7 @@ mod tests {
             unserved(api("webapp", "v2beta1", "Guestbook")),
             unserved(api("webapp", "v2", "Guestbook")),
         ]);
-        let removed = project.remove(&id("webapp/v1/Guestbook")).unwrap();
+        let removed = project.remove(&id("webapp/v1/Guestbook"), false).unwrap();
         assert_eq!(removed, v1);
         let v2 = project.find(&id("webapp.com/v2/Guestbook"));
         let v2 = v2.unwrap().unwrap();
@@ -225,7 +236,7 @@ mod tests {
         owner.controllers[0].owns = vec![id("press/v1/Page")];
         let mut project = project([owner, without_controller(api("press", "v1", "Page"))]);
         let before = project.clone();
-        let error = project.remove(&id("press/v1/Page")).unwrap_err();
+        let error = project.remove(&id("press/v1/Page"), false).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the controller `guestbook` of `webapp/v1/Guestbook` owns `press/v1/Page`"
@@ -238,7 +249,7 @@ mod tests {
         let mut project = project([api("webapp", "v1", "Guestbook")]);
         assert_eq!(
             project
-                .remove(&id("webapp/v1/Guest"))
+                .remove(&id("webapp/v1/Guest"), false)
                 .unwrap_err()
                 .to_string(),
             "`webapp/v1/Guest` is not in this project: it has `webapp/v1/Guestbook`"

@@ -282,7 +282,9 @@ mod tests {
             with_webhooks(api("crew", "v1", "Captain"), &[""], &[]),
             unserved(api("crew", "v2", "Captain")),
         ]);
-        project.remove(&"crew/v1/Captain".parse().unwrap()).unwrap();
+        project
+            .remove(&"crew/v1/Captain".parse().unwrap(), false)
+            .unwrap();
         assert!(project.resources[0].webhooks.defaulting.is_some());
     }
 

@@ -311,6 +311,13 @@ fn does(command: &str, flag: &str) {
             base.rscaffold(&format!("{command} --force"));
             assert!(base.read("PROJECT").contains("defaultingPath: /a"));
         }
+        ("delete api", "--force") => {
+            base.all(&[API, V2, &format!("{WEBHOOK} --conversion")]);
+            let command = V2.replace("create", "delete");
+            assert!(base.refused(&command).contains("`--force`"));
+            base.rscaffold(&format!("{command} --force"));
+            assert!(!base.read("PROJECT").contains("version: v2"));
+        }
         ("apply", "--rebuild-base") => {
             let record = ".rscaffold/last-applied.jsonl";
             let before = base.read(record);

@@ -405,7 +405,10 @@ fn delete(named: &Named) -> BoxedStrategy<Step> {
     let controller = value(0.4, "controller-name", select(CONTROLLERS));
     let named = named.clone();
     let what = prop_oneof![
-        (Just("api"), flags(turn(0.15))),
+        (
+            Just("api"),
+            flags([vec![switch(0.5, "force")], turn(0.15)].concat())
+        ),
         (
             Just("controller"),
             flags([vec![controller], turn(0.15)].concat())

@@ -416,7 +416,10 @@ fn found(project: &Project, id: &GroupVersionKind) -> Vec<(&'static str, Result<
         ("create api --resource=false", create(Some(false))),
         (
             "delete api",
-            project.clone().remove(id).map(|resource| place(&resource)),
+            project
+                .clone()
+                .remove(id, false)
+                .map(|resource| place(&resource)),
         ),
         (
             "delete controller",
