@@ -9,14 +9,37 @@ type Texts = &'static [&'static str];
 /// The commands before, a command that leaves something in clusters, and words of each of its notes about that.
 const LEFT_IN_CLUSTERS: &[(Texts, &str, Texts)] = &[
     (
-        &["create api --group webapp --version v1 --kind Guestbook --finalizer"],
+        &[
+            "create api --group webapp --version v1 --kind Guestbook --finalizer --owns v1/ConfigMap",
+        ],
         "delete controller --group webapp --version v1 --kind Guestbook",
-        &["does not remove the finalizer `guestbook.webapp.com/finalizer`"],
+        &[
+            "does not remove the finalizer `guestbook.webapp.com/finalizer`",
+            "clusters keep the objects of `v1/ConfigMap` that the controller `guestbook` of `webapp/v1/Guestbook` created",
+            "set `fieldManager: guestbook.webapp.com` and `finalizerName: guestbook.webapp.com/finalizer` for it",
+        ],
+    ),
+    (
+        &["create api --group webapp --version v1 --kind Guestbook --owns v1/ConfigMap,v1/Service"],
+        "create api --group webapp --version v1 --kind Guestbook --owns v1/Service --force",
+        &["clusters keep the objects of `v1/ConfigMap` that"],
+    ),
+    (
+        &["create api --group webapp --version v1 --kind Guestbook --finalizer"],
+        "edit --namespaced",
+        &[
+            "permissions that the operator no longer needs",
+            "does not remove the finalizer `guestbook.webapp.com/finalizer` in other namespaces than `guestbook-system`, so \
+             objects in other namespaces",
+        ],
     ),
     (
         &["create api --group webapp --version v1 --kind Guestbook --finalizer"],
         "create api --group webapp --version v1 --kind Guestbook --controller=false --force",
-        &["does not remove the finalizer `guestbook.webapp.com/finalizer`"],
+        &[
+            "does not remove the finalizer `guestbook.webapp.com/finalizer`",
+            "if another controller of `webapp/v1/Guestbook` replaces `guestbook`, set `fieldManager: ",
+        ],
     ),
     (
         &["create api --group webapp --version v1 --kind Guestbook --finalizer"],
@@ -27,7 +50,7 @@ const LEFT_IN_CLUSTERS: &[(Texts, &str, Texts)] = &[
         &["create api --group webapp --version v1 --kind Guestbook --finalizer"],
         "delete api --group webapp --version v1 --kind Guestbook",
         &[
-            "`kubectl delete crd guestbooks.webapp.com`",
+            "before you deploy, delete it there, with all of its objects, by `kubectl delete crd guestbooks.webapp.com`",
             "does not remove the finalizer `guestbook.webapp.com/finalizer`",
         ],
     ),
@@ -38,6 +61,7 @@ const LEFT_IN_CLUSTERS: &[(Texts, &str, Texts)] = &[
             "delete the Deployment and the webhook configurations whose names begin with `guestbook-`",
             "`kubectl delete clusterrolebinding guestbook-manager-rolebinding guestbook-metrics-auth-rolebinding`",
             "does not remove the finalizer `deployment.apps.guestbook.com/finalizer`",
+            "set `fieldManager: deployment.apps.guestbook.com` and",
             "`git grep -F -e guestbook`",
         ],
     ),
@@ -52,7 +76,7 @@ const LEFT_IN_CLUSTERS: &[(Texts, &str, Texts)] = &[
              deploy`, delete them there by `kubectl delete clusterrolebinding guestbook-webhook-ca-rolebinding`, \
              `kubectl delete --namespace guestbook-system rolebinding guestbook-webhook-ca-rolebinding`, `kubectl \
              delete --namespace guestbook-system secret guestbook-webhook-ca`",
-            "`kubectl delete mutatingwebhookconfiguration guestbook-mutating-webhook-configuration`",
+            "before you deploy, delete them there by `kubectl delete mutatingwebhookconfiguration guestbook-mutating-webhook-configuration`",
             "`kubectl delete validatingwebhookconfiguration guestbook-validating-webhook-configuration`",
         ],
     ),
@@ -164,7 +188,8 @@ const EDITS: &[(&str, &str, Texts)] = &[
         "group: team",
         &[
             "`pages.crew.com` is now `pages.team.com`: clusters keep the old CRD with its objects, which do not \
-             move to the new one; delete the old CRD and its objects there by `kubectl delete crd pages.crew.com`",
+             move to the new one; before you deploy, save the objects, and delete the old CRD there, with its objects and \
+             all that they own, by `kubectl delete crd pages.crew.com`",
             "does not remove the finalizer `page.crew.com/finalizer`",
             "`git grep -F -e crew.com`",
         ],
@@ -202,7 +227,8 @@ const EDITS: &[(&str, &str, Texts)] = &[
         "group: shop\n  kind: Shelf",
         &[
             "`shelves.webapp.com` is now `shelves.shop.com`: clusters keep the old CRD with its objects, which do not \
-             move to the new one; delete the old CRD and its objects there by `kubectl delete crd shelves.webapp.com`",
+             move to the new one; before you deploy, save the objects, and delete the old CRD there, with its objects and \
+             all that they own, by `kubectl delete crd shelves.webapp.com`",
         ],
     ),
 ];

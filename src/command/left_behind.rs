@@ -36,6 +36,7 @@ pub fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     notes.extend(gone.notes());
     notes.extend(webhook_configurations(before, after));
     notes.extend(finalizers(before, after));
+    notes.extend(controllers(before, after));
     let mut groups = gone.groups;
     groups.retain(|group| after.apis().all(|new| after.full_group(new) != *group));
     notes.extend(own_lines(before, after, groups));
@@ -259,7 +260,7 @@ impl OldCrds {
                 _ => ("CRDs", "them", "their"),
             };
             notes.push(format!(
-                "clusters keep the {crds}: delete {them} there, with all of {their} objects, by \
+                "clusters keep the {crds}: before you deploy, delete {them} there, with all of {their} objects, by \
                  `kubectl delete crd {}`",
                 self.removed.join(" ")
             ));
@@ -268,7 +269,8 @@ impl OldCrds {
             let which = if self.moved.len() == 1 { "the" } else { "each" };
             notes.push(format!(
                 "{renames}: clusters keep {which} old CRD with its objects, which do not move to the new one; \
-                 delete {which} old CRD and its objects there by `{delete}`"
+                 before you deploy, save the objects, and delete {which} old CRD there, with its objects and \
+                 all that they own, by `{delete}`"
             ));
         }
         if let Some((renames, delete)) = renamed(&self.replaced) {
@@ -404,7 +406,7 @@ fn webhook_configurations(before: &Project, after: &Project) -> Vec<String> {
         };
         if is_gone {
             notes.push(format!(
-                "clusters keep the {kind} webhooks, and {consequence}: delete them there by `kubectl \
+                "clusters keep the {kind} webhooks, and {consequence}: before you deploy, delete them there by `kubectl \
                  delete {kind}webhookconfiguration {}-{kind}-webhook-configuration`",
                 before.project_name
             ));
@@ -428,24 +430,32 @@ fn is_validated(project: &Project) -> bool {
     has_validation(project) || project.hubs().next().is_some()
 }
 
-/// A note about finalizers of objects that no controller of the new project removes.
-fn finalizers(before: &Project, after: &Project) -> Option<String> {
+/// Notes about finalizers that the new operator does not remove: of objects that no controller of the new project has, and
+/// of objects in other namespaces.
+fn finalizers(before: &Project, after: &Project) -> Vec<String> {
     let known = finalizers_of(after);
-    let unknown = finalizers_of(before).into_iter();
-    let unknown: BTreeSet<_> = unknown
-        .filter(|finalizer| !known.contains(finalizer))
-        .map(|(_, _, name)| name)
-        .collect();
-    let (finalizers, it) = match unknown.len() {
-        0 => return None,
-        1 => ("finalizer", "it"),
-        _ => ("finalizers", "one of them"),
-    };
-    Some(format!(
-        "the new operator does not remove the {finalizers} {}, so objects that have {it} are never \
-         deleted: delete these objects before you deploy, or remove the finalizer from them afterwards",
-        in_backticks(unknown)
-    ))
+    let (mut known, unknown): (Vec<_>, Vec<_>) =
+        (finalizers_of(before).into_iter()).partition(|finalizer| known.contains(finalizer));
+    let is_narrowed = after.namespaced && (!before.namespaced || is_moved(before, after));
+    if !is_narrowed {
+        known.clear();
+    }
+    let elsewhere = format!(" in other namespaces than `{}`", after.namespace_name());
+    let mut notes = Vec::new();
+    for (finalizers, place) in [(unknown, ""), (known, &elsewhere)] {
+        let names: BTreeSet<_> = finalizers.into_iter().map(|(_, _, name)| name).collect();
+        let (finalizers, it) = match names.len() {
+            0 => continue,
+            1 => ("finalizer", "it"),
+            _ => ("finalizers", "one of them"),
+        };
+        notes.push(format!(
+            "the new operator does not remove the {finalizers} {}{place}, so objects{place} that have {it} are never \
+             deleted: delete these objects before you deploy, or remove the finalizer from them afterwards",
+            in_backticks(names)
+        ));
+    }
+    notes
 }
 
 /// The finalizers of the controllers, each with the group and the kind of its objects.
@@ -457,6 +467,56 @@ fn finalizers_of(project: &Project) -> BTreeSet<(String, String, String)> {
             (group, kind, project.finalizer_name(resource, controller))
         })
         .collect()
+}
+
+/// Notes about objects that a controller created, and that the new project does not correct or delete.
+fn controllers(before: &Project, after: &Project) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (resource, controller) in before.controllers() {
+        let kind = (before.full_group(resource), &resource.kind);
+        let mut apis = after.apis();
+        // The children of a deleted kind go with its objects.
+        if resource.has_api() && !apis.any(|api| (after.full_group(api), &api.kind) == kind) {
+            continue;
+        }
+        let name = &controller.name;
+        let manager = before.field_manager(resource, controller);
+        let mut owned = BTreeSet::new();
+        let mut is_there = false;
+        for (other, there) in after.controllers() {
+            if (after.full_group(other), &other.kind) == kind {
+                owned.extend(there.owns.iter().map(|id| (id.group(), id.kind())));
+                is_there |= after.field_manager(other, there) == manager;
+            }
+        }
+        let dropped: Vec<_> = (controller.owns.iter())
+            .filter(|id| !owned.contains(&(id.group(), id.kind())))
+            .collect();
+        if !dropped.is_empty() {
+            notes.push(format!(
+                "clusters keep the objects of {} that the controller `{name}` of {resource} created: those of `owns` go with \
+                 their owner; for those of `owns_until_cleanup`, first release an operator that declares them with `owns`",
+                in_backticks(dropped)
+            ));
+        }
+        if is_there || controller.owns.is_empty() && !controller.finalizer {
+            continue;
+        }
+        let (finalizer_name, the_finalizer) = if controller.finalizer {
+            let finalizer = before.finalizer_name(resource, controller);
+            (
+                format!(" and `finalizerName: {finalizer}`"),
+                "the finalizer and ",
+            )
+        } else {
+            (String::new(), "")
+        };
+        notes.push(format!(
+            "if another controller of {resource} replaces `{name}`, set `fieldManager: {manager}`{finalizer_name} for it \
+             in `PROJECT`: then it removes {the_finalizer}fields that are no longer desired"
+        ));
+    }
+    notes
 }
 
 /// A note about the user's lines that have an old name: that of the project, or one of the `groups`.
