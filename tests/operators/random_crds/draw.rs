@@ -164,11 +164,7 @@ pub fn draw_crd(random: &mut Random, number: u64) -> Value {
         names["listKind"] = json!(format!("Many{number}"));
     }
     if random.chance(2) {
-        names["shortNames"] = json!([
-            format!("s{number}"),
-            format!("sh{number}"),
-            format!("s{number}")
-        ]);
+        names["shortNames"] = json!([format!("s{number}"), format!("sh{number}")]);
     }
     if random.chance(3) {
         names["categories"] = json!(["all", "things"]);
