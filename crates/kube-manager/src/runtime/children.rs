@@ -57,10 +57,12 @@ pub const VERBS: &[Verb] = &[
 ///
 /// - it has no controller, or
 /// - its controller was an object with the owner's kind and name that no longer exists, and the child equals the
-///   desired one, is [created only once](Child::create_only) or has [kept fields](Child::keep).
+///   desired one, is [created only once](Child::create_only), has [kept fields](Child::keep), or holds data: a
+///   PersistentVolumeClaim, a PersistentVolume, a Namespace, a CustomResourceDefinition, or a StatefulSet whose deletion
+///   deletes its claims.
 ///
-/// Any other child of a deleted object with the owner's name is deleted and created again. An object without the label
-/// is taken over only if its controller reference names the owner.
+/// The next reconcile corrects it. Any other child of a deleted object with the owner's name is deleted and created
+/// again. An object without the label is taken over only if its controller reference names the owner.
 pub struct Children<C, K> {
     any: AnyChildren,
     types: PhantomData<fn(&K) -> C>,

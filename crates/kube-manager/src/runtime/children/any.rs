@@ -385,12 +385,24 @@ impl AnyChildren {
     }
 }
 
+/// Whether the deletion of an object of `kind` deletes data.
+fn holds_data(kind: &ApiResource) -> bool {
+    HOLD_DATA.contains(&&*resource(kind))
+}
+
+/// Whether the deletion of `object`, which is of `kind`, and of what it owns deletes data.
+pub fn deletes_data(kind: &ApiResource, object: &Value) -> bool {
+    // A StatefulSet then owns its PersistentVolumeClaims.
+    let when_deleted = object.pointer("/spec/persistentVolumeClaimRetentionPolicy/whenDeleted");
+    holds_data(kind) || when_deleted.is_some_and(|policy| policy == "Delete")
+}
+
 /// The command that deletes an object of `kind` and keeps what the object owns. `None` for a kind that holds data.
 pub fn delete_command(kind: &ApiResource, object: &ObjectMeta) -> Option<String> {
-    let resource = resource(kind);
-    if HOLD_DATA.contains(&&*resource) {
+    if holds_data(kind) {
         return None;
     }
+    let resource = resource(kind);
     let flag = match &object.namespace {
         Some(namespace) => format!(" --namespace {namespace}"),
         None => String::new(),
@@ -457,7 +469,7 @@ mod races;
 mod tests {
     use k8s_openapi::{
         api::{
-            apps::v1::{Deployment, DeploymentStatus},
+            apps::v1::{Deployment, DeploymentStatus, StatefulSet},
             core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim},
         },
         apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -508,6 +520,22 @@ mod tests {
             ApiResource::erase::<PersistentVolumeClaim>(&()),
         ] {
             assert_eq!(command(kind), None);
+        }
+    }
+
+    #[test]
+    fn the_deletion_of_some_stateful_sets_deletes_data() {
+        let kind = ApiResource::erase::<StatefulSet>(&());
+        for (policy, expected) in [
+            (Value::Null, false),
+            (
+                json!({"whenDeleted": "Retain", "whenScaled": "Delete"}),
+                false,
+            ),
+            (json!({"whenDeleted": "Delete"}), true),
+        ] {
+            let object = json!({"spec": {"persistentVolumeClaimRetentionPolicy": policy}});
+            assert_eq!(deletes_data(&kind, &object), expected, "{object}");
         }
     }
 

@@ -16,7 +16,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    any::{AnyChildren, Result, TRIES, delete_command, is_same, unchanged},
+    any::{AnyChildren, Result, TRIES, delete_command, deletes_data, is_same, unchanged},
     error::Error,
     mark::{Claim, LABEL, label, set_namespace},
 };
@@ -195,9 +195,12 @@ impl Wanted<'_> {
             }
             return Ok(Some(self.all.know(live)));
         }
-        let desired = self.desired(Some(&self.all.json(&live)))?;
+        let fields = self.all.json(&live);
+        let desired = self.desired(Some(&fields))?;
         let is_same = self.all.marks.of(metadata) == self.all.marks.of(&desired.metadata);
-        if claim == Claim::Earlier && !self.child.keeps_values() && !is_same {
+        let holds_data =
+            self.child.keeps_values() || deletes_data(&self.all.kind.resource, &fields);
+        if claim == Claim::Earlier && !holds_data && !is_same {
             if self.all.delete_if(metadata, unchanged(metadata)).await? {
                 let name = self.all.describe(metadata);
                 tracing::info!(child = name, "deleted, because its owner is deleted");

@@ -871,6 +871,26 @@ fn a_child_that_a_deletion_has_orphaned_stays_so() {
     });
 }
 
+#[test]
+fn a_child_of_a_deleted_owner_is_replaced_unless_it_holds_data() {
+    wait(async {
+        for (plural, is_replaced) in [("secrets", true), ("persistentvolumeclaims", false)] {
+            let mut world = World::new(false);
+            assert_eq!(settled(&mut world, "one").await, 1);
+            world.cluster.lock().act(Act::Restore);
+            world.restart();
+            plural.clone_into(&mut world.children.any.kind.resource.plural);
+            let before = world.cluster.lock().secret.clone().expect("a Secret");
+            settled(&mut world, "two").await;
+            let after = world.cluster.lock().secret.clone().expect("a Secret");
+            let [before_uid, uid] = [&before, &after].map(|secret| &secret["metadata"]["uid"]);
+            assert_eq!(before_uid != uid, is_replaced, "{plural}");
+            assert_eq!(after["data"]["title"], json!(ByteString("two".into())));
+            assert_eq!(after["metadata"]["ownerReferences"][0]["uid"], "owner");
+        }
+    });
+}
+
 /// For example, by a restore into another namespace.
 #[test]
 fn a_copy_of_a_child_in_another_namespace_is_left_alone() {
