@@ -77,6 +77,14 @@ impl Marks {
         identity(owner).controller_owner_ref(&self.owners)
     }
 
+    /// Whether `child` refers to its owner as a new child does.
+    ///
+    /// The garbage collector cannot delete a child whose reference has a version that the CRD has lost.
+    pub fn is_tied(&self, child: &ObjectMeta) -> bool {
+        let has_version = |owner: OwnerReference| owner.api_version == self.owners.api_version;
+        self.tie.holds(child) && controlled_by(child).is_none_or(has_version)
+    }
+
     /// The mark of an object, if this controller has created, corrected or taken it over.
     pub fn of<'a>(&self, object: &'a ObjectMeta) -> Option<&'a str> {
         label(object, &self.label)

@@ -226,7 +226,7 @@ impl Wanted<'_> {
     async fn label(&self, live: AnyObject) -> Result<Option<AnyObject>> {
         let (metadata, marks) = (live.metadata(), &self.all.marks);
         let mut change = json!({});
-        if self.claim(metadata) != Claim::Ours || !marks.tie.holds(metadata) {
+        if self.claim(metadata) != Claim::Ours || !marks.is_tied(metadata) {
             change = marks.tie.patch(metadata, marks.reference(self.owner));
         }
         let mut labels = json!({});
@@ -260,9 +260,9 @@ impl Wanted<'_> {
         if metadata.deletion_timestamp.is_some() {
             return Ok(known.clone());
         }
-        if !self.all.marks.tie.holds(metadata) || self.lacks_mark(metadata) {
+        if !self.all.marks.is_tied(metadata) || self.lacks_mark(metadata) {
             // The code of the operator has changed, or somebody has removed the mark. The change wakes the owner, which then
-            // corrects the other fields.
+            // corrects the other fields. So the reference is right even if the API server refuses the other fields.
             let tied = Box::pin(self.label(known.clone())).await?;
             let written = tied.map(|child| self.all.wrote(child));
             return written.ok_or_else(|| self.stale());

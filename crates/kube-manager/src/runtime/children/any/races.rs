@@ -891,6 +891,39 @@ fn a_child_of_a_deleted_owner_is_replaced_unless_it_holds_data() {
     });
 }
 
+/// The garbage collector cannot delete it otherwise, if the CRD has lost the earlier version.
+#[test]
+fn a_reference_to_an_earlier_version_of_the_owner_is_corrected() {
+    let text = "Secret \"a\" is invalid: data: Forbidden: field is immutable";
+    let immutable = json!({"field": "data", "message": "Forbidden: field is immutable"});
+    let refused = refusal(text, &[immutable]);
+    wait(async {
+        for way in [Way::CreateOnly, Way::Keep] {
+            let mut world = World::new(true);
+            world.reconcile(way, "one").await.expect("a child");
+            let mut secret = world.cluster.lock().secret.clone().expect("a Secret");
+            secret["metadata"]["ownerReferences"][0]["apiVersion"] = json!("v1alpha1");
+            world.cluster.lock().store(Some(secret));
+            world.show_all();
+            // The API server takes the reference, and refuses the other fields.
+            world.cluster.lock().refusals = [None, Some(refused.clone())].into();
+            world.cluster.lock().requests.clear();
+            for _ in 0..2 {
+                let _ = world.reconcile(way, "two").await;
+                world.show_all();
+            }
+            let cluster = world.cluster.lock();
+            let is_written_once = matches!(way, Way::CreateOnly);
+            let patches = if is_written_once { 1 } else { 2 };
+            assert_eq!(cluster.requests, vec![Method::PATCH; patches], "{way:?}");
+            let secret = cluster.secret.as_ref().expect("a Secret");
+            let reference = &secret["metadata"]["ownerReferences"][0];
+            assert_eq!(reference["apiVersion"], "v1", "{way:?}");
+            assert_eq!(secret["data"]["title"], json!(ByteString("one".into())));
+        }
+    });
+}
+
 /// For example, by a restore into another namespace.
 #[test]
 fn a_copy_of_a_child_in_another_namespace_is_left_alone() {
