@@ -125,7 +125,7 @@ where
     ///
     /// A value that the API server stores in another form, such as `1` for `1000m`, or drops, such as an empty map, is no
     /// difference. If the API server stores another value, such as that of a mutating webhook, a warning says it once, and
-    /// the child is not sent again until one of the two values changes or the operator restarts.
+    /// the child is sent again only after one of the two values has changed, or in the first reconcile after ten minutes.
     ///
     /// A child that is being deleted is left alone until it is gone, and then created again.
     ///
