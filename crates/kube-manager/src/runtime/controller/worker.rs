@@ -225,7 +225,12 @@ impl Worker {
     /// Whether an object that the watch no longer shows may still exist, and wait for its cleanup: the selector may not
     /// select it any more.
     pub fn may_have_lost(&self, object: &ObjectMeta) -> bool {
-        let finalizer = self.finalizer.as_ref().filter(|_| self.selects);
+        self.selects && self.has_finalizer(object)
+    }
+
+    /// Whether an object has the finalizer of this controller.
+    fn has_finalizer(&self, object: &ObjectMeta) -> bool {
+        let finalizer = self.finalizer.as_ref();
         finalizer.is_some_and(|finalizer| finalizers(object).contains(finalizer))
     }
 
@@ -241,13 +246,20 @@ impl Worker {
         let (namespace, name) = key;
         let object = match &object.0 {
             Ok(object) => object,
-            Err(error) => {
+            Err(invalid) => {
                 // A retry would not help: only a change of the object does, which requeues it.
                 self.backoff.forget(key);
                 self.count_error("unreadable");
                 let says = "does not fit its type, left alone until it changes";
-                tracing::warn!(controller, %kind, namespace, name, %error, "{says}");
-                return Action::await_change();
+                tracing::warn!(controller, %kind, namespace, name, error = %invalid, "{says}");
+                let metadata = &invalid.metadata;
+                if metadata.deletion_timestamp.is_none() || !self.has_finalizer(metadata) {
+                    return Action::await_change();
+                }
+                // Somebody waits for the end of the deletion. The API server deletes old events, so the event is repeated.
+                let note = format!("the object {says}: {invalid}");
+                self.record(metadata, CLEANUP_FAILED, note);
+                return Action::requeue(self.backoff.longest());
             }
         };
         let newer = self.access.written.newer_than(object.metadata());
@@ -295,11 +307,11 @@ impl Worker {
                     return action;
                 }
                 if matches!(error, Error::Metadata { .. }) {
-                    self.record(metadata, FINALIZER_FAILED, &error);
+                    self.record(metadata, FINALIZER_FAILED, failure::message(&error));
                     self.report_refusal(&**object, &error).await;
                 } else if is_deleted {
                     // The condition `Ready` is that of the last reconcile.
-                    self.record(metadata, CLEANUP_FAILED, &error);
+                    self.record(metadata, CLEANUP_FAILED, failure::message(&error));
                 }
                 action
             }
@@ -307,9 +319,9 @@ impl Worker {
     }
 
     /// Records a failure in an event about an object.
-    fn record(&self, object: &ObjectMeta, reason: &'static str, error: &Error) {
+    fn record(&self, object: &ObjectMeta, reason: &'static str, note: String) {
         let regarding = identity(object).object_ref(&self.kind.resource);
-        let event = (EventType::Warning, reason, failure::message(error));
+        let event = (EventType::Warning, reason, note);
         self.access.record(regarding, event);
     }
 
@@ -520,7 +532,7 @@ mod tests {
     use k8s_openapi::{
         api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp,
     };
-    use kube::{Client, client::Body};
+    use kube::{Client, client::Body, core::error_boundary::InvalidObject};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -661,8 +673,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_cleanup_that_fails_is_an_event_that_repeats() {
+    /// The events about `object`, whose deletion has begun, after two reconciles of it.
+    async fn events_of_deletion(object: impl FnOnce(ObjectMeta) -> Guarded) -> Vec<Value> {
         let requests: &Mutex<Vec<Value>> = Box::leak(Box::default());
         let api_server = tower::service_fn(async |request: http::Request<Body>| {
             let bytes = request.into_body().collect_bytes().await?;
@@ -682,23 +694,43 @@ mod tests {
             deletion_timestamp: Some(Time(Timestamp::UNIX_EPOCH)),
             ..ObjectMeta::default()
         };
-        let object = Guarded(Ok(Arc::new(ConfigMap {
-            metadata,
-            ..ConfigMap::default()
-        })));
+        let object = object(metadata);
         for _ in 0..2 {
-            worker.reconcile(&object, &key(object.metadata())).await;
+            let action = worker.reconcile(&object, &key(object.metadata())).await;
+            assert!(action.requeue_after.is_some());
         }
         let end = CancellationToken::new();
         end.cancel();
         sender.run(end).await;
-        let requests = requests.lock();
-        let [event, repeated] = &requests[..] else {
-            panic!("{requests:?}");
+        requests.lock().clone()
+    }
+
+    #[tokio::test]
+    async fn a_cleanup_that_cannot_end_is_an_event_that_repeats() {
+        let failing = |metadata| {
+            Guarded(Ok(Arc::new(ConfigMap {
+                metadata,
+                ..ConfigMap::default()
+            })))
         };
-        assert_eq!(event["type"], "Warning");
-        assert_eq!(event["reason"], "CleanupFailed");
-        assert_eq!(event["note"], "cannot do it");
-        assert_eq!(repeated["series"]["count"], 2);
+        let unreadable = |metadata| {
+            let error = "missing field `a`".to_owned();
+            Guarded(Err(Arc::new(InvalidObject { error, metadata })))
+        };
+        for (requests, note) in [
+            (events_of_deletion(failing).await, "cannot do it"),
+            (
+                events_of_deletion(unreadable).await,
+                "the object does not fit its type, left alone until it changes: missing field `a`",
+            ),
+        ] {
+            let [event, repeated] = &requests[..] else {
+                panic!("{requests:?}");
+            };
+            assert_eq!(event["type"], "Warning");
+            assert_eq!(event["reason"], "CleanupFailed");
+            assert_eq!(event["note"], note);
+            assert_eq!(repeated["series"]["count"], 2);
+        }
     }
 }
