@@ -384,7 +384,7 @@ fn owned_objects_reach_their_desired_state() {
     what_is_there_already(&project);
     let operator = what_an_earlier_owner_left(&project, operator);
     let operator = a_password_never_changes(&project, operator);
-    let operator = a_restored_child_is_recognized(&project, operator);
+    let operator = restored_children_are_recognized(&project, operator);
     a_patched_value_stays(&project);
     a_list_is_replaced_if_the_apply_is_invalid(&project);
     a_default_does_not_keep_a_child_from_changing(&project);
@@ -449,38 +449,53 @@ fn a_password_never_changes(project: &Project, operator: Operator) -> Operator {
     operator
 }
 
-/// Checks that a Secret that was loaded without its owner, as from a backup, is taken over with its password.
-fn a_restored_child_is_recognized(project: &Project, operator: Operator) -> Operator {
+/// Checks that children that were loaded without their owners, as from a backup, are taken over: the Secret with its
+/// password, and the `ConfigMap` so that a field disappears when it is no longer desired.
+fn restored_children_are_recognized(project: &Project, operator: Operator) -> Operator {
     apply_vault(project, "backup", "reuse-one");
-    let secret = run(&mut kubectl("get secret backup -o json"));
-    let mut secret: Value = serde_json::from_str(&secret).expect("JSON");
-    let metadata = secret["metadata"].as_object_mut().expect("metadata");
-    for field in [
-        "ownerReferences",
-        "resourceVersion",
-        "uid",
-        "creationTimestamp",
-    ] {
-        metadata.remove(field);
+    apply(project, "backup", "more");
+    in_step("backup");
+    let list = run(&mut kubectl("get secret/backup configmap/backup -o json"));
+    let mut list: Value = serde_json::from_str(&list).expect("JSON");
+    for child in list["items"].as_array_mut().expect("a list") {
+        let metadata = child["metadata"].as_object_mut().expect("metadata");
+        for field in [
+            "ownerReferences",
+            "resourceVersion",
+            "uid",
+            "creationTimestamp",
+        ] {
+            metadata.remove(field);
+        }
     }
-    let manifest = project.manifest(&secret.to_string());
+    let manifest = project.manifest(&list.to_string());
     operator.stop();
-    run(&mut kubectl("delete vault backup"));
-    get_until("secret backup --ignore-not-found -o name", str::is_empty);
+    let owners = "site.owning.example.com/backup vault/backup";
+    run(&mut kubectl(&format!("delete {owners}")));
+    get_until(
+        "secret/backup configmap/backup --ignore-not-found -o name",
+        str::is_empty,
+    );
     run(kubectl("create -f").arg(manifest));
     apply_object(project, "Vault", "backup", "reuse-one");
+    apply(project, "backup", "more");
     let operator = project.start();
     in_step_as("vault", "backup");
-    let owner = field("vault backup", ".metadata.uid");
+    in_step("backup");
+    for (child, owner) in [
+        ("secret backup", "vault backup"),
+        ("configmap backup", "site.owning.example.com backup"),
+    ] {
+        let by = field(child, ".metadata.ownerReferences[*].uid");
+        assert_eq!(by, field(owner, ".metadata.uid"));
+    }
     assert_eq!(
-        field("secret backup", ".metadata.ownerReferences[*].uid"),
-        owner
-    );
-    assert_eq!(
-        secret["data"]["password"],
+        list["items"][0]["data"]["password"],
         field("secret backup", ".data.password")
     );
-    run(&mut kubectl("delete vault backup"));
+    apply(project, "backup", "less");
+    get_until("configmap backup -o jsonpath={.data.more}", str::is_empty);
+    run(&mut kubectl(&format!("delete {owners}")));
     operator
 }
 

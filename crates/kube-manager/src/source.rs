@@ -104,6 +104,7 @@ pub const CORE: &[File] = &[
     runtime!("children.rs"),
     runtime!("children/any.rs"),
     runtime!("children/error.rs"),
+    runtime!("children/field_owners.rs"),
     runtime!("children/mark.rs"),
     runtime!("children/wanted.rs"),
     runtime!("closures.rs"),

@@ -17,6 +17,7 @@ use super::{
 
 pub(super) mod any;
 pub(super) mod error;
+mod field_owners;
 mod mark;
 mod wanted;
 
@@ -61,8 +62,11 @@ pub const VERBS: &[Verb] = &[
 ///   PersistentVolumeClaim, a PersistentVolume, a Namespace, a CustomResourceDefinition, or a StatefulSet whose deletion
 ///   deletes its claims.
 ///
-/// The next reconcile corrects it. Any other child of a deleted object with the owner's name is deleted and created
-/// again. An object without the label is taken over only if its controller reference names the owner.
+/// The next reconcile corrects it. If the same fields are desired as before the backup, the controller also becomes the
+/// owner of these fields, so a field is removed once it is no longer desired.
+///
+/// Any other child of a deleted object with the owner's name is deleted and created again. An object without the label
+/// is taken over only if its controller reference names the owner.
 pub struct Children<C, K> {
     any: AnyChildren,
     types: PhantomData<fn(&K) -> C>,

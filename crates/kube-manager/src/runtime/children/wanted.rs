@@ -6,7 +6,6 @@
 
 use std::collections::HashSet;
 
-use k8s_openapi::{DeepMerge, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry};
 use kube::{
     Resource,
     api::{DeleteParams, Patch, PatchParams},
@@ -18,6 +17,7 @@ use serde_json::{Value, json};
 use super::{
     any::{AnyChildren, Result, TRIES, delete_command, deletes_data, is_same, unchanged},
     error::Error,
+    field_owners,
     mark::{Claim, LABEL, label, set_namespace},
 };
 use crate::runtime::{
@@ -126,7 +126,7 @@ impl Wanted<'_> {
         match Box::pin(self.all.get(metadata)).await? {
             // Without its label, the watch would never show it.
             Some(live) if self.claim(live.metadata()) == Claim::Ours => {
-                let labelled = Box::pin(self.label(live)).await?;
+                let labelled = Box::pin(self.label(live, None)).await?;
                 Ok(labelled.map(|live| self.all.know(live)))
             }
             _ => {
@@ -207,7 +207,7 @@ impl Wanted<'_> {
             }
             return Ok(None);
         }
-        let Some(live) = self.label(live).await? else {
+        let Some(live) = self.label(live, Some(&desired)).await? else {
             return Ok(None);
         };
         let fields = self.all.json(&live);
@@ -221,9 +221,10 @@ impl Wanted<'_> {
         is_desired.then_some(Some(live)).ok_or_else(|| self.stale())
     }
 
-    /// Adds the operator's label and the owner reference, if the object lacks them. Returns `None` if the object has
-    /// changed since it was read.
-    async fn label(&self, live: AnyObject) -> Result<Option<AnyObject>> {
+    /// Adds the operator's label and the owner reference, if the object lacks them. If somebody has restored the object, and
+    /// it has the fields of `desired`, also makes this controller their owner: an apply would never remove them otherwise.
+    /// Returns `None` if the object has changed since it was read.
+    async fn label(&self, live: AnyObject, desired: Option<&Desired>) -> Result<Option<AnyObject>> {
         let (metadata, marks) = (live.metadata(), &self.all.marks);
         let mut change = json!({});
         if self.claim(metadata) != Claim::Ours || !marks.is_tied(metadata) {
@@ -235,6 +236,17 @@ impl Wanted<'_> {
         }
         if self.lacks_mark(metadata) {
             labels[&marks.label] = json!(TAKEN_OVER);
+        }
+        if let Some(desired) = desired
+            && marks.have_same_fields(metadata, &desired.metadata)
+            && let Some(owners) = field_owners::taken_over(
+                metadata.managed_fields.clone().unwrap_or_default(),
+                &self.all.access.field_manager(),
+                &marks.label,
+                &desired.object,
+            )
+        {
+            change["managedFields"] = json!(owners);
         }
         if labels != json!({}) {
             change["labels"] = labels;
@@ -263,7 +275,7 @@ impl Wanted<'_> {
         if !self.all.marks.is_tied(metadata) || self.lacks_mark(metadata) {
             // The code of the operator has changed, or somebody has removed the mark. The change wakes the owner, which then
             // corrects the other fields. So the reference is right even if the API server refuses the other fields.
-            let tied = Box::pin(self.label(known.clone())).await?;
+            let tied = Box::pin(self.label(known.clone(), None)).await?;
             let written = tied.map(|child| self.all.wrote(child));
             return written.ok_or_else(|| self.stale());
         }
@@ -417,12 +429,13 @@ impl Wanted<'_> {
 
     /// Moves the ownership of the fields that this controller has set with an Update to its Apply, unless the apply of
     /// `desired` has no field to remove. An apply cannot remove fields of an Update: a creation is one, and so are
-    /// [`Wanted::overwrite`] and [`Wanted::label`]. All other Updates have another field manager, so their values stay.
+    /// [`Wanted::overwrite`] and [`Wanted::label`]. All other Updates have another field manager, so their values stay,
+    /// except for [those of a restore](field_owners::taken_over).
     async fn move_fields(&self, live: AnyObject, desired: &Desired) -> kube::Result<AnyObject> {
         let metadata = live.metadata();
         let has_same_fields = self.all.marks.have_same_fields(metadata, &desired.metadata);
         let entries = metadata.managed_fields.clone().unwrap_or_default();
-        let moved = moved(entries, &self.all.access.field_manager());
+        let moved = field_owners::moved(entries, &self.all.access.field_manager());
         let Some(entries) = moved.filter(|_| !has_same_fields) else {
             return Ok(live);
         };
@@ -525,60 +538,4 @@ fn remove(patch: &mut Value, live: &Value, desired: &Value, field: &str) -> bool
     }
     *place = Value::Null;
     true
-}
-
-/// The owners of the fields of an object after `manager` has moved its Update to its Apply; `None` if it has no Update.
-fn moved(mut entries: Vec<ManagedFieldsEntry>, manager: &str) -> Option<Vec<ManagedFieldsEntry>> {
-    let mut by = entries.iter();
-    let updated = by.position(|entry| is_by(entry, manager, "Update"))?;
-    let mut update = entries.remove(updated);
-    let mut others = entries.iter_mut();
-    match others.find(|entry| is_by(entry, manager, "Apply")) {
-        // The paths of another version may be others.
-        Some(apply) if apply.api_version != update.api_version => {}
-        Some(apply) => apply.fields_v1.merge_from(update.fields_v1),
-        None => {
-            update.operation = Some("Apply".to_owned());
-            entries.push(update);
-        }
-    }
-    Some(entries)
-}
-
-/// Whether `entry` has the fields that `manager` owns by `operation`.
-fn is_by(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
-    entry.manager.as_deref() == Some(manager)
-        && entry.operation.as_deref() == Some(operation)
-        && entry.subresource.is_none()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_fields_of_an_update_are_moved_to_the_apply() {
-        let entry = |manager: &str, operation: &str, version: &str, fields: &Value| {
-            let entry = json!({
-                "manager": manager, "operation": operation, "apiVersion": version, "fieldsV1": fields,
-            });
-            serde_json::from_value::<ManagedFieldsEntry>(entry).expect("an entry")
-        };
-        let one = json!({"f:spec": {"f:a": {}}});
-        let other = json!({"f:spec": {"f:b": {".": {}, "f:c": {}}}});
-        let both = json!({"f:spec": {"f:a": {}, "f:b": {".": {}, "f:c": {}}}});
-        let user = entry("user", "Update", "v1", &one);
-        let update = entry("shop", "Update", "v1", &other);
-        let apply = |version, fields| entry("shop", "Apply", version, fields);
-        for (before, after) in [
-            (None, apply("v1", &other)),
-            (Some(apply("v1", &one)), apply("v1", &both)),
-            (Some(apply("v2", &one)), apply("v2", &one)),
-        ] {
-            let entries = [update.clone(), user.clone()].into_iter().chain(before);
-            let moved = moved(entries.collect(), "shop").expect("an Update");
-            assert_eq!(moved, [user.clone(), after]);
-        }
-        assert_eq!(moved(vec![user], "shop"), None);
-    }
 }
