@@ -109,20 +109,24 @@ impl Finalized {
 }
 
 /// The kinds that get the finalizer of a setting. If the setting does not say it, those from which the code removes the
-/// finalizer.
+/// finalizer, and to which no other code adds it.
 fn kinds_with(setting: &Setting, found: &Finalizers, setups: &Setups) -> BTreeSet<GroupKind> {
-    let mut kinds = kinds_of(setting, setups);
-    if kinds.is_empty()
-        && !matches!(setting.object, FinalizerObject::Other(_))
-        && setting.is_known()
-    {
-        for other in &found.settings {
-            if other.value == setting.value && other != setting {
-                kinds.extend(kinds_of(other, setups));
+    let kinds = kinds_of(setting, setups);
+    let is_of_other = matches!(setting.object, FinalizerObject::Other(_));
+    if !kinds.is_empty() || is_of_other || !setting.is_known() {
+        return kinds;
+    }
+    let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());
+    for other in &found.settings {
+        if other.value == setting.value {
+            match other.action {
+                Action::Add => added.extend(kinds_of(other, setups)),
+                Action::Remove => removed.extend(kinds_of(other, setups)),
+                Action::Check => {}
             }
         }
     }
-    kinds
+    &removed - &added
 }
 
 /// The kinds of a setting. The first rule that finds any counts:

@@ -1232,6 +1232,24 @@ fn a_finalizer_that_other_code_sets_is_taken_over_with_its_kind() {
     }
 }
 
+#[test]
+fn a_kind_that_gets_a_finalizer_from_its_own_code_does_not_get_that_of_other_objects() {
+    let own = controller(
+        "controllerutil.AddFinalizer(foo, names.FooFinalizer)\ncontrollerutil.RemoveFinalizer(foo, names.FooFinalizer)",
+    );
+    let any = "func keep(owner Owner) {\ncontrollerutil.AddFinalizer(owner.Object(), names.FooFinalizer)\n}";
+    let port = mini(&[
+        (CONTROLLER, &own),
+        ("internal/finalize/finalize.go", "package finalize"),
+        ("pkg/lifecycle/any.go", any),
+    ]);
+    assert_eq!(finalizer_of_foo(&port).unwrap(), "x.io/volume-guard");
+    let expected = "the finalizer `x.io/volume-guard` (`pkg/lifecycle/any.go:2`): the code does not say which kind has it; \
+                    set `FINALIZER_NAME` in the controller of this kind; until then, objects with this finalizer cannot be \
+                    deleted";
+    assert_eq!(lost_about(&port, "inalizer"), [expected]);
+}
+
 /// The small Go project whose controller has this code, without its helper for finalizers.
 fn mini_with_code(code: &str) -> Port {
     let controller = controller(code).replace(
