@@ -381,7 +381,18 @@ impl<'a> Takeover<'a> {
             let path = in_manifest.and_then(GoWebhook::path).or(in_project);
             if let Some(path) = path.filter(|path| !path.is_empty() && *path != usual.path) {
                 let what = format!("the path of a webhook of `{}`", resource.kind);
-                webhook.path = self.lost.name(&what, path);
+                let of_kind = resource.webhooks.path(Admission::Defaulting);
+                // A Go operator may serve several kinds at one path.
+                if self.project.has_webhook_path(path)
+                    || of_kind.is_some_and(|taken| taken.as_str() == path)
+                {
+                    self.lost.add(format!(
+                        "{what}, which is `{path}` in Go: another webhook has this path, so here it is `{}`",
+                        usual.path
+                    ));
+                } else {
+                    webhook.path = self.lost.name(&what, path);
+                }
             }
             match admission {
                 Admission::Defaulting => resource.webhooks.defaulting = Some(webhook),

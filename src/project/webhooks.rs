@@ -69,14 +69,37 @@ impl Project {
         }
     }
 
-    /// Checks that the API server can call the webhooks, and that each webhook has a unique path.
-    pub(super) fn validate_webhooks(&self) -> Result<()> {
-        // Any kind may get a conversion later, so the paths of all conversions are taken.
+    /// The paths of all admission webhooks, each with its kind.
+    fn webhook_paths(&self) -> Vec<(String, &Resource)> {
+        let mut paths = Vec::new();
+        for resource in self.webhooks() {
+            for admission in [Admission::Defaulting, Admission::Validation] {
+                if resource.webhooks.get(admission).is_some() {
+                    paths.push((self.webhook_names(resource, admission).path, resource));
+                }
+            }
+        }
+        paths
+    }
+
+    /// The paths of the webhooks that the operator has itself. Any kind may get a conversion later, so the paths of all
+    /// conversions are taken.
+    fn paths_of_operator(&self) -> BTreeSet<String> {
         let mut taken = BTreeSet::from(OF_RUNTIME.map(str::to_owned));
         for api in self.apis() {
             taken.insert(bound_path(&self.full_group(api), &api.kind.lower()));
         }
-        let mut paths = BTreeMap::new();
+        taken
+    }
+
+    /// Whether a webhook has this path.
+    pub fn has_webhook_path(&self, path: &str) -> bool {
+        let paths = self.webhook_paths();
+        self.paths_of_operator().contains(path) || paths.iter().any(|(taken, _)| taken == path)
+    }
+
+    /// Checks that the API server can call the webhooks, and that each webhook has a unique path.
+    pub(super) fn validate_webhooks(&self) -> Result<()> {
         for resource in self.webhooks() {
             ensure!(
                 !resource.has_api() || resource.is_stored(),
@@ -90,24 +113,22 @@ impl Project {
                 "{resource} cannot have webhooks: the API server calls no webhooks for the group \
                  `{NEVER_ASKED}`"
             );
-            for admission in [Admission::Defaulting, Admission::Validation] {
-                if resource.webhooks.get(admission).is_none() {
-                    continue;
-                }
-                let path = self.webhook_names(resource, admission).path;
-                ensure!(
-                    !taken.contains(&path),
-                    "{resource} cannot have a webhook with the path `{path}`: it is for a \
-                     webhook that the operator has itself"
-                );
-                if let Some(other) = paths.insert(path.clone(), resource) {
-                    let whose = if other == resource {
-                        format!("both webhooks of {resource}")
-                    } else {
-                        format!("webhooks of {other} and {resource}")
-                    };
-                    bail!("{whose} would have the path `{path}`");
-                }
+        }
+        let taken = self.paths_of_operator();
+        let mut paths = BTreeMap::new();
+        for (path, resource) in self.webhook_paths() {
+            ensure!(
+                !taken.contains(&path),
+                "{resource} cannot have a webhook with the path `{path}`: it is for a \
+                 webhook that the operator has itself"
+            );
+            if let Some(other) = paths.insert(path.clone(), resource) {
+                let whose = if other == resource {
+                    format!("both webhooks of {resource}")
+                } else {
+                    format!("webhooks of {other} and {resource}")
+                };
+                bail!("{whose} would have the path `{path}`");
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     command::init::read_folder,
     crd::tests::is_formatted,
+    names::WebhookPath,
     port::{Port, REPORT, kustomized},
     project::{Feature, License},
     visible::is_hidden,
@@ -150,6 +151,22 @@ webhooks:
 "
     );
     mini(&[("PROJECT", &project), (HOOKS, &manifest)])
+}
+
+#[test]
+fn kinds_whose_webhooks_have_one_path_are_taken_over_with_their_own_paths() {
+    let pods =
+        "rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}, ";
+    let hooks = mini_with(HOOKS, "rules: [", pods).replace("/validate-g-x-io-v1-foo", "/validate");
+    let port = mini(&[("PROJECT", &mini_with_pods_in_project()), (HOOKS, &hooks)]);
+    let paths = ["Foo", "Pod"].map(|kind| {
+        let webhook = resource(&port, kind).webhooks.validation.as_ref().unwrap();
+        webhook.path.as_ref().map(WebhookPath::as_str)
+    });
+    assert_eq!(paths, [Some("/validate"), None]);
+    let line = "the path of a webhook of `Pod`, which is `/validate` in Go: another webhook has this path, so here it is \
+                `/validate--v1-pod`";
+    assert_eq!(lost_about(&port, "the path of"), [line]);
 }
 
 const PODS: &str = "rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}]";
