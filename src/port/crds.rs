@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    deployed::Deployed, file::GoProject, group_kind::GroupKind, lost::Lost, path::folder,
+    deployed::Deployed,
+    file::GoProject,
+    group_kind::GroupKind,
+    lost::Lost,
+    path::{folder, is_in_test_folder},
     source::Source,
 };
 use crate::crd::{self, Crd};
@@ -12,7 +16,7 @@ use crate::crd::{self, Crd};
 pub(super) struct Crds {
     /// Those of its own kinds, each with the path of its file: as they are deployed, if they are deployed.
     pub own: Vec<(String, Crd)>,
-    /// Those of the external kinds of PROJECT, from any manifest of the Go project.
+    /// Those of the other kinds of PROJECT, which other projects define, from any manifest of the Go project.
     pub others: BTreeMap<GroupKind, Crd>,
     /// The kind of each entry of PROJECT.
     pub entries: Vec<GroupKind>,
@@ -20,14 +24,14 @@ pub(super) struct Crds {
 
 impl Crds {
     pub fn new(source: &Source, go: &GoProject, deployed: &Deployed, lost: &mut Lost) -> Self {
-        let mut wanted = BTreeSet::new();
+        let mut external = BTreeSet::new();
         for resource in go.resources.iter().filter(|resource| resource.external) {
-            wanted.insert(GroupKind::of_entry(resource, None));
+            external.insert(GroupKind::of_entry(resource, None));
         }
         let mut others = BTreeMap::new();
         let mut own = Vec::new();
         for (file, crd) in in_config(source, deployed, lost) {
-            if wanted.contains(&GroupKind::of(&crd)) {
+            if external.contains(&GroupKind::of(&crd)) {
                 others.insert(GroupKind::of(&crd), crd);
             } else {
                 own.push((file, crd));
@@ -35,29 +39,38 @@ impl Crds {
         }
         own.extend(in_charts(source, go, &own, lost));
         own.sort_by(|(_, a), (_, b)| (&a.group, &a.plural).cmp(&(&b.group, &b.plural)));
+        let of_others: Vec<_> = (go.resources.iter())
+            .filter(|entry| !entry.has_api())
+            .collect();
         for (file, text) in source.manifest_files("") {
-            let mut names = wanted.iter();
+            let mut entries = of_others.iter();
             let is_named =
-                names.any(|name| text.contains(&name.group) && text.contains(&name.kind));
+                entries.any(|entry| text.contains(&entry.group) && text.contains(&entry.kind));
             if !is_named || !has_crd(text) {
                 continue;
             }
             // CRDs of `config` that cannot be read are reported above.
             for crd in crd::parse(file, text).into_iter().flatten() {
-                if wanted.contains(&GroupKind::of(&crd)) {
+                let mut entries = of_others.iter();
+                let is_wanted = external.contains(&GroupKind::of(&crd))
+                    || entries.any(|entry| entry.is_of(&crd.group, &crd.kind));
+                let is_other =
+                    |(_, known): &(String, Crd)| GroupKind::of(known) != GroupKind::of(&crd);
+                if is_wanted && own.iter().all(is_other) {
                     others.entry(GroupKind::of(&crd)).or_insert(crd);
                 }
             }
         }
         Self {
-            entries: kinds_of_entries(go, &own),
+            entries: kinds_of_entries(go, &own, &others),
             own,
             others,
         }
     }
 }
 
-/// The CRDs of kinds of PROJECT that `config` does not have, from the folders in which charts have their CRDs.
+/// The CRDs of kinds of PROJECT that `config` does not have, from the folders in which charts have their CRDs. Tests have
+/// CRDs of other projects in such folders.
 fn in_charts(
     source: &Source,
     go: &GoProject,
@@ -66,7 +79,8 @@ fn in_charts(
 ) -> Vec<(String, Crd)> {
     let mut found: Vec<(String, Crd)> = Vec::new();
     for (file, text) in source.manifest_files("") {
-        if !folder(file).split('/').any(|name| name == "crds") || !has_crd(text) {
+        let is_in_chart = folder(file).split('/').any(|name| name == "crds");
+        if !is_in_chart || is_in_test_folder(file) || !has_crd(text) {
             continue;
         }
         let crds = crd::parse(file, text).unwrap_or_else(|error| {
@@ -74,7 +88,7 @@ fn in_charts(
             Vec::new()
         });
         for crd in crds {
-            let mut entries = go.resources.iter();
+            let mut entries = go.resources.iter().filter(|entry| entry.has_api());
             let is_own =
                 entries.any(|entry| entry.is_of(&crd.group, &crd.kind) && entry.is_in(&crd.group));
             let is_new = |(_, other): &(String, Crd)| GroupKind::of(other) != GroupKind::of(&crd);
@@ -88,7 +102,11 @@ fn in_charts(
 
 /// The kind of each entry of PROJECT. An entry may have another group than its CRD, such as one without the domain, if no
 /// other entry and no other CRD is meant.
-fn kinds_of_entries(go: &GoProject, own: &[(String, Crd)]) -> Vec<GroupKind> {
+fn kinds_of_entries(
+    go: &GoProject,
+    own: &[(String, Crd)],
+    others: &BTreeMap<GroupKind, Crd>,
+) -> Vec<GroupKind> {
     let mut by_kind: BTreeMap<&str, Vec<&Crd>> = BTreeMap::new();
     for (_, crd) in own {
         by_kind.entry(&crd.kind).or_default().push(crd);
@@ -98,6 +116,9 @@ fn kinds_of_entries(go: &GoProject, own: &[(String, Crd)]) -> Vec<GroupKind> {
     let written: BTreeSet<_> = kinds.iter().cloned().collect();
     for (entry, kind) in go.resources.iter().zip(&mut kinds) {
         let mut crds = by_kind.get(&*entry.kind).cloned().unwrap_or_default();
+        if !entry.has_api() {
+            crds.extend(others.values());
+        }
         crds.retain(|crd| entry.is_of(&crd.group, &crd.kind));
         if crds.len() > 1 {
             crds.retain(|crd| entry.is_in(&crd.group));

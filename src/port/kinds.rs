@@ -169,7 +169,7 @@ impl<'a> Takeover<'a> {
         if !entry.external && with_crds.any(|kind| kind.name == *name) {
             return Ok(());
         }
-        let mut resource = self.resource(entry)?;
+        let mut resource = self.resource(entry, name)?;
         if let Some(plural) = entry.plural.as_deref()
             && !resource.is_builtin()
         {
@@ -179,7 +179,7 @@ impl<'a> Takeover<'a> {
             self.project.versions(&resource).next().is_none(),
             "without a CRD, only the first version is taken over"
         );
-        let crd = self.crd_of_others(entry).cloned();
+        let crd = self.facts.crds.others.get(name).cloned();
         self.add(name.clone(), vec![resource], &[entry], crd)?;
         Ok(())
     }
@@ -246,7 +246,7 @@ impl<'a> Takeover<'a> {
     }
 
     /// The resource of a kind that has no CRD in the Go project.
-    fn resource(&mut self, entry: &GoResource) -> Result<Resource> {
+    fn resource(&mut self, entry: &GoResource, name: &GroupKind) -> Result<Resource> {
         let kind: Kind = entry.kind.parse()?;
         let version: Version = entry.version.parse()?;
         let short = entry.group.as_str();
@@ -255,7 +255,7 @@ impl<'a> Takeover<'a> {
             let builtin = builtin::find(name_of_group, entry.version.as_str(), kind.as_str());
             return match builtin.and_then(Resource::builtin) {
                 Some(resource) if !entry.external => Ok(resource),
-                _ => self.of_others(entry, kind, version),
+                _ => self.of_others(entry, name, kind, version),
             };
         }
         let full = entry.full_group(self.facts.go.domain.as_deref());
@@ -273,8 +273,14 @@ impl<'a> Takeover<'a> {
     }
 
     /// The resource of a kind that another project defines.
-    fn of_others(&mut self, entry: &GoResource, kind: Kind, version: Version) -> Result<Resource> {
-        if let Some(crd) = self.crd_of_others(entry) {
+    fn of_others(
+        &mut self,
+        entry: &GoResource,
+        name: &GroupKind,
+        kind: Kind,
+        version: Version,
+    ) -> Result<Resource> {
+        if let Some(crd) = self.facts.crds.others.get(name) {
             let from_crd = KindFromCrd::of_others(crd, Some(&version), &self.project)?;
             let taken = from_crd.versions.first().context("it has no version")?;
             return from_crd.resource(taken, Stage::Stored);
@@ -289,12 +295,6 @@ impl<'a> Takeover<'a> {
             resource.kind, resource.version,
         ));
         Ok(resource)
-    }
-
-    /// The CRD of an external kind.
-    fn crd_of_others(&self, entry: &GoResource) -> Option<&Crd> {
-        let name = GroupKind::of_entry(entry, None);
-        self.facts.crds.others.get(&name)
     }
 
     /// Adds the controllers of the kind to `resource`. Returns what the code says about each.

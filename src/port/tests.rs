@@ -179,6 +179,44 @@ fn an_external_kind_has_types_if_the_go_project_has_its_crd() {
 }
 
 #[test]
+fn a_kind_without_an_api_has_the_crd_of_another_project() {
+    const TYPES: &str = "src/external/cert_manager/v1/certificate.rs";
+    for (file, api, is_own) in [
+        ("test/crds/certificates.yaml", "", false),
+        ("charts/library/crds/certificates.yaml", "", false),
+        (
+            "test/crds/certificates.yaml",
+            "api: {namespaced: true}",
+            false,
+        ),
+        (
+            "charts/library/crds/certificates.yaml",
+            "api: {namespaced: true}",
+            true,
+        ),
+    ] {
+        let entry = format!(
+            "{{{api}, controller: true, group: cert-manager, kind: Certificate, version: v1}}"
+        );
+        let entry = entry.replace("{, ", "{");
+        let project = mini_project("  controller: true\n", &format!("- {entry}\n"));
+        let port = mini(&[("PROJECT", &project), (file, CERTIFICATES)]);
+        let certificate = resource(&port, "Certificate");
+        let is_external = certificate.external().is_some();
+        assert_eq!(is_external, api.is_empty(), "{file} {api}");
+        assert_eq!(
+            certificate.has_given_types(),
+            is_own || is_external,
+            "{file} {api}"
+        );
+        if is_external {
+            assert_eq!(port.project.full_group(certificate), "cert-manager.io");
+            assert!(texts(&port)[TYPES].contains("pub secret_name"));
+        }
+    }
+}
+
+#[test]
 fn a_conversion_webhook_is_taken_over_with_generated_code() {
     let port = read(&[]).unwrap();
     let texts = texts(&port);
