@@ -607,7 +607,9 @@ impl<'a> Finder<'a> {
                     self.add_line(sets(&format!("\"{text}\""), &place));
                 }
                 Token::Text(_) if is_key(std::slice::from_ref(token)) => {}
-                Token::Text(text) if !is_import && says_finalizer(text) => {
+                Token::Text(text)
+                    if !is_import && (says_finalizer(text) || is_key_of_finalizers(file, at)) =>
+                {
                     let is_patch = text.contains("\"finalizers\"") && !text.contains("json:")
                         || text.contains("/metadata/finalizers");
                     let is_resource = text.ends_with("/finalizers");
@@ -787,6 +789,14 @@ fn is_set_by_call(file: &File, at: usize) -> bool {
     let call = open.filter(|open| at - open <= MAX_PATH && file.is_sign(*open, '('));
     let function = call.and_then(|open| file.name_before(open));
     function.is_some_and(|name| name.starts_with("Set") && !name.starts_with("SetNested"))
+}
+
+/// Whether the text at `at` is a key of a map of finalizers: `finalizers["x.io/a"]`.
+fn is_key_of_finalizers(file: &File, at: usize) -> bool {
+    let Some(open) = at.checked_sub(1).filter(|open| file.is_sign(*open, '[')) else {
+        return false;
+    };
+    file.name_before(open).is_some_and(says_finalizer)
 }
 
 /// Whether a patch only removes finalizers.

@@ -1534,6 +1534,11 @@ fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
              `FINALIZER_NAME` in the controller of this kind; until then, objects with this finalizer cannot be deleted",
         ),
         (
+            "func init() {\nfinalizers[\"x.io/old\"] = remove\n}",
+            "the finalizer `x.io/old` (`pkg/other.go:2`): the code does not say which kind has it; set \
+             `FINALIZER_NAME` in the controller of this kind; until then, objects with this finalizer cannot be deleted",
+        ),
+        (
             "func keep(o client.Object) {\n\ncontrollerutil.AddFinalizer(o, os.Getenv(\"KEEP\"))\n}",
             "a finalizer that the Go code computes by `os.Getenv(\"KEEP\")` (`pkg/other.go:3`): set `FINALIZER_NAME` in \
              the controller of its kind; until then, objects with the finalizer cannot be deleted",
