@@ -196,10 +196,11 @@ impl Go {
             left: Cell::new(MAX_EXPRESSIONS),
             resolved: RefCell::default(),
         };
-        for file in files {
+        for mut file in files {
             if go.others.have(&file.path) {
                 continue;
             }
+            file.is_test |= go.others.leave_out(&file.path);
             if !file.is_test {
                 go.read_values(&file);
             }

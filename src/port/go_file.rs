@@ -65,7 +65,7 @@ pub(super) struct File {
     head: usize,
     /// The functions at the top of the file, and methods.
     pub functions: Vec<Function>,
-    /// Whether the file has only tests, or code for tests.
+    /// Whether the file has only tests, or code that only tests or other projects use.
     pub is_test: bool,
     /// Whether a program wrote the file.
     pub is_generated: bool,

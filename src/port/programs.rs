@@ -11,15 +11,17 @@ use super::{
 /// The most programs of a project that are told apart.
 const MAX_PROGRAMS: usize = 100;
 
-/// What belongs to programs other than the operator.
+/// What does not belong to the program of the operator.
 #[derive(Debug, Default)]
 pub(super) struct OtherPrograms {
     /// The files that start these programs, and that make a manager. If the operator is unknown, those of all programs.
     pub mains: Vec<String>,
     /// Whether the operator is unknown among several programs.
     pub are_unclear: bool,
-    /// The folders that the operator does not use. If it is unknown, those that only one of the programs uses.
+    /// The folders that only other programs use. If the operator is unknown, those that only one of the programs uses.
     folders: BTreeSet<String>,
+    /// The folders that no program uses, but tests or other projects do. None if the operator is unknown.
+    unused: BTreeSet<String>,
 }
 
 impl OtherPrograms {
@@ -49,14 +51,13 @@ impl OtherPrograms {
             .map(|main| (*main, reachable([*main], &imports)))
             .collect();
         mains.retain(|main, _| !used_by[main].is_disjoint(&managers));
-        if mains.len() < 2 {
-            return Self::default();
-        }
         let operator = operator(&mains, texts, module);
         let mut users: BTreeMap<&str, usize> = BTreeMap::new();
         for folder in mains.keys().flat_map(|main| &used_by[main]) {
             *users.entry(folder).or_default() += 1;
         }
+        let mut unused: BTreeSet<_> = imports.keys().map(|folder| (*folder).to_owned()).collect();
+        unused.retain(|folder| operator.is_some() && !users.contains_key(&**folder));
         users.retain(|folder, users| match operator {
             Some(operator) => !used_by[operator].contains(folder),
             None => *users == 1,
@@ -67,12 +68,18 @@ impl OtherPrograms {
             mains: mains.into_values().map(str::to_owned).collect(),
             are_unclear: operator.is_none(),
             folders,
+            unused,
         }
     }
 
     /// Whether only other programs use a file.
     pub fn have(&self, path: &str) -> bool {
         self.folders.contains(folder(path))
+    }
+
+    /// Whether no program uses a file.
+    pub fn leave_out(&self, path: &str) -> bool {
+        self.unused.contains(folder(path))
     }
 }
 
@@ -85,8 +92,8 @@ fn makes_manager(file: &File) -> bool {
     })
 }
 
-/// The folder of the operator's program among those of several programs: that which a file that builds the operator
-/// names, or else one with a usual name, that of the project, or the only one whose name ends like that of an operator.
+/// The folder of the operator's program: the only one, that which a file that builds the operator names, or else one with
+/// a usual name, that of the project, or the only one whose name ends like that of an operator.
 fn operator<'a>(
     mains: &BTreeMap<&'a str, &str>,
     texts: &BTreeMap<String, String>,
@@ -95,6 +102,9 @@ fn operator<'a>(
     const BUILDS: [&str; 3] = ["Dockerfile", "Makefile", "GNUmakefile"];
     const USUAL: [&str; 5] = ["", "cmd", "cmd/manager", "cmd/operator", "cmd/controller"];
 
+    if mains.len() == 1 {
+        return mains.keys().next().copied();
+    }
     let builds = BUILDS.iter().filter_map(|path| texts.get(*path));
     for line in builds.flat_map(|text| text.lines()) {
         if !line.contains("go build") && !line.contains("go run") {
@@ -143,11 +153,21 @@ fn folder_of_program(word: &str) -> &str {
 /// The folders that the files of each folder import.
 fn imports<'a>(files: &'a [File], module: &str) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let mut imports: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for file in files {
+        imports.entry(folder(&file.path)).or_default();
+    }
+    let folders: BTreeSet<_> = imports.keys().copied().collect();
+    let path = without_major_version(module);
     for file in files.iter().filter(|file| !file.is_test) {
         let own = imports.entry(folder(&file.path)).or_default();
         for token in &file.tokens {
-            if let Token::Text(text) = token {
-                own.extend(folder_of_import(text, module));
+            let Token::Text(text) = token else { continue };
+            own.extend(Some("").filter(|_| text == module));
+            own.extend(folder_of_import(text, module));
+            // A module in a folder of the project, or no go.mod: the folder is the end of the path.
+            if text.starts_with(path) {
+                let ends = text.match_indices('/').map(|(at, _)| &text[at + 1..]);
+                own.extend(ends.filter(|end| folders.contains(end)));
             }
         }
     }

@@ -639,6 +639,17 @@ fn mini(files: &[(&str, &str)]) -> Port {
     read_changed(mini, &changes).unwrap()
 }
 
+/// The small Go project with more files, whose folders its program imports.
+fn mini_using(files: &[(&str, &str)]) -> Port {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini/cmd/main.go");
+    let mut main = fs::read_to_string(path).unwrap();
+    for (path, _) in files {
+        let folder = path::folder(path);
+        main += &format!("import _ \"example.com/mini/{folder}\"\n");
+    }
+    mini(&[&[("cmd/main.go", main.as_str())], files].concat())
+}
+
 /// The finalizer that the controller of `Foo` sets, if it has a constant for it.
 fn finalizer_of_foo(port: &Port) -> Option<String> {
     let text = texts(port).remove("src/controller/g/foo.rs")?;
@@ -1018,7 +1029,7 @@ fn a_field_manager_is_taken_over_or_named() {
 
     let helper = "package apply\nfunc Apply(o client.Object) {\nc.Patch(ctx, o, client.Apply, client.FieldOwner(\"mini\"))\n\
                   c.Patch(ctx, o, client.Apply, client.FieldOwner(\"mini\"))\n}\n";
-    let port = mini(&[(CONTROLLER, &controller), ("pkg/apply/apply.go", helper)]);
+    let port = mini_using(&[(CONTROLLER, &controller), ("pkg/apply/apply.go", helper)]);
     assert_eq!(controllers(&port, "Foo"), ["foo - - "]);
     let expected = [
         "the field manager `mini` (`pkg/apply/apply.go:3`): the code does not say which controller has it; set \
@@ -1259,7 +1270,7 @@ fn a_finalizer_that_other_code_sets_is_taken_over_with_its_kind() {
     ] {
         let names = "package names\nconst Guard = \"a.io/b\"\n";
         let remove = controller("controllerutil.RemoveFinalizer(foo, names.Guard)");
-        let port = mini(&[
+        let port = mini_using(&[
             (CONTROLLER, &remove),
             ("internal/finalize/finalize.go", "package finalize"),
             ("internal/names/names.go", names),
@@ -1276,7 +1287,7 @@ fn a_kind_that_gets_a_finalizer_from_its_own_code_does_not_get_that_of_other_obj
         "controllerutil.AddFinalizer(foo, names.FooFinalizer)\ncontrollerutil.RemoveFinalizer(foo, names.FooFinalizer)",
     );
     let any = "func keep(owner Owner) {\ncontrollerutil.AddFinalizer(owner.Object(), names.FooFinalizer)\n}";
-    let port = mini(&[
+    let port = mini_using(&[
         (CONTROLLER, &own),
         ("internal/finalize/finalize.go", "package finalize"),
         ("pkg/lifecycle/any.go", any),
@@ -1581,7 +1592,7 @@ fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
              and remove it in the controller that works with the Secret; until then, objects with it cannot be deleted",
         ),
     ] {
-        let port = mini(&[(PATH, code)]);
+        let port = mini_using(&[(PATH, code)]);
         assert_eq!(finalizer_of_foo(&port).unwrap(), "x.io/volume-guard");
         assert_eq!(lost_about(&port, "inalizer"), [expected], "{code}");
     }
@@ -1606,7 +1617,7 @@ fn a_computed_finalizer_is_not_the_constant_of_the_same_name() {
 #[test]
 fn two_finalizers_of_a_kind_are_reported_with_their_places() {
     let code = "func keep(f *v1.Foo) {\ncontrollerutil.AddFinalizer(f, \"x.io/more\")\n}";
-    let port = mini(&[("pkg/other.go", code)]);
+    let port = mini_using(&[("pkg/other.go", code)]);
     assert_eq!(finalizer_of_foo(&port), None);
     let expected = "the finalizer of Foo, which is `x.io/more` (`pkg/other.go:2`) and `x.io/volume-guard` \
         (`internal/controller/foo_controller.go:23`) in Go: set `FINALIZER_NAME` in its controller; until then, objects \
@@ -1643,9 +1654,34 @@ fn code_that_only_mentions_finalizers_is_not_reported() {
             "type A struct {\nFinalizers []string `json:\"finalizers,omitempty\"`\n}",
         ),
     ] {
-        let port = mini(&[(path, code)]);
+        let port = mini_using(&[(path, code)]);
         assert_eq!(lost_about(&port, "inalizer"), [""; 0], "{path}");
     }
+}
+
+#[test]
+fn code_that_no_program_uses_is_not_of_the_operator() {
+    let code = "package testutil\nimport v1 \"example.com/mini/api/v1\"\n\
+                func (b *Builder) WithFinalizer(f *v1.Foo, name string) {\nf.Finalizers = append(f.Finalizers, name)\n}\n\
+                func apply() {\nc.Patch(ctx, o, client.Apply, client.FieldOwner(\"test\"))\n}\n";
+    let file = ("internal/testutil/builders.go", code);
+    let port = mini(&[file]);
+    assert_eq!(controllers(&port, "Foo"), ["foo x.io/volume-guard - "]);
+    assert!(!texts(&port)[REPORT].contains("testutil"));
+    // The same code of the operator.
+    let report = texts(&mini_using(&[file])).remove(REPORT).unwrap();
+    for line in [
+        "`internal/testutil/builders.go:4`",
+        "the field manager `test`",
+        "`internal/testutil/`: 1 file",
+    ] {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+    // A module in a folder of the project.
+    let main = "package main\nimport \"example.com/mini/internal/testutil\"\n";
+    let go_mod = "module example.com/mini/v2\n";
+    let port = mini(&[file, ("cmd/more.go", main), ("go.mod", go_mod)]);
+    assert_eq!(lost_about(&port, "the field manager `test`").len(), 1);
 }
 
 #[test]
