@@ -149,6 +149,13 @@ fn says_finalizer(text: &str) -> bool {
     text.to_ascii_lowercase().contains("finalizer")
 }
 
+/// Whether a name is that of the key of a label or an annotation, or of a field manager.
+fn says_other(name: &str) -> bool {
+    const WORDS: [&str; 4] = ["annotation", "fieldmanager", "fieldowner", "label"];
+    let lower = name.to_ascii_lowercase();
+    WORDS.iter().any(|word| lower.contains(word))
+}
+
 fn says_so(file: &File) -> bool {
     file.tokens.iter().any(|token| match token {
         Token::Name(text) | Token::Text(text) => says_finalizer(text),
@@ -237,7 +244,7 @@ struct Finder<'a> {
     registries: BTreeSet<String>,
     /// The lines about lists of finalizers that are not understood.
     unclear: BTreeMap<Place, String>,
-    /// The finalizers that were reported.
+    /// The finalizers that were reported, and texts that are no finalizers.
     reported: BTreeSet<String>,
     found: Finalizers,
 }
@@ -607,9 +614,11 @@ impl<'a> Finder<'a> {
                     self.add_line(sets(&format!("\"{text}\""), &place));
                 }
                 Token::Text(_) if is_key(std::slice::from_ref(token)) => {}
-                Token::Text(text)
-                    if !is_import && (says_finalizer(text) || is_key_of_finalizers(file, at)) =>
-                {
+                Token::Text(text) if !is_import => {
+                    let map = map_with_key(file, at).unwrap_or("");
+                    if says_other(map) || !says_finalizer(text) && !says_finalizer(map) {
+                        continue;
+                    }
                     let is_patch = text.contains("\"finalizers\"") && !text.contains("json:")
                         || text.contains("/metadata/finalizers");
                     let is_resource = text.ends_with("/finalizers");
@@ -633,14 +642,15 @@ impl<'a> Finder<'a> {
 
     /// Finds constants, variables and fields whose name says that they have a finalizer.
     fn definitions(&mut self) {
+        for (_, definition) in self.go.all_definitions(says_other) {
+            if let GoValue::Known(text) = self.go.defined(definition) {
+                self.reported.insert(text);
+            }
+        }
         let mut found = BTreeSet::new();
-        for (name, definition) in self.go.all_definitions(says_finalizer) {
-            let lower = name.to_ascii_lowercase();
-            let is_one = lower.ends_with("finalizer") || lower.ends_with("finalizername");
+        for (_, definition) in self.go.all_definitions(says_finalizer) {
             if let GoValue::Known(text) = self.go.defined(definition)
-                && is_name(&text)
-                && (is_one || is_finalizer(&text))
-                && !matches!(text.as_str(), "true" | "false")
+                && is_finalizer(&text)
             {
                 found.insert((text, &definition.place));
             }
@@ -791,12 +801,10 @@ fn is_set_by_call(file: &File, at: usize) -> bool {
     function.is_some_and(|name| name.starts_with("Set") && !name.starts_with("SetNested"))
 }
 
-/// Whether the text at `at` is a key of a map of finalizers: `finalizers["x.io/a"]`.
-fn is_key_of_finalizers(file: &File, at: usize) -> bool {
-    let Some(open) = at.checked_sub(1).filter(|open| file.is_sign(*open, '[')) else {
-        return false;
-    };
-    file.name_before(open).is_some_and(says_finalizer)
+/// The name of the map of which the text at `at` is a key: `finalizers` in `finalizers["x.io/a"]`.
+fn map_with_key(file: &File, at: usize) -> Option<&str> {
+    let open = at.checked_sub(1).filter(|open| file.is_sign(*open, '['))?;
+    file.name_before(open)
 }
 
 /// Whether a patch only removes finalizers.

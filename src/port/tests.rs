@@ -1650,6 +1650,12 @@ fn code_that_only_mentions_finalizers_is_not_reported() {
              rules := []string{\"foos/finalizers\"}\nfinalizers := foo.GetFinalizers()\n}",
         ),
         (
+            "pkg/events.go",
+            "const (\nreasonAddFinalizer = \"AddFinalizer\"\nskipFinalizerAnnotation = \"x.io/skip-finalizer\"\n\
+             FinalizerFieldManager = \"mini/finalizer\"\n)\n\
+             func a() {\nfoo.Annotations[\"x.io/no-finalizer\"] = \"\"\n}",
+        ),
+        (
             "api/v1/more_types.go",
             "type A struct {\nFinalizers []string `json:\"finalizers,omitempty\"`\n}",
         ),
