@@ -1,12 +1,13 @@
 //! The Go files that are left to port, each with the place here for its code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::{
     code::shown,
     go_file::File as GoFile,
+    go_types::GoTypes,
     operator::Operator,
     path::{file_name, folder},
 };
@@ -66,7 +67,11 @@ struct Reconciler {
 
 /// The Go files whose content has a place here, and the folders with other files.
 pub(super) fn files(operator: &Operator, project: &Project) -> (Vec<File>, Vec<Folder>) {
-    let remaining = Remaining { operator, project };
+    let remaining = Remaining {
+        operator,
+        project,
+        types: GoTypes::new(&operator.source.go),
+    };
     let (mut files, mut others) = (Vec::new(), BTreeMap::new());
     for file in operator.source.go.files_and_tests() {
         if let Some(content) = remaining.content(file) {
@@ -88,11 +93,12 @@ pub(super) fn files(operator: &Operator, project: &Project) -> (Vec<File>, Vec<F
 struct Remaining<'a> {
     operator: &'a Operator,
     project: &'a Project,
+    types: GoTypes<'a>,
 }
 
-impl Remaining<'_> {
+impl<'a> Remaining<'a> {
     /// What a Go file contains, if the project has a place for it.
-    fn content(&self, file: &GoFile) -> Option<Content> {
+    fn content(&self, file: &'a GoFile) -> Option<Content> {
         let path = &*file.path;
         let text = self.operator.source.text(path).unwrap_or("");
         if path.ends_with("_test.go") {
@@ -107,14 +113,15 @@ impl Remaining<'_> {
             return not_empty(self.reconcilers(path)).map(Content::Reconcilers);
         }
         if file.mentions("NewWebhookManagedBy") {
+            let kinds = self.kinds_with_webhooks(file);
             let mut targets = Vec::new();
             for resource in self.project.webhooks() {
-                if file.mentions(resource.kind.as_str()) {
+                if kinds.contains(resource.kind.as_str()) {
                     targets.push(self.project.webhook_file(resource));
                 }
             }
             let hubs = self
-                .hubs(|kind| file.mentions(kind))
+                .hubs(|kind| kinds.contains(kind))
                 .filter(|_| targets.is_empty());
             return Some(hubs.map_or(Content::Webhooks(targets), Content::Hubs));
         }
@@ -139,6 +146,31 @@ impl Remaining<'_> {
             return Some(Content::Hubs(hubs));
         }
         (file.is_program() && file.mentions("NewManager")).then_some(Content::Main)
+    }
+
+    /// The kinds for which a Go file registers webhooks. If the code does not show them, those that the file mentions.
+    fn kinds_with_webhooks(&self, file: &'a GoFile) -> BTreeSet<&'a str> {
+        let mut registered = BTreeSet::new();
+        for (at, function) in file.calls() {
+            let object = match function {
+                "NewWebhookManagedBy" => 1,
+                "For" => 0,
+                _ => continue,
+            };
+            if let Some(object) = file.arguments(at + 1).get(object) {
+                let types = self.types.of(file, object.clone());
+                registered.extend(types.iter().map(|own| own.name));
+            }
+        }
+        // The interface of any object.
+        registered.remove("Object");
+        if registered.is_empty() {
+            for resource in self.project.resources.iter() {
+                let kind = resource.kind.as_str();
+                registered.extend(Some(kind).filter(|kind| file.mentions(kind)));
+            }
+        }
+        registered
     }
 
     /// The files here that list the versions of the hubs whose kind is in a Go file.

@@ -398,6 +398,47 @@ fn the_report_says_where_to_port_each_go_file() {
 }
 
 #[test]
+fn the_report_names_the_webhooks_that_a_go_file_registers() {
+    const FILE: &str = "internal/webhook/v1/book_webhook.go";
+    for (code, expected) in [
+        (
+            "func a(mgr ctrl.Manager) {\nctrl.NewWebhookManagedBy(mgr).For(&v1.Book{}).Complete()\n}",
+            true,
+        ),
+        (
+            "func a(mgr ctrl.Manager) {\nctrl.NewWebhookManagedBy(mgr, &v1.Book{}).Complete()\n}",
+            true,
+        ),
+        (
+            "func (r *Book) a(mgr ctrl.Manager) {\nctrl.NewWebhookManagedBy(mgr).For(r).Complete()\n}",
+            true,
+        ),
+        (
+            "func a(mgr ctrl.Manager, o client.Object) {\nctrl.NewWebhookManagedBy(mgr, o).Complete()\n}",
+            true,
+        ),
+        (
+            "func a(mgr ctrl.Manager) {\nctrl.NewWebhookManagedBy(mgr).For(&v1.Page{}).Complete()\n}",
+            false,
+        ),
+    ] {
+        // The file also mentions another kind.
+        let text = format!("package v1\n{code}\nfunc b(book *v1.Book) {{}}\n");
+        let port = read(&[(FILE, Some(&text))]).unwrap();
+        let report = texts(&port).remove(REPORT).unwrap();
+        let what = if expected {
+            "write the defaults and the rules in `src/webhook/shelf/book.rs`\n"
+        } else {
+            "add them here with `rscaffold create webhook`\n"
+        };
+        assert!(
+            report.contains(&format!("`{FILE}`: webhooks: {what}")),
+            "{code}: {report}"
+        );
+    }
+}
+
+#[test]
 fn the_report_names_the_file_of_each_controller_of_a_kind() {
     let project = with(
         "PROJECT",
