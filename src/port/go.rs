@@ -399,7 +399,12 @@ impl Go {
     /// The scope of a name at this token; `None` for a parameter, whose values are those of the calls.
     fn scope(&self, file: &File, at: usize, name: &str) -> Option<Scope> {
         if let Some(function) = file.around(at) {
-            if self.declares(file, function, name) {
+            let definitions = self.in_function(file, function, name).iter();
+            let mut declared = definitions.filter(|own| own.declares);
+            // The value of `name := name` is another variable.
+            let mut values = declared.clone().filter_map(|own| own.value.as_ref());
+            let is_value = values.any(|value| value.contains(&at));
+            if declared.next().is_some() && !is_value {
                 let start = function.tokens.start;
                 return Some(Scope::Function(Arc::clone(&file.path), start));
             }
@@ -614,6 +619,12 @@ mod tests {
             BTreeSet::from(["name", "x.name"].map(|name| GoValue::Unknown(name.to_owned())));
         assert_eq!(first(&go, "c/c.go", "f"), unknown);
         assert_eq!(first(&go, "a/d.go", "f"), known("a"));
+    }
+
+    #[test]
+    fn a_variable_may_have_the_value_of_the_constant_that_it_hides() {
+        let text = "const name = \"a\"\nfunc g() {\nname := name\nf(name)\n}\n";
+        assert_eq!(first(&go(&[("a.go", text)]), "a.go", "f"), known("a"));
     }
 
     #[test]
