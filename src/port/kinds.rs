@@ -330,6 +330,13 @@ impl<'a> Takeover<'a> {
         let is_implied = go.implies_controllers() && setups.all.is_empty() && !entries.is_empty();
         let has_controller =
             is_implied || !built.is_empty() || entries.iter().any(|entry| entry.has_controller());
+        if built.is_empty() && has_controller && !setups.all.is_empty() {
+            let (kind, flags) = (&resource.kind, resource.id().as_flags());
+            self.lost.add(format!(
+                "the controller of `{kind}`: PROJECT has it, but no Go code builds it by `NewControllerManagedBy(mgr).For(..)`; \
+                 here, it watches this kind: if the Go operator does not, run `rscaffold delete controller {flags}`"
+            ));
+        }
         let called: BTreeSet<_> = built.iter().map(|(_, setup)| &setup.names[0]).collect();
         if names.is_empty() && called.len() > 1 {
             for name in called {

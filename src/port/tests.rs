@@ -173,7 +173,7 @@ fn an_external_kind_has_types_if_the_go_project_has_its_crd() {
         );
         let text = &texts(&port)[TYPES];
         assert!(text.contains("pub secret_name: Option<String>"), "{text}");
-        assert!(!lost(&port).contains("Certificate"), "{}", lost(&port));
+        assert!(!lost(&port).contains("the fields"), "{}", lost(&port));
     }
     assert!(!texts(&read(&[]).unwrap()).contains_key(TYPES));
 }
@@ -1049,6 +1049,17 @@ fn two_controllers_of_a_kind_have_their_own_names_and_kinds() {
     let line = "the finalizer `x.io/backup` of Foo (`internal/controller/foo_backup_controller.go:10`): PROJECT does not";
     let lines = lost_about(&port, "inalizer");
     assert!(lines[0].starts_with(line), "{lines:?}");
+}
+
+#[test]
+fn a_controller_of_project_that_no_code_builds_is_named() {
+    let pod = "- {controller: true, core: true, group: core, kind: Pod, version: v1}\n";
+    let port = mini(&[("PROJECT", &mini_project("  controller: true\n", pod))]);
+    assert_eq!(controllers(&port, "Pod"), ["pod - - "]);
+    let expected = "the controller of `Pod`: PROJECT has it, but no Go code builds it by \
+                    `NewControllerManagedBy(mgr).For(..)`; here, it watches this kind: if the Go operator does not, run \
+                    `rscaffold delete controller --group core --version v1 --kind Pod`";
+    assert_eq!(lost_about(&port, "PROJECT has it"), [expected]);
 }
 
 #[test]
