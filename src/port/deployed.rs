@@ -72,7 +72,7 @@ impl Deployed {
             built.left.extend(crds.left);
         }
         lost.add_all(&built.left);
-        let deployment = operator(&built, source, lost);
+        let deployment = operator(&built, is_built, source, lost);
         let object = deployment.as_ref().map(|own| &own.object);
         // Also if the outermost kustomization adds none.
         let prefix = object.and_then(|own| own.name().strip_suffix(&own.name_in_file));
@@ -180,10 +180,14 @@ fn undecided(files: &BTreeMap<&str, &str>) -> Option<String> {
     ))
 }
 
-/// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one. A `StatefulSet`
-/// or a `DaemonSet` in its place counts before a Deployment about which nothing says that it is the operator. Of several in
-/// the folder for it, one with the name or the program of an operator counts first. Reports a guess.
-fn operator(built: &Built, source: &Source, lost: &mut Lost) -> Option<Deployment> {
+/// The rank of a Deployment about which nothing says that it is the operator.
+const UNKNOWN: u8 = 9;
+
+/// The Deployment of the operator: that of the folder for it, or that with its usual name, or the first one that a
+/// kustomization has. A `StatefulSet` or a `DaemonSet` in its place counts before a Deployment about which nothing says that
+/// it is the operator. Of several in the folder for it, one with the name or the program of an operator counts first.
+/// Reports a guess.
+fn operator(built: &Built, is_built: bool, source: &Source, lost: &mut Lost) -> Option<Deployment> {
     let mut found = Vec::new();
     for object in &built.objects {
         let name = object.name();
@@ -199,7 +203,9 @@ fn operator(built: &Built, source: &Source, lost: &mut Lost) -> Option<Deploymen
             _ if object.file().contains("/manager/") => 2,
             _ if is_called => 3,
             _ if runs_manager => 4,
-            _ => 9,
+            // Manifests that no kustomization deploys may be about any other program.
+            _ if is_built => UNKNOWN,
+            _ => continue,
         };
         let rank = match (object.kind(), rank) {
             ("Deployment", rank) => rank,
@@ -212,16 +218,26 @@ fn operator(built: &Built, source: &Source, lost: &mut Lost) -> Option<Deploymen
     let best = found.iter().map(|(rank, _)| *rank).min()?;
     found.retain(|(rank, _)| *rank == best);
     let (_, object) = found.first()?;
-    let is_certain = found.len() == 1;
-    if !is_certain {
-        lost.add(format!(
-            "several {}s may be the operator: `{}` ({}) was taken; if it is another one, repeat `init --from` with the others \
-             left out of the kustomization",
-            object.kind(),
-            object.name(),
-            source.place(object, &["kind"]),
-        ));
-    }
+    let (kind, name, place) = (
+        object.kind(),
+        object.name(),
+        source.place(object, &["kind"]),
+    );
+    let doubt = if found.len() > 1 {
+        Some(format!(
+            "several {kind}s may be the operator: `{name}` ({place}) was taken; if it is another one, repeat `init --from` \
+             with the others left out of the kustomization"
+        ))
+    } else if best.0 == UNKNOWN {
+        Some(format!(
+            "the {kind} `{name}` ({place}) was taken for the operator, because the kustomization has no other one; if it \
+             is another program, repeat `init --from` without it in the kustomization"
+        ))
+    } else {
+        None
+    };
+    let is_certain = doubt.is_none();
+    lost.add_all(doubt);
     Some(Deployment {
         object: (*object).clone(),
         is_certain,

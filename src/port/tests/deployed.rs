@@ -1892,6 +1892,29 @@ spec:
 }
 
 #[test]
+fn another_program_is_not_taken_for_the_operator() {
+    const LINE: &str = "the Deployment `mini-grafana` (`config/manager.yaml:2`) was taken for the operator, because the \
+                        kustomization has no other one; if it is another program, repeat `init --from` without it in the \
+                        kustomization";
+    let grafana = mini_with(MANAGER, "name: controller-manager\n", "name: grafana\n");
+    let grafana = grafana.replace("- name: manager\n", "- name: grafana\n");
+    let build = mini_with(DEFAULT, "../manager", "../manager.yaml");
+    for (default, is_taken) in [(build.as_str(), true), ("", false)] {
+        let port = mini(&[
+            (MANAGER, ""),
+            ("config/manager/kustomization.yaml", ""),
+            ("config/manager.yaml", &grafana),
+            (DEFAULT, default),
+        ]);
+        let report = texts(&port).remove(REPORT).unwrap();
+        assert_eq!(report.contains("| `mini-grafana` |"), is_taken, "{report}");
+        assert!(!report.contains(" delete deployment "), "{report}");
+        let lines = lost_about(&port, "for the operator");
+        assert_eq!(lines, if is_taken { vec![LINE] } else { vec![] });
+    }
+}
+
+#[test]
 fn what_is_about_the_program_in_go_is_not_copied_to_the_container() {
     let more = "        startupProbe: {httpGet: {path: /healthz, port: health}}\n        \
                 lifecycle: {preStop: {exec: {command: [sleep, '5']}}}\n        image:";
