@@ -11,11 +11,16 @@ use crate::{
 /// Splits the full group `full` into the group as in `PROJECT`, and its domain if it differs from the project's domain.
 ///
 /// # Errors
-/// When `full` has no domain, or names two groups of the project.
+/// When `full` has no domain.
 pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
-    let (group, domain) = project.group(full)?;
-    if domain.is_some() || full.without(&project.domain) != *full {
-        return Ok((group, domain));
+    // A group whose short name in `PROJECT` equals `full` is another group.
+    let mut known = project.apis();
+    if let Some(known) = known.find(|known| project.full_group(known) == full.as_str()) {
+        return Ok((known.group.clone(), known.domain.clone()));
+    }
+    let short = full.without(&project.domain);
+    if short != *full {
+        return Ok((short, None));
     }
     let (group, domain) = split(project, full)?;
     Ok((group, Some(domain)))

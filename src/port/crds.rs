@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     deployed::Deployed,
-    file::GoProject,
+    file::{GoProject, GoResource},
     group_kind::GroupKind,
     lost::Lost,
-    path::{folder, is_in_test_folder},
+    path::{folder, folder_of_import, is_file_of, is_in_test_folder},
     source::Source,
 };
 use crate::crd::{self, Crd};
@@ -62,7 +62,7 @@ impl Crds {
             }
         }
         Self {
-            entries: kinds_of_entries(go, &own, &others),
+            entries: kinds_of_entries(source, go, &own, &others),
             own,
             others,
         }
@@ -101,8 +101,9 @@ fn in_charts(
 }
 
 /// The kind of each entry of PROJECT. An entry may have another group than its CRD, such as one without the domain, if no
-/// other entry and no other CRD is meant.
+/// other entry and no other CRD is meant. The code of the API says the group, too.
 fn kinds_of_entries(
+    source: &Source,
     go: &GoProject,
     own: &[(String, Crd)],
     others: &BTreeMap<GroupKind, Crd>,
@@ -111,8 +112,16 @@ fn kinds_of_entries(
     for (_, crd) in own {
         by_kind.entry(&crd.kind).or_default().push(crd);
     }
-    let kinds = (go.resources.iter()).map(|entry| GroupKind::of_entry(entry, go.domain.as_deref()));
-    let mut kinds: Vec<_> = kinds.collect();
+    let mut kinds = Vec::new();
+    for entry in &go.resources {
+        let mut kind = GroupKind::of_entry(entry, go.domain.as_deref());
+        if entry.has_api()
+            && let Some(group) = group_in_code(source, entry)
+        {
+            group.clone_into(&mut kind.group);
+        }
+        kinds.push(kind);
+    }
     let written: BTreeSet<_> = kinds.iter().cloned().collect();
     for (entry, kind) in go.resources.iter().zip(&mut kinds) {
         let mut crds = by_kind.get(&*entry.kind).cloned().unwrap_or_default();
@@ -130,6 +139,21 @@ fn kinds_of_entries(
         }
     }
     kinds
+}
+
+/// The group in the marker of the Go package of an entry. controller-gen gives this group to the CRD.
+fn group_in_code<'a>(source: &'a Source, entry: &GoResource) -> Option<&'a str> {
+    let module = source.go.module.as_deref().unwrap_or("");
+    let package = folder_of_import(entry.path.as_deref()?, module)?;
+    let files = source.files.texts.iter();
+    let mut lines = files
+        .filter(|(path, _)| folder(path) == package && is_file_of("go", path))
+        .flat_map(|(_, text)| text.lines());
+    let group = lines.find_map(|line| {
+        let comment = line.trim_start().strip_prefix("//")?;
+        comment.trim_start().strip_prefix("+groupName=")
+    });
+    group.map(str::trim).filter(|group| !group.is_empty())
 }
 
 /// The CRDs in the folder `config`, in the order of their names in a cluster.

@@ -102,11 +102,13 @@ impl GoResource {
         self.api.as_ref().is_some_and(|api| api.namespaced)
     }
 
-    /// The full group. `domain` is that of the project.
+    /// The full group, as kubebuilder joins it. `domain` is that of the project.
     pub fn full_group(&self, domain: Option<&str>) -> String {
         let group = self.group.as_str();
         match self.domain.as_deref().or(domain) {
             _ if self.external || self.core => self.group_of_others(),
+            // Some projects have the full group in both fields.
+            Some(domain) if is_within(group, domain) => group.to_owned(),
             Some(domain) if !group.is_empty() => format!("{group}.{domain}"),
             Some(domain) => domain.to_owned(),
             None => group.to_owned(),
@@ -136,6 +138,13 @@ impl GoResource {
 pub(super) fn begins(group: &str, start: &str) -> bool {
     let rest = group.strip_prefix(start);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Whether `group` is the domain, or ends in it, as `shelf.example.com` in `example.com`. A domain without a dot cannot be
+/// a group.
+fn is_within(group: &str, domain: &str) -> bool {
+    let rest = group.strip_suffix(domain);
+    rest.is_some_and(|rest| rest.ends_with('.') || rest.is_empty() && domain.contains('.'))
 }
 
 /// A line about a kind whose controller runs an image, with the command that makes the same here, if one does.

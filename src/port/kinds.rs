@@ -258,8 +258,7 @@ impl<'a> Takeover<'a> {
                 _ => self.of_others(entry, name, kind, version),
             };
         }
-        let full = entry.full_group(self.facts.go.domain.as_deref());
-        let (group, domain) = group(&self.project, &full.parse()?)?;
+        let (group, domain) = group(&self.project, &name.group.parse()?)?;
         self.lost.add(format!(
             "the fields of `{kind}`: neither `config` nor a folder `crds` of the Go project has a CRD of this kind; write \
              the CRD with controller-gen (`make manifests`), then run `rscaffold create api --crd <FILE> --force` here"

@@ -615,6 +615,32 @@ fn a_kind_may_have_the_domain_as_its_group() {
 }
 
 #[test]
+fn the_group_in_project_may_be_the_full_one() {
+    let types = |marker: &str| format!("// +groupName={marker}\npackage v1\n");
+    for (group, marker, full) in [
+        ("g.x.io", "", "g.x.io"),
+        ("x.io", "", "x.io"),
+        ("gx.io", "", "gx.io.x.io"),
+        ("io", "", "io.x.io"),
+        ("g.x.io", "g.x.io.x.io", "g.x.io.x.io"),
+        ("g", "g.y.io", "g.y.io"),
+    ] {
+        let project = format!(
+            "domain: x.io\nlayout: [go.kubebuilder.io/v4]\nprojectName: mini\nrepo: example.com/mini\nresources:\n\
+             - {{api: {{crdVersion: v1}}, group: {group}, kind: Foo, path: example.com/mini/api/v1, version: v1}}\n\
+             version: '3'\n"
+        );
+        let port = mini(&[
+            ("PROJECT", &project),
+            ("config/crd/bases/g.x.io_foos.yaml", ""),
+            ("api/v1/groupversion_info.go", &types(marker)),
+        ]);
+        let foo = resource(&port, "Foo");
+        assert_eq!(port.project.full_group(foo), full, "{group} {marker}");
+    }
+}
+
+#[test]
 fn a_bad_name_drops_only_its_kind() {
     for bad in ["Ro om", "../../x", "Room\u{1b}[2J"] {
         let crd = with(

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     cases::cases,
     command::external::ExternalType,
+    from_crd,
     names::{Group, GroupVersionKind, ShortName},
     project::{
         Controller, ConversionStrategy, Definition, External, License, Own, Stage, Webhooks,
@@ -593,6 +594,9 @@ fn a_name_that_fits_two_kinds_is_refused() {
         project.group(&group).unwrap_err().to_string(),
         "`webapp.com` names two groups, `webapp.com` and `webapp.com.com`"
     );
+    // A CRD has the full name.
+    let known = from_crd::groups::group(&project, &group).unwrap();
+    assert_eq!(known, ("webapp".parse().unwrap(), None));
     // Each of the two kinds has another name that is unambiguous.
     for (group, full) in [
         ("webapp", "webapp.com"),
