@@ -32,8 +32,8 @@ mod makefile;
 mod manager;
 mod namespaces;
 mod operator;
+mod own_namespace;
 mod path;
-mod pod_security;
 mod programs;
 mod related;
 mod remaining;
@@ -56,6 +56,7 @@ use self::{
     kinds::KindFacts,
     lost::Lost,
     operator::Operator,
+    own_namespace::OwnNamespace,
     rules::{Granted, Key},
     source::{LICENSES, Source},
     webhooks::Hooks,
@@ -230,6 +231,15 @@ impl Port {
                 for path in ["Makefile", "config/manager/manager.yaml", &values] {
                     additions.insert(path.to_owned(), json!({ "deployed": taken }));
                 }
+            }
+        }
+        let own_namespace = json!(OwnNamespace::new(operator, project, &mut lost));
+        for path in ["config/manager/manager.yaml", "tests/e2e.sh"] {
+            let values = additions
+                .entry(path.to_owned())
+                .or_insert_with(|| json!({}));
+            for (name, value) in own_namespace.as_object().into_iter().flatten() {
+                values[name] = value.clone();
             }
         }
         if project.license == License::None {

@@ -36,8 +36,11 @@ pub(super) fn report(
     warn_of_webhooks(deployed, &here, lost);
     let lists = documents(USUAL)?;
     let mut objects: Vec<_> = deployed.objects.iter().collect();
-    // CRDs have lines of their own.
+    // CRDs have lines of their own, and so has a namespace that the new project does not make.
     objects.retain(|object| !matches!(object.kind(), "" | "CustomResourceDefinition"));
+    if !here.iter().any(|object| object.is_a("Namespace")) {
+        objects.retain(|object| !deployed.is_own_namespace(object));
+    }
     let of_all = of_all(&objects);
     for (path, value) in &of_all {
         if !is_usual(path, value, deployed) {

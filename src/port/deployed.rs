@@ -11,7 +11,6 @@ use super::{
     lost::Lost,
     makefile::deployed_folder,
     path::{file_name, folder},
-    pod_security::LABEL,
     source::{Manifest, Source, list},
 };
 use crate::{project::Feature, yaml::documents};
@@ -139,14 +138,10 @@ impl Deployed {
             && (within == namespace || within == "system")
     }
 
-    /// The Pod Security level of the operator's namespace, if its manifest sets a known one.
-    pub fn pod_security(&self) -> Option<&str> {
-        let mut objects = self.objects.iter();
-        let own = objects.find(|object| {
-            object.is_a("Namespace") && Some(object.name()) == self.namespace.as_deref()
-        })?;
-        let level = own.value["metadata"]["labels"][LABEL].as_str();
-        level.filter(|level| matches!(*level, "baseline" | "privileged" | "restricted"))
+    /// Whether an object is the namespace of the operator. Before kustomize sets the namespace, it is called `system`.
+    pub fn is_own_namespace(&self, object: &Manifest) -> bool {
+        let name = object.name();
+        object.is_a("Namespace") && (name == "system" || self.namespace.as_deref() == Some(name))
     }
 
     /// The CRDs that the kustomization has.

@@ -14,7 +14,6 @@ use super::{
     kustomize::image_name,
     lost::Lost,
     makefile::variable,
-    pod_security::{forbidden, name},
     source::{Source, list, texts},
 };
 use crate::{
@@ -32,8 +31,6 @@ pub(super) struct Taken {
     /// Empty for one replica.
     replicas: String,
     has_several: bool,
-    /// The Pod Security level of the namespace; empty for the usual one.
-    pod_security: String,
     /// Fields of the spec of the Deployment.
     deployment: String,
     /// Annotations of the Pods.
@@ -142,8 +139,6 @@ impl Reader<'_> {
         let ports = self.ports(container);
         let of_pod = without(pod, &OF_POD);
         let of_container = without(container, &OF_CONTAINER);
-        let forbidden = forbidden(&of_pod, &volumes, &others, &ports);
-        let pod_security = self.pod_security(&forbidden);
         let replicas = (spec["replicas"].as_u64())
             .filter(|count| *count == 0 || *count > 1 && self.elects_leader());
         let mut in_chart = vec![
@@ -162,7 +157,6 @@ impl Reader<'_> {
             image: self.image(container),
             replicas: replicas.map(|count| count.to_string()).unwrap_or_default(),
             has_several: replicas.is_some_and(|count| count > 1),
-            pod_security,
             deployment: self.block(of_deployment)?,
             annotations: self.block(annotations)?,
             pod: self.block(of_pod)?,
@@ -259,21 +253,6 @@ impl Reader<'_> {
         Ok(chart)
     }
 
-    /// The level of the namespace, if the usual one forbids something in the Pods.
-    fn pod_security(&mut self, forbidden: &[String]) -> String {
-        if forbidden.is_empty() {
-            return String::new();
-        }
-        let level = self.deployed.pod_security().unwrap_or("privileged");
-        let what = format!(
-            "the Pod Security level `restricted` forbids {}: here, the namespace has the level `{level}`; set a stricter one in \
-             `config/manager/manager.yaml` if the new operator needs less",
-            forbidden.join(", "),
-        );
-        self.line(&[], &what);
-        level.to_owned()
-    }
-
     /// Reports the settings that the chart does not have.
     fn report_chart(
         &mut self,
@@ -291,7 +270,10 @@ impl Reader<'_> {
             }
         }
         for other in others {
-            left.push(format!("the container {}", name(other)));
+            left.push(format!(
+                "the container `{}`",
+                other["name"].as_str().unwrap_or("")
+            ));
         }
         for port in ports {
             left.push(format!("the port {}", port["containerPort"]));

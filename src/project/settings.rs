@@ -53,6 +53,13 @@ impl Project {
         }
     }
 
+    /// Whether `make deploy` makes the namespace, and `make undeploy` deletes it: unless it is one of Kubernetes.
+    pub fn makes_namespace(&self) -> bool {
+        const OF_KUBERNETES: [&str; 4] =
+            ["default", "kube-node-lease", "kube-public", "kube-system"];
+        !OF_KUBERNETES.contains(&self.namespace_name().as_str())
+    }
+
     /// Leaves the namespace out if it is the default.
     pub fn leave_out_default_namespace(&mut self) {
         let default = self.default_namespace();

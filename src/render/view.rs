@@ -56,6 +56,10 @@ pub struct Project {
     license_header: Vec<String>,
     /// The namespace that the operator is deployed to.
     namespace: String,
+    /// Whether the project makes this namespace.
+    makes_namespace: bool,
+    /// The Pod Security level of the namespace.
+    pod_security: &'static str,
     namespaced: bool,
     /// The root of the cargo workspace that the project is a member of.
     workspace: Option<String>,
@@ -181,6 +185,8 @@ impl Project {
                 .map(str::to_owned)
                 .collect(),
             namespace: project.namespace_name(),
+            makes_namespace: project.makes_namespace(),
+            pod_security: "restricted",
             namespaced: project.namespaced,
             workspace: project.workspace.as_ref().map(ToString::to_string),
             runtime: project.runtime.folder().map(str::to_owned),

@@ -20,6 +20,7 @@ use crate::{
 
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
+const NAMESPACE: &str = "config/manager/namespace.yaml";
 const HOOKS: &str = "config/webhook/manifests.yaml";
 
 /// A file of the small Go project with `text` replaced by `by`.
@@ -414,6 +415,7 @@ roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: manager-role}}
 subjects: [{{kind: ServiceAccount, name: controller-manager, namespace: mini-system}}]
 "
     );
+    let own = mini_with(NAMESPACE, "name: system", "name: mini-system");
     let manager = mini_with(MANAGER, "namespace: system", "namespace: mini-system");
     let manager = manager.replace("value: eu}", &format!("value: eu}}{variables}"));
     mini(&[
@@ -421,6 +423,7 @@ subjects: [{{kind: ServiceAccount, name: controller-manager, namespace: mini-sys
         ("config/rbac/role_binding.yaml", "{}"),
         ("config/components/rbac/role.yaml", "{}"),
         (MANAGER, &manager),
+        (NAMESPACE, &own),
         (
             DEFAULT,
             "namePrefix: mini-\nresources: [../crd, ../rbac, ../manager, ../webhook]\n",
@@ -1014,64 +1017,54 @@ fn the_chart_has_the_settings_of_the_deployment_or_the_report_names_them() {
 }
 
 #[test]
-fn the_namespace_admits_the_pods() {
-    let level = |port: &Port| {
-        let files = all_files(port);
-        let documents = crate::yaml::documents(files[MANAGER].content()).unwrap();
-        let labels = &documents[0]["metadata"]["labels"];
-        labels["pod-security.kubernetes.io/enforce"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+fn the_namespace_is_as_in_the_go_project() {
+    const ADVICE: &str =
+        "set `restricted` in `config/manager/manager.yaml` if no Pod of the namespace needs more";
+    let of_go = "as in the Go project";
+    let none = format!(
+        "`config/manager/namespace.yaml:4`: the namespace has no level of Pod Security, {of_go}: {ADVICE}"
+    );
+    let baseline = format!(
+        "`config/manager/namespace.yaml:5`: the namespace has the level `baseline` of Pod Security, {of_go}: {ADVICE}"
+    );
+    let unknown = format!(
+        "the Pod Security level of the namespace, which is unknown: here, the namespace has no level; {ADVICE}"
+    );
+    let missing = "the namespace `mini-system`: the Go project does not make it, so `make deploy` does not make it here; make \
+                   it first";
+    let no_level = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n";
+    let of_level = |level: &str| {
+        format!("{no_level}  labels: {{pod-security.kubernetes.io/enforce: {level}}}\n")
     };
-    let restricted = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}";
-    for (field, forbidden) in [
-        ("hostNetwork: true", "`hostNetwork`"),
-        (
-            "volumes: [{name: dev, hostPath: {path: /dev}}]",
-            "the volume `dev`",
-        ),
-        (
-            "initContainers: [{name: init, image: a, securityContext: {privileged: true}}]",
-            "the container `init`",
-        ),
-        ("hostNetwork: false", ""),
-        (
-            &format!("initContainers: [{{name: init, image: a, securityContext: {restricted}}}]"),
-            "",
-        ),
-        ("volumes: [{name: data, emptyDir: {}}]", ""),
+    let build = mini_with(DEFAULT, "", "");
+    let of_kubernetes = mini_with(DEFAULT, "mini-system", "default");
+    for (default, namespace, expected, line) in [
+        (build.as_str(), "", None, missing),
+        (&build, no_level, Some(""), &none),
+        (&build, &of_level("baseline"), Some("baseline"), &baseline),
+        (&build, &of_level("restricted"), Some("restricted"), ""),
+        (&of_kubernetes, &of_level("baseline"), None, ""),
+        (&of_kubernetes, "", None, ""),
+        ("", "", Some(""), &unknown),
     ] {
-        let manager = mini_with(
-            MANAGER,
-            "      containers:",
-            &format!("      {field}\n      containers:"),
-        );
-        let port = mini(&[(MANAGER, &manager)]);
-        let expected = if forbidden.is_empty() {
-            "restricted"
-        } else {
-            "privileged"
-        };
-        assert_eq!(level(&port), expected, "{field}");
-        let lines = lost_about(&port, "Pod Security");
-        assert_eq!(lines.is_empty(), forbidden.is_empty(), "{lines:?}");
-        assert!(
-            lines
-                .iter()
-                .all(|line| line.contains(&format!("forbids {forbidden}: here"))),
-            "{lines:?}"
-        );
-        // The level of the Go project.
-        let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: system, labels: \
-                         {pod-security.kubernetes.io/enforce: baseline}}\n---\n";
-        let port = mini(&[(MANAGER, &format!("{namespace}{manager}"))]);
-        let expected = if forbidden.is_empty() {
-            "restricted"
-        } else {
-            "baseline"
-        };
-        assert_eq!(level(&port), expected, "{field}");
+        let port = mini(&[(DEFAULT, default), (NAMESPACE, namespace)]);
+        let files = all_files(&port);
+        let objects = crate::yaml::documents(files[MANAGER].content()).unwrap();
+        let mut objects = objects.iter();
+        let made = objects.find(|object| object["kind"] == "Namespace");
+        let level = made.map(|made| {
+            let labels = &made["metadata"]["labels"];
+            let level = &labels["pod-security.kubernetes.io/enforce"];
+            level.as_str().unwrap_or("")
+        });
+        assert_eq!(level, expected, "{default} {namespace}");
+        let script = files["tests/e2e.sh"].content();
+        assert_eq!(script.contains("create namespace"), made.is_none());
+        assert_eq!(script.contains("\"namespace/$namespace\""), made.is_some());
+        let mut lines = lost_about(&port, "the namespace has");
+        lines.extend(lost_about(&port, "does not make it"));
+        lines.extend(lost_about(&port, "the Namespace `"));
+        assert_eq!(lines.join(""), line, "{default} {namespace}");
     }
 }
 
