@@ -160,12 +160,13 @@ impl Port {
                 )
             });
         }
-        let rules = granted.rules(&source, &mut lost);
+        let mut rules = granted.rules(&source, &mut lost);
         let has_controller = project.controllers().next().is_some();
         if !rules.is_empty() && !has_controller {
             lost.add(
                 "the permissions of the manager's role, because the project has no controller",
             );
+            rules.clear();
         }
         if rules.is_empty() && has_controller {
             lost.add(
@@ -193,8 +194,7 @@ impl Port {
     /// # Errors
     /// When the project was not validated.
     pub fn rules(&self, project: &Project) -> Result<BTreeMap<Key, Vec<Rule>>> {
-        let own = self.operator.deployed.namespace.as_deref();
-        rules::by_controller(&self.operator.rules, own, project)
+        rules::by_controller(&self.operator.rules, &self.operator.deployed, project)
     }
 
     /// Returns what the Go project gives to files of `project`, except for the [rules](Self::rules).

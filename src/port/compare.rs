@@ -1,5 +1,7 @@
 //! What the Go project deploys beside its operator, and the new project does not.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use serde_json::Value;
 
@@ -29,15 +31,17 @@ pub(super) fn report(
     lost: &mut Lost,
 ) -> Result<()> {
     let (source, deployed) = (&operator.source, &operator.deployed);
+    let here = kustomize::build(rendered, "config/default").objects;
+    warn_of_webhooks(deployed, &here, lost);
     if !deployed.is_built {
         return Ok(());
     }
-    let here = kustomize::build(rendered, "config/default").objects;
-    warn_of_webhooks(deployed, &here, lost);
     let lists = documents(USUAL)?;
     let mut objects: Vec<_> = deployed.objects.iter().collect();
-    // CRDs have lines of their own, and so has a namespace that the new project does not make.
+    // A file without a name is a program's configuration. CRDs have lines of their own, and so has a namespace that the new
+    // project does not make.
     objects.retain(|object| !matches!(object.kind(), "" | "CustomResourceDefinition"));
+    objects.retain(|object| !object.name_in_file.is_empty());
     if !here.iter().any(|object| object.is_a("Namespace")) {
         objects.retain(|object| !deployed.is_own_namespace(object));
     }
@@ -65,18 +69,30 @@ pub(super) fn report(
 /// Warns of the webhooks that call the Go operator after `make deploy`, because their configuration has no counterpart with
 /// the same name `here`.
 fn warn_of_webhooks(deployed: &Deployed, here: &[Manifest], lost: &mut Lost) {
+    // Patches that no kustomization applies have the name of their object.
+    let mut warned = BTreeSet::new();
     for object in &deployed.objects {
         let (kind, name) = (object.kind(), object.name());
         let mut same = here.iter();
-        if kind.ends_with("WebhookConfiguration")
-            && !same.any(|other| other.is_a(kind) && other.name() == name)
+        if !kind.ends_with("WebhookConfiguration")
+            || same.any(|other| other.is_a(kind) && other.name() == name)
+            || !warned.insert((kind, name))
         {
-            lost.warn(format!(
-                "the {kind} `{name}` of the Go operator: the new project has none with this name, so the API server still calls \
-                 the Go operator after `make deploy`; delete it then: `kubectl delete {} {name}`",
-                kind.to_ascii_lowercase(),
-            ));
+            continue;
         }
+        let lower = kind.to_ascii_lowercase();
+        lost.warn(if deployed.is_built {
+            format!(
+                "the {kind} `{name}` of the Go operator: the new project has none with this name, so the API server still calls \
+                 the Go operator after `make deploy`; delete it then: `kubectl delete {lower} {name}`"
+            )
+        } else {
+            format!(
+                "the {kind} `{name}` of the Go operator, to which a kustomization may give another name: unless the new project \
+                 has one with the name in the cluster, the API server still calls the Go operator after `make deploy`; delete it \
+                 then: `kubectl delete {lower} <NAME>`"
+            )
+        });
     }
 }
 
@@ -167,11 +183,15 @@ fn of_all<'a>(objects: &[&'a Manifest]) -> Vec<([&'a str; 3], &'a Value)> {
 /// Whether a field may differ, because its value is about the Go project or a tool.
 fn is_usual(path: &[&str], value: &Value, deployed: &Deployed) -> bool {
     match path {
+        // An API server drops the field.
+        _ if value.is_null() => true,
         // The new Deployment reads the Secret of the new Certificate.
         ["apiVersion" | "kind"] | ["metadata", "name"] | ["spec", "secretName"] => true,
         ["metadata", "namespace"] => value.as_str() == deployed.namespace.as_deref(),
         ["metadata", "annotations", name] => OF_TOOLS.contains(name),
         ["subjects", _] => deployed.has_account(value),
+        // The Services here name the port of the container.
+        ["spec", "ports", _, "targetPort"] => true,
         // Services and policies here select the Pods of the operator by other labels.
         [.., "matchLabels" | "selector", name] if deployed.pod_labels()[name] == *value => true,
         _ => path

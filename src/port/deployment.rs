@@ -38,6 +38,16 @@ impl Deployment {
         self.object.is_a("Deployment")
     }
 
+    /// The command that deletes it. The namespace is unknown if a file has the one of kubebuilder, which kustomize replaces.
+    pub fn deletion(&self) -> String {
+        let namespace = match self.object.namespace() {
+            "" | "system" => "<NAMESPACE>",
+            known => known,
+        };
+        let (kind, name) = (self.object.kind().to_lowercase(), self.name());
+        format!("kubectl --namespace {namespace} delete {kind} {name}")
+    }
+
     pub fn service_account(&self) -> &str {
         let account = self.object.text("/spec/template/spec/serviceAccountName");
         account.unwrap_or("default")
@@ -103,8 +113,7 @@ impl Deployment {
                  delete it before `make deploy`{}",
                 source.place(&self.object, &["kind"]),
                 if self.is_certain {
-                    let (namespace, kind) = (project.namespace_name(), kind.to_lowercase());
-                    format!(" by `kubectl --namespace {namespace} delete {kind} {name}`")
+                    format!(" by `{}`", self.deletion())
                 } else {
                     String::new()
                 },

@@ -40,8 +40,9 @@ pub struct Report {
     files: Vec<File>,
     /// The folders with other files.
     folders: Vec<Folder>,
-    /// Whether the Deployment in Go stays beside the new one, because it has another name. False if it was guessed.
-    stays: bool,
+    /// The command that deletes the Deployment in Go, if it stays beside the new one because it has another name. Empty if the
+    /// Deployment was guessed.
+    deletion: String,
     /// Whether both operators take turns, because they share the Lease.
     takes_turns: bool,
 }
@@ -120,7 +121,9 @@ pub(super) fn report(
         rules: operator.rules.len(),
         lease: Name::new(lease, project.lease_name()),
         namespace: Name::new(namespace, project.namespace_name()),
-        stays: replaced.is_some_and(|found| found.is_certain && found.name() != here),
+        deletion: replaced
+            .filter(|found| found.is_certain && found.name() != here)
+            .map_or_else(String::new, Deployment::deletion),
         // They share it only if the name and the namespace are the same.
         takes_turns: lease.is_some() && namespace.is_some(),
         deployment: Name::new(replaced.map(Deployment::name), here.clone()),

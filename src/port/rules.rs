@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     deployed::Deployed,
+    deployment::Deployment,
     lost::Lost,
     source::{Manifest, Source, list, texts},
 };
@@ -142,6 +143,7 @@ impl Granted {
                 binding.name(),
             ));
         }
+        let mut lines: Vec<(String, Vec<String>)> = Vec::new();
         for Role { object, namespace } in &self.roles {
             for (number, rule) in list(&object.value["rules"]).enumerate() {
                 let mut notes = Vec::new();
@@ -157,9 +159,15 @@ impl Granted {
                 }
                 for (field, what) in notes {
                     let place = source.place(object, &["rules", &number.to_string(), field]);
-                    lost.add(format!("{place}: {what}"));
+                    match lines.iter_mut().find(|(line, _)| *line == what) {
+                        Some((_, places)) => places.push(place),
+                        None => lines.push((what, vec![place])),
+                    }
                 }
             }
+        }
+        for (what, places) in lines {
+            lost.add(format!("{}: {what}", places.join(", ")));
         }
         joined(rules)
     }
@@ -291,15 +299,20 @@ pub(super) type Key = (GroupVersionKind, ControllerName);
 
 /// The rules of each controller, without what its own rules allow. A controller has the rules for its kind, and the
 /// first controller has all others. In a namespaced project, all rules without a namespace are for the namespace of the
-/// operator, which was `own`.
+/// operator. A rule about the account of the Go operator is about the new one.
 ///
 /// # Errors
 /// When the project was not validated.
 pub(super) fn by_controller(
     rules: &[Rule],
-    own: Option<&str>,
+    deployed: &Deployed,
     project: &Project,
 ) -> Result<BTreeMap<Key, Vec<Rule>>> {
+    let own = deployed.namespace.as_deref();
+    let account = deployed
+        .deployment
+        .as_ref()
+        .map(Deployment::service_account);
     let mut of_kinds = BTreeMap::new();
     let mut controllers = Vec::new();
     for (resource, controller) in project.controllers() {
@@ -312,11 +325,18 @@ pub(super) fn by_controller(
     let of_own_kind = controllers.iter().find(|(has_api, _)| *has_api);
     let first = of_own_kind.or(controllers.first()).map(|(_, key)| key);
     let mut of_controllers: BTreeMap<Key, Vec<Rule>> = BTreeMap::new();
-    let rules = rules.iter().cloned().map(|rule| Rule {
-        namespace: rule
-            .namespace
-            .filter(|within| !project.namespaced || own != Some(within)),
-        ..rule
+    let rules = rules.iter().cloned().map(|mut rule| {
+        let is_of_accounts = matches!(&rule.target, Target::Resource { group, plural, .. }
+            if group.is_empty() && plural == "serviceaccounts");
+        if is_of_accounts
+            && let Some(account) = account
+            && rule.names.remove(account)
+        {
+            rule.names.insert(project.deployment_name());
+        }
+        rule.namespace =
+            (rule.namespace).filter(|within| !project.namespaced || own != Some(within));
+        rule
     });
     for rule in joined(rules) {
         let of_kind = match &rule.target {

@@ -327,6 +327,8 @@ kind: ClusterRole
 metadata: {name: books-role}
 rules:
 - {apiGroups: [batch], resources: [jobs], verbs: [create]}
+- {apiGroups: [\"\"], resources: [serviceaccounts/token], resourceNames: [controller-manager, other], verbs: [create]}
+- {apiGroups: [apps], resources: [deployments], verbs: ['*']}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -359,13 +361,29 @@ subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
         "{joined}"
     );
     assert!(!joined.contains("CronJob"), "{joined}");
+    // The account of the operator has another name here.
+    let expected = "&[\"mini-controller-manager\", \"other\"]";
+    assert!(joined.contains(expected), "{joined}");
+    let line =
+        "- [ ] `config/rbac/role.yaml:7`, `config/elsewhere/role.yaml:7`: the verb `*` became";
+    assert!(lost(&port).contains(line), "{}", lost(&port));
     assert_eq!(
         lost_about(&port, "others-role"),
         [
-            "`config/elsewhere/role.yaml:8`: the ClusterRole `mini-others-role`: copy it to `config/default`, and add \
+            "`config/elsewhere/role.yaml:10`: the ClusterRole `mini-others-role`: copy it to `config/default`, and add \
              the file to `config/default/kustomization.yaml`"
         ]
     );
+}
+
+#[test]
+fn permissions_without_a_controller_are_only_reported() {
+    let project = mini_with("PROJECT", "  controller: true\n", "");
+    let port = mini(&[("PROJECT", &project), (CONTROLLER, "")]);
+    let report = texts(&port).remove(REPORT).unwrap();
+    assert!(!report.contains("as `RULES` of"), "{report}");
+    let line = "the permissions of the manager's role, because the project has no controller";
+    assert_eq!(lost_about(&port, "of the manager's role"), [line]);
 }
 
 #[test]
@@ -1061,6 +1079,8 @@ fn the_namespace_is_as_in_the_go_project() {
         let script = files["tests/e2e.sh"].content();
         assert_eq!(script.contains("create namespace"), made.is_none());
         assert_eq!(script.contains("\"namespace/$namespace\""), made.is_some());
+        let is_unknown = texts(&port)[REPORT].contains("kubectl --namespace <NAMESPACE> delete ");
+        assert_eq!(is_unknown, default.is_empty());
         let mut lines = lost_about(&port, "the namespace has");
         lines.extend(lost_about(&port, "does not make it"));
         lines.extend(lost_about(&port, "the Namespace `"));
@@ -1339,6 +1359,24 @@ fn webhooks_that_would_call_the_go_operator_are_a_warning() {
                     this name, so the API server still calls the Go operator after `make deploy`; delete it then: \
                     `kubectl delete validatingwebhookconfiguration mini-checks`";
     assert!(report.contains(expected), "{report}");
+
+    // Without a kustomization, the name in a cluster is unknown.
+    let patch = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: \
+                 validating-webhook-configuration}\n";
+    let port = mini(&[(DEFAULT, ""), ("config/webhook/patch.yaml", patch)]);
+    let report = texts(&port).remove(REPORT).unwrap();
+    let expected = "- [ ] the ValidatingWebhookConfiguration `validating-webhook-configuration` of the Go operator, to which a \
+                    kustomization may give another name: unless the new project has one with the name in the cluster, the API server \
+                    still calls the Go operator after `make deploy`; delete it then: `kubectl delete \
+                    validatingwebhookconfiguration <NAME>`";
+    assert!(report.contains(expected), "{report}");
+    assert_eq!(
+        report
+            .content()
+            .matches("webhookconfiguration <NAME>")
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -1377,11 +1415,20 @@ rules: [{apiGroups: [g.x.io], resources: [foos], verbs: [get]}]
 apiVersion: v1
 kind: Service
 metadata: {name: webhook-service, namespace: system}
-spec: {ports: [{port: 443, protocol: TCP, targetPort: 9443}], selector: {control-plane: controller-manager}}
+spec: {ports: [{port: 443, protocol: TCP, targetPort: webhook-server}], selector: {control-plane: controller-manager}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: controller-manager-metrics-service, namespace: system}
+spec: {ports: [{name: https, port: 8443, targetPort: https}], selector: {control-plane: controller-manager}}
+---
+apiVersion: config.example.com/v1
+kind: OperatorConfig
+logs: all
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
-metadata: {name: leader-election-role, namespace: system}
+metadata: {name: leader-election-role, namespace: system, creationTimestamp: null}
 ";
     let default = mini_with(DEFAULT, "- policy.yaml", "- objects.yaml");
     let manager = mini_with(
