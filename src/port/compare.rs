@@ -185,13 +185,14 @@ fn is_usual(path: &[&str], value: &Value, deployed: &Deployed) -> bool {
     match path {
         // An API server drops the field.
         _ if value.is_null() => true,
-        // The new Deployment reads the Secret of the new Certificate.
-        ["apiVersion" | "kind"] | ["metadata", "name"] | ["spec", "secretName"] => true,
+        // The new Deployment reads the Secret of the new Certificate, and its ports have other names.
+        ["apiVersion" | "kind"]
+        | ["metadata", "name"]
+        | ["spec", "secretName"]
+        | ["spec", "ports", _, "targetPort"] => true,
         ["metadata", "namespace"] => value.as_str() == deployed.namespace.as_deref(),
         ["metadata", "annotations", name] => OF_TOOLS.contains(name),
         ["subjects", _] => deployed.has_account(value),
-        // The Services here name the port of the container.
-        ["spec", "ports", _, "targetPort"] => true,
         // Services and policies here select the Pods of the operator by other labels.
         [.., "matchLabels" | "selector", name] if deployed.pod_labels()[name] == *value => true,
         _ => path
