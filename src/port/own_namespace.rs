@@ -9,6 +9,7 @@ use crate::project::Project;
 #[derive(Debug, Serialize)]
 pub(super) struct OwnNamespace {
     makes_namespace: bool,
+    names_namespace: bool,
     /// Empty if the namespace has none. A stricter level than in the Go project would refuse Pods of other programs that
     /// work in the namespace.
     pod_security: String,
@@ -27,7 +28,8 @@ impl OwnNamespace {
         let is_known = deployed.namespace.as_ref() == Some(&name);
         let mut objects = deployed.objects.iter();
         let object = objects.find(|object| deployed.is_own_namespace(object));
-        let makes_namespace = project.makes_namespace() && (object.is_some() || !is_known);
+        let is_others = is_known && object.is_none() && project.makes_namespace();
+        let makes_namespace = project.makes_namespace() && !is_others;
         let path = ["metadata", "labels", LABEL];
         let level = object.and_then(|own| own.value[path[0]][path[1]][path[2]].as_str());
         let level =
@@ -45,14 +47,24 @@ impl OwnNamespace {
                     "the Pod Security level of the namespace, which is unknown: here, the namespace has {level}; {ADVICE}"
                 ),
             });
-        } else if project.makes_namespace() && !makes_namespace {
+        } else if is_others {
+            let mut hooked = project.webhooks();
+            let of_webhooks = if hooked.any(|kind| project.namespaced || kind.is_builtin()) {
+                format!(
+                    "; kustomize then keeps `system` in a `namespaceSelector` of `config/webhook/manifests.yaml`: replace it by \
+                     `{name}` with a patch in `config/default/kustomization.yaml`"
+                )
+            } else {
+                String::new()
+            };
             lost.add(format!(
                 "the namespace `{name}`: the Go project does not make it, so `make deploy` does not make it here; make it \
-                 first"
+                 first{of_webhooks}"
             ));
         }
         Self {
             makes_namespace,
+            names_namespace: project.names_namespace() && !is_others,
             pod_security: level.unwrap_or_default().to_owned(),
         }
     }

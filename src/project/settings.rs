@@ -60,6 +60,12 @@ impl Project {
         !OF_KUBERNETES.contains(&self.namespace_name().as_str())
     }
 
+    /// Whether `config` has an object for the namespace. kustomize takes from it the name that replaces `system` in the
+    /// selectors of webhooks, so it also is there for a namespace of Kubernetes, which a cluster does not delete.
+    pub fn names_namespace(&self) -> bool {
+        self.makes_namespace() || self.webhooks().next().is_some()
+    }
+
     /// Leaves the namespace out if it is the default.
     pub fn leave_out_default_namespace(&mut self) {
         let default = self.default_namespace();

@@ -58,6 +58,8 @@ pub struct Project {
     namespace: String,
     /// Whether the project makes this namespace.
     makes_namespace: bool,
+    /// Whether `config` has an object for it.
+    names_namespace: bool,
     /// The Pod Security level of the namespace.
     pod_security: &'static str,
     namespaced: bool,
@@ -186,6 +188,7 @@ impl Project {
                 .collect(),
             namespace: project.namespace_name(),
             makes_namespace: project.makes_namespace(),
+            names_namespace: project.names_namespace(),
             pod_security: "restricted",
             namespaced: project.namespaced,
             workspace: project.workspace.as_ref().map(ToString::to_string),

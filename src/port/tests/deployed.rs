@@ -1050,6 +1050,12 @@ fn the_namespace_is_as_in_the_go_project() {
     );
     let missing = "the namespace `mini-system`: the Go project does not make it, so `make deploy` does not make it here; make \
                    it first";
+    let with_selector = format!(
+        "{missing}; kustomize then keeps `system` in a `namespaceSelector` of `config/webhook/manifests.yaml`: replace it by \
+         `mini-system` with a patch in `config/default/kustomization.yaml`"
+    );
+    let of_default = "`config/manager/namespace.yaml:5`: `metadata.labels.pod-security.kubernetes.io/enforce: \"baseline\"` of \
+                      the Namespace `default`: set it in `config/manager/manager.yaml`";
     let no_level = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n";
     let of_level = |level: &str| {
         format!("{no_level}  labels: {{pod-security.kubernetes.io/enforce: {level}}}\n")
@@ -1061,8 +1067,14 @@ fn the_namespace_is_as_in_the_go_project() {
         (&build, no_level, Some(""), &none),
         (&build, &of_level("baseline"), Some("baseline"), &baseline),
         (&build, &of_level("restricted"), Some("restricted"), ""),
-        (&of_kubernetes, &of_level("baseline"), None, ""),
-        (&of_kubernetes, "", None, ""),
+        // It only names the namespace for webhooks.
+        (
+            &of_kubernetes,
+            &of_level("baseline"),
+            Some("no labels"),
+            of_default,
+        ),
+        (&of_kubernetes, "", Some("no labels"), ""),
         ("", "", Some(""), &unknown),
     ] {
         let port = mini(&[(DEFAULT, default), (NAMESPACE, namespace)]);
@@ -1072,13 +1084,17 @@ fn the_namespace_is_as_in_the_go_project() {
         let made = objects.find(|object| object["kind"] == "Namespace");
         let level = made.map(|made| {
             let labels = &made["metadata"]["labels"];
+            if labels.is_null() {
+                return "no labels";
+            }
             let level = &labels["pod-security.kubernetes.io/enforce"];
             level.as_str().unwrap_or("")
         });
         assert_eq!(level, expected, "{default} {namespace}");
         let script = files["tests/e2e.sh"].content();
-        assert_eq!(script.contains("create namespace"), made.is_none());
-        assert_eq!(script.contains("\"namespace/$namespace\""), made.is_some());
+        let is_made = level.is_some_and(|level| level != "no labels");
+        assert_eq!(script.contains("create namespace"), !is_made);
+        assert_eq!(script.contains("\"namespace/$namespace\""), is_made);
         let is_unknown = texts(&port)[REPORT].contains("kubectl --namespace <NAMESPACE> delete ");
         assert_eq!(is_unknown, default.is_empty());
         let mut lines = lost_about(&port, "the namespace has");
@@ -1086,6 +1102,9 @@ fn the_namespace_is_as_in_the_go_project() {
         lines.extend(lost_about(&port, "the Namespace `"));
         assert_eq!(lines.join(""), line, "{default} {namespace}");
     }
+    let project = mini_with_pods_in_project();
+    let port = mini(&[("PROJECT", &project), (NAMESPACE, "")]);
+    assert_eq!(lost_about(&port, "does not make it"), [with_selector]);
 }
 
 #[test]
