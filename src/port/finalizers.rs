@@ -648,9 +648,14 @@ impl<'a> Finder<'a> {
             }
         }
         let mut found = BTreeSet::new();
-        for (_, definition) in self.go.all_definitions(says_finalizer) {
+        for (name, definition) in self.go.all_definitions(says_finalizer) {
+            let lower = name.to_ascii_lowercase();
+            let is_one = lower.ends_with("finalizer") || lower.ends_with("finalizername");
+            // A text with capital letters is the reason of an event.
             if let GoValue::Known(text) = self.go.defined(definition)
-                && is_finalizer(&text)
+                && is_name(&text)
+                && (is_finalizer(&text) || is_one && !text.contains(char::is_uppercase))
+                && !matches!(text.as_str(), "true" | "false")
             {
                 found.insert((text, &definition.place));
             }

@@ -1618,6 +1618,11 @@ fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
              `FINALIZER_NAME` in the controller of this kind; until then, objects with this finalizer cannot be deleted",
         ),
         (
+            "const fooFinalizer = \"keep-foo\"",
+            "the finalizer `keep-foo` (`pkg/other.go:1`): the code does not say which kind has it; set \
+             `FINALIZER_NAME` in the controller of this kind; until then, objects with this finalizer cannot be deleted",
+        ),
+        (
             "var all = []string{\"finalizer.x.io\"}",
             "the finalizer `finalizer.x.io` (`pkg/other.go:1`): the code does not say which kind has it; set \
              `FINALIZER_NAME` in the controller of this kind; until then, objects with this finalizer cannot be deleted",
