@@ -482,11 +482,12 @@ fn controllers(before: &Project, after: &Project) -> Vec<String> {
         let name = &controller.name;
         let manager = before.field_manager(resource, controller);
         let mut owned = BTreeSet::new();
-        let mut is_there = false;
+        let (mut is_there, mut is_renamed) = (false, false);
         for (other, there) in after.controllers() {
             if (after.full_group(other), &other.kind) == kind {
                 owned.extend(there.owns.iter().map(|id| (id.group(), id.kind())));
                 is_there |= after.field_manager(other, there) == manager;
+                is_renamed |= there.name == *name;
             }
         }
         let dropped: Vec<_> = (controller.owns.iter())
@@ -511,10 +512,17 @@ fn controllers(before: &Project, after: &Project) -> Vec<String> {
         } else {
             (String::new(), "")
         };
-        notes.push(format!(
-            "if another controller of {resource} replaces `{name}`, set `fieldManager: {manager}`{finalizer_name} for it \
-             in `PROJECT`: then it removes {the_finalizer}fields that are no longer desired"
-        ));
+        let settings = format!(
+            "set `fieldManager: {manager}`{finalizer_name} for it in `PROJECT`: then it removes {the_finalizer}fields that \
+             are no longer desired"
+        );
+        notes.push(if is_renamed {
+            format!(
+                "the controller `{name}` of {resource} has another name in clusters: {settings}"
+            )
+        } else {
+            format!("if another controller of {resource} replaces `{name}`, {settings}")
+        });
     }
     notes
 }

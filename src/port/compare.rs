@@ -88,9 +88,9 @@ fn warn_of_webhooks(deployed: &Deployed, here: &[Manifest], lost: &mut Lost) {
             )
         } else {
             format!(
-                "the {kind} `{name}` of the Go operator, to which a kustomization may give another name: unless the new project \
-                 has one with the name in the cluster, the API server still calls the Go operator after `make deploy`; delete it \
-                 then: `kubectl delete {lower} <NAME>`"
+                "the {kind} `{name}` of the Go operator, to which a kustomization may give another name: if the new project has none \
+                 with this other name, the API server still calls the Go operator after `make deploy`; delete it then: `kubectl \
+                 delete {lower} <NAME>`"
             )
         });
     }

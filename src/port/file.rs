@@ -102,7 +102,7 @@ impl GoResource {
         self.api.as_ref().is_some_and(|api| api.namespaced)
     }
 
-    /// The full group, as kubebuilder joins it. `domain` is that of the project.
+    /// The full group. `domain` is that of the project.
     pub fn full_group(&self, domain: Option<&str>) -> String {
         let group = self.group.as_str();
         match self.domain.as_deref().or(domain) {

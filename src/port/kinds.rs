@@ -332,8 +332,8 @@ impl<'a> Takeover<'a> {
         if built.is_empty() && has_controller && !setups.all.is_empty() {
             let (kind, flags) = (&resource.kind, resource.id().as_flags());
             self.lost.add(format!(
-                "the controller of `{kind}`: PROJECT has it, but no Go code builds it by `NewControllerManagedBy(mgr).For(..)`; \
-                 here, it watches this kind: if the Go operator does not, run `rscaffold delete controller {flags}`"
+                "the controller of `{kind}`: PROJECT has it, but in no Go code was `NewControllerManagedBy(mgr).For(..)` \
+                 found for it; here, it watches this kind: if the Go operator does not, run `rscaffold delete controller {flags}`"
             ));
         }
         let called: BTreeSet<_> = built.iter().map(|(_, setup)| &setup.names[0]).collect();

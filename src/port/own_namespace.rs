@@ -49,7 +49,9 @@ impl OwnNamespace {
             });
         } else if is_others {
             let mut hooked = project.webhooks();
-            let of_webhooks = if hooked.any(|kind| project.namespaced || kind.is_builtin()) {
+            let has_selector =
+                hooked.any(|kind| project.namespaced || kind.is_builtin() && kind.namespaced);
+            let of_webhooks = if has_selector {
                 format!(
                     "; kustomize then keeps `system` in a `namespaceSelector` of `config/webhook/manifests.yaml`: replace it by \
                      `{name}` with a patch in `config/default/kustomization.yaml`"

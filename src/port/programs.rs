@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     go_file::File,
     go_tokens::Token,
-    path::{file_name, folder, folder_of_import, without_major_version},
+    path::{file_name, folder, without_major_version},
 };
 
 /// The most programs of a project that are told apart.
@@ -43,6 +43,7 @@ impl OtherPrograms {
                 }
             }
         }
+        let has_all = mains.len() <= MAX_PROGRAMS;
         while mains.len() > MAX_PROGRAMS {
             mains.pop_last();
         }
@@ -56,8 +57,13 @@ impl OtherPrograms {
         for folder in mains.keys().flat_map(|main| &used_by[main]) {
             *users.entry(folder).or_default() += 1;
         }
-        let mut unused: BTreeSet<_> = imports.keys().map(|folder| (*folder).to_owned()).collect();
-        unused.retain(|folder| operator.is_some() && !users.contains_key(&**folder));
+        let mut unused = BTreeSet::new();
+        if operator.is_some() && has_all {
+            // The operator may get its manager from a library, so programs without one count, too.
+            let used: BTreeSet<_> = used_by.values().flatten().collect();
+            let folders = imports.keys().filter(|folder| !used.contains(folder));
+            unused.extend(folders.map(|folder| (*folder).to_owned()));
+        }
         users.retain(|folder, users| match operator {
             Some(operator) => !used_by[operator].contains(folder),
             None => *users == 1,
@@ -157,18 +163,14 @@ fn imports<'a>(files: &'a [File], module: &str) -> BTreeMap<&'a str, BTreeSet<&'
         imports.entry(folder(&file.path)).or_default();
     }
     let folders: BTreeSet<_> = imports.keys().copied().collect();
-    let path = without_major_version(module);
     for file in files.iter().filter(|file| !file.is_test) {
         let own = imports.entry(folder(&file.path)).or_default();
         for token in &file.tokens {
             let Token::Text(text) = token else { continue };
             own.extend(Some("").filter(|_| text == module));
-            own.extend(folder_of_import(text, module));
-            // A module in a folder of the project, or no go.mod: the folder is the end of the path.
-            if text.starts_with(path) {
-                let ends = text.match_indices('/').map(|(at, _)| &text[at + 1..]);
-                own.extend(ends.filter(|end| folders.contains(end)));
-            }
+            // The folder of a package is the end of its path, whatever the path of its module is.
+            let ends = text.match_indices('/').map(|(at, _)| &text[at + 1..]);
+            own.extend(ends.filter(|end| folders.contains(end)));
         }
     }
     imports

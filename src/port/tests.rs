@@ -1082,8 +1082,8 @@ fn a_controller_of_project_that_no_code_builds_is_named() {
     let pod = "- {controller: true, core: true, group: core, kind: Pod, version: v1}\n";
     let port = mini(&[("PROJECT", &mini_project("  controller: true\n", pod))]);
     assert_eq!(controllers(&port, "Pod"), ["pod - - "]);
-    let expected = "the controller of `Pod`: PROJECT has it, but no Go code builds it by \
-                    `NewControllerManagedBy(mgr).For(..)`; here, it watches this kind: if the Go operator does not, run \
+    let expected = "the controller of `Pod`: PROJECT has it, but in no Go code was \
+                    `NewControllerManagedBy(mgr).For(..)` found for it; here, it watches this kind: if the Go operator does not, run \
                     `rscaffold delete controller --group core --version v1 --kind Pod`";
     assert_eq!(lost_about(&port, "PROJECT has it"), [expected]);
 }
@@ -1766,11 +1766,33 @@ fn code_that_no_program_uses_is_not_of_the_operator() {
     ] {
         assert!(report.contains(line), "{line}: {report}");
     }
-    // A module in a folder of the project.
-    let main = "package main\nimport \"example.com/mini/internal/testutil\"\n";
+    // A module in a folder of the project, and a program without a manager.
+    let main = "package main\nimport \"example.com/mini/internal/testutil\"\nfunc main() {\n}\n";
+    let other = "package main\nimport \"x.io/builders/testutil\"\n";
     let go_mod = "module example.com/mini/v2\n";
-    let port = mini(&[file, ("cmd/more.go", main), ("go.mod", go_mod)]);
-    assert_eq!(lost_about(&port, "the field manager `test`").len(), 1);
+    let in_module = ("testutil/builders.go", code);
+    for files in [
+        [file, ("cmd/more.go", main), ("go.mod", go_mod)],
+        [
+            file,
+            ("cmd/agent/main.go", main),
+            ("a.go", "package mini\n"),
+        ],
+        [in_module, ("cmd/more.go", other), ("go.mod", go_mod)],
+    ] {
+        let port = mini(&files);
+        let lost = lost_about(&port, "the field manager `test`");
+        assert_eq!(lost.len(), 1, "{files:?}");
+    }
+}
+
+#[test]
+fn an_operator_may_get_its_manager_from_a_library() {
+    let main = "package main\nimport \"example.com/mini/internal/controller\"\n\
+                func main() {\nrunner.Run(controller.Setup)\n}\n";
+    let bench = "package main\nfunc main() {\nctrl.NewManager(config, ctrl.Options{})\n}\n";
+    let port = mini(&[("cmd/main.go", main), ("hack/bench/main.go", bench)]);
+    assert_eq!(controllers(&port, "Foo"), ["foo x.io/volume-guard - "]);
 }
 
 #[test]

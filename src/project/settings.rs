@@ -61,7 +61,8 @@ impl Project {
     }
 
     /// Whether `config` has an object for the namespace. kustomize takes from it the name that replaces `system` in the
-    /// selectors of webhooks, so it also is there for a namespace of Kubernetes, which a cluster does not delete.
+    /// selectors of webhooks, so it also is there for a namespace of Kubernetes. `make undeploy` then ends with the refusal
+    /// of the API server to delete this namespace.
     pub fn names_namespace(&self) -> bool {
         self.makes_namespace() || self.webhooks().next().is_some()
     }

@@ -1385,7 +1385,7 @@ fn webhooks_that_would_call_the_go_operator_are_a_warning() {
     let port = mini(&[(DEFAULT, ""), ("config/webhook/patch.yaml", patch)]);
     let report = texts(&port).remove(REPORT).unwrap();
     let expected = "- [ ] the ValidatingWebhookConfiguration `validating-webhook-configuration` of the Go operator, to which a \
-                    kustomization may give another name: unless the new project has one with the name in the cluster, the API server \
+                    kustomization may give another name: if the new project has none with this other name, the API server \
                     still calls the Go operator after `make deploy`; delete it then: `kubectl delete \
                     validatingwebhookconfiguration <NAME>`";
     assert!(report.contains(expected), "{report}");

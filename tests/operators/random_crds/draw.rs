@@ -630,7 +630,12 @@ pub fn draw_object(random: &mut Random, schema: &Value) -> Value {
     let mut object = json!({});
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
         if !["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
-            object[name] = draw_value(random, schema);
+            let value = draw_value(random, schema);
+            // For the API server, a spec that is null is missing.
+            object[name] = match name.as_str() {
+                "spec" if value.is_null() => json!({}),
+                _ => value,
+            };
         }
     }
     object["metadata"] = json!({});

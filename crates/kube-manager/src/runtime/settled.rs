@@ -44,10 +44,11 @@ impl Settled {
         let now = Instant::now();
         let mut first = None;
         for difference in differences(answer, desired) {
-            if settled.len() == MOST {
+            let hash = hash(answer, &difference);
+            if settled.len() == MOST && !settled.contains_key(&hash) {
                 settled.clear();
             }
-            if settled.insert(hash(answer, &difference), now).is_none() {
+            if settled.insert(hash, now).is_none() {
                 first.get_or_insert(difference.field);
             }
         }

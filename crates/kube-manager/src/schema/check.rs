@@ -341,7 +341,10 @@ impl Checker {
         let text = "a kind is an object: derive `CustomResource` for a struct";
         self.says_if(name_of_type(root) != "object", "", text);
         let text = "a kind has fields and is no map: `additionalProperties` cannot be set";
-        self.says_if(root.contains_key("additionalProperties"), "", text);
+        let is_map = root
+            .get("additionalProperties")
+            .is_some_and(|values| *values != false);
+        self.says_if(is_map, "", text);
         if let Some(metadata) = fields(root).and_then(|fields| subschema(fields, "metadata")) {
             let set = metadata.iter().filter(|(_, value)| is_set(value));
             let keys = set.map(|(key, _)| key);

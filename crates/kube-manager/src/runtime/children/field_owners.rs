@@ -92,7 +92,15 @@ fn follow<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
     let mut items = value.as_array()?.iter();
     match (kind, &wanted) {
         ("k", Value::Object(keys)) => {
-            items.find(|item| keys.iter().all(|(name, key)| item.get(name) == Some(key)))
+            let has = |item: &&Value, is_default: bool| {
+                keys.iter().all(|(name, key)| match item.get(name) {
+                    Some(own) => own == key,
+                    None => is_default,
+                })
+            };
+            // The API server sets keys that a desired item lacks, such as the protocol of a port.
+            let exact = items.clone().find(|item| has(item, false));
+            exact.or_else(|| items.find(|item| has(item, true)))
         }
         ("v", _) => items.find(|item| **item == wanted),
         _ => None,
@@ -144,6 +152,7 @@ mod tests {
             "spec": {
                 "containers": [{"name": "a", "env": [{"name": "B", "value": "c"}]}],
                 "emptyDir": {},
+                "ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}],
             },
         });
         let restored = json!({
@@ -163,6 +172,11 @@ mod tests {
                 },
                 "f:emptyDir": {},
                 "f:paused": {},
+                "f:ports": {
+                    "k:{\"port\":53,\"protocol\":\"TCP\"}": {"f:port": {}},
+                    "k:{\"port\":53,\"protocol\":\"UDP\"}": {"f:port": {}},
+                    "k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:protocol": {}},
+                },
             },
         });
         let left = json!({
@@ -173,6 +187,10 @@ mod tests {
                     "k:{\"name\":\"users\"}": {".": {}, "f:name": {}},
                 },
                 "f:paused": {},
+                "f:ports": {
+                    "k:{\"port\":53,\"protocol\":\"TCP\"}": {"f:port": {}},
+                    "k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:protocol": {}},
+                },
             },
         });
         let taken = json!({
@@ -189,6 +207,10 @@ mod tests {
                     },
                 },
                 "f:emptyDir": {},
+                "f:ports": {
+                    "k:{\"port\":53,\"protocol\":\"UDP\"}": {"f:port": {}},
+                    "k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}},
+                },
             },
         });
         let by = |manager: &str, fields: &Value| entry(manager, "Update", "v1", fields);
