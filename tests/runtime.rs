@@ -362,3 +362,28 @@ fn it_shows_errors_by_one_function_alone() {
         }
     }
 }
+
+#[test]
+fn rustfmt_finds_each_module_that_it_skips_where_it_is_declared() {
+    let root = include_str!("../crates/kube-manager/src/lib.rs");
+    let mut skipped = 0;
+    for (path, text) in kube_manager::source::files() {
+        let stem = path.trim_start_matches("src/").trim_end_matches(".rs");
+        let folder = stem.trim_end_matches("/mod");
+        for declared in text.split("#[rustfmt::skip]\n").skip(1) {
+            let line = declared.lines().next().expect("a module");
+            let name = line.trim_start_matches("pub ").trim_start_matches("mod ");
+            let name = name.trim_end_matches(';');
+            let paths = [
+                format!("\"{folder}/{name}.rs\""),
+                format!("\"{folder}/{name}/mod.rs\""),
+            ];
+            assert!(
+                paths.iter().any(|path| root.contains(path)),
+                "{path}: {name}"
+            );
+            skipped += 1;
+        }
+    }
+    assert!(skipped > 5, "{skipped}");
+}

@@ -30,8 +30,14 @@ pub use runtime::*;
 #[path = "runtime/arbitrary.rs"]
 mod arbitrary;
 #[cfg(any())]
+#[path = "runtime/manager/api_docs.rs"]
+mod manager_api_docs;
+#[cfg(any())]
 #[path = "runtime/manager/webhooks.rs"]
 mod manager_webhooks;
+#[cfg(any())]
+#[path = "schema/testing.rs"]
+mod schema_testing;
 #[cfg(any())]
 #[path = "runtime/storage.rs"]
 mod storage;

@@ -331,7 +331,12 @@ async fn copy(
         binary_data: Some(data),
         ..config_map(site)
     };
-    tools.config_maps.as_ref().unwrap().apply(site, [child]).await?;
+    tools
+        .config_maps
+        .as_ref()
+        .unwrap()
+        .apply(site, [child])
+        .await?;
     write_ready(site, context).await
 }
 
@@ -367,7 +372,12 @@ impl Work for WritesTimes {
         ];
         let times = times.map(|(name, time)| (name.to_owned(), time));
         child.data.get_or_insert_default().extend(times);
-        tools.config_maps.as_ref().unwrap().apply(site, [child]).await?;
+        tools
+            .config_maps
+            .as_ref()
+            .unwrap()
+            .apply(site, [child])
+            .await?;
         write_ready(site, context).await
     }
 }
@@ -702,7 +712,9 @@ async fn a_reconciler_that_needs_another_object_is_not_accused() {
 #[tokio::test]
 #[should_panic(expected = "only a restart changes the state")]
 async fn an_object_that_is_read_and_not_watched_is_found() {
-    with_token::<OnlyReads>().failures(&API_SERVER, "input:Secret/token@").await;
+    with_token::<OnlyReads>()
+        .failures(&API_SERVER, "input:Secret/token@")
+        .await;
 }
 
 #[tokio::test]
@@ -714,7 +726,10 @@ async fn an_object_that_nobody_deletes_is_found() {
 #[tokio::test]
 async fn an_object_may_stay_if_the_test_says_so() {
     let run = "recreate@cut:POST:configmaps/site-sample:2";
-    let reports = faults::<Leaks>().leaves("ConfigMap").failures(&API_SERVER, run).await;
+    let reports = faults::<Leaks>()
+        .leaves("ConfigMap")
+        .failures(&API_SERVER, run)
+        .await;
     assert_eq!(reports, [""; 0]);
 }
 

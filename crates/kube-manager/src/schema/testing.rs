@@ -188,7 +188,11 @@ mod tests {
                 None,
             ),
             // kube-cel has no `type`.
-            (number(json!({"rule": "type(self) == string"})), json!(1), None),
+            (
+                number(json!({"rule": "type(self) == string"})),
+                json!(1),
+                None,
+            ),
             (number(json!({"rule": "!!(self == 1)"})), json!(1), None),
             (
                 json!({"type": "object", "properties": fields, "x-kubernetes-validations": [{"rule": "has(self.a)"}]}),

@@ -19,18 +19,25 @@ impl Manager {
         if let Some(folder) = out.parent() {
             fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         }
-        fs::write(out, markdown(&crds.collect::<Vec<_>>())).with_context(|| out.display().to_string())
+        fs::write(out, markdown(&crds.collect::<Vec<_>>()))
+            .with_context(|| out.display().to_string())
     }
 }
 
 /// The reference of these `CustomResourceDefinitions`.
 fn markdown(crds: &[Value]) -> String {
-    let mut text = "# API reference\n\n`make api-docs` writes this file from the Rust types.\n\n".to_owned();
+    let mut text =
+        "# API reference\n\n`make api-docs` writes this file from the Rust types.\n\n".to_owned();
     let mut sections = Vec::new();
     for crd in crds {
         let spec = &crd["spec"];
         for version in spec["versions"].as_array().into_iter().flatten() {
-            let title = format!("{} ({}/{})", name(&spec["names"]["kind"]), name(&spec["group"]), name(&version["name"]));
+            let title = format!(
+                "{} ({}/{})",
+                name(&spec["names"]["kind"]),
+                name(&spec["group"]),
+                name(&version["name"])
+            );
             let id = anchor(&title);
             let _ = writeln!(text, "- [{title}](#{id})");
             sections.push(section(&title, &id, spec, version));
@@ -70,7 +77,11 @@ fn section(title: &str, id: &str, spec: &Value, version: &Value) -> String {
         prose(name(&schema["description"])),
         name(&spec["names"]["plural"]),
         name(&spec["group"]),
-        if spec["scope"] == "Cluster" { "cluster-scoped" } else { "namespaced" },
+        if spec["scope"] == "Cluster" {
+            "cluster-scoped"
+        } else {
+            "namespaced"
+        },
         stages.collect::<String>(),
     );
     for part in ["spec", "status"] {
@@ -89,7 +100,9 @@ fn object(schema: &Value) -> Option<&Value> {
         return Some(schema);
     }
     let items = ["items", "additionalProperties"];
-    items.into_iter().find_map(|field| object(schema.get(field)?))
+    items
+        .into_iter()
+        .find_map(|field| object(schema.get(field)?))
 }
 
 /// A table of the fields of the object at `path`, and the tables of the objects in it.
@@ -104,7 +117,8 @@ fn table(text: &mut String, id: &str, path: &str, schema: &Value) {
     let mut below = Vec::new();
     let required = schema["required"].as_array();
     for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
-        if path.is_empty() && ["apiVersion", "kind", "metadata", "status"].contains(&field.as_str()) {
+        if path.is_empty() && ["apiVersion", "kind", "metadata", "status"].contains(&field.as_str())
+        {
             continue;
         }
         let place = format!("{path}.{field}").trim_start_matches('.').to_owned();
@@ -120,7 +134,12 @@ fn table(text: &mut String, id: &str, path: &str, schema: &Value) {
         }
         details.extend(bounds(schema));
         details.retain(|detail| !detail.is_empty());
-        let _ = writeln!(text, "| {} | {type_} | {} |", code(field), details.join("<br>"));
+        let _ = writeln!(
+            text,
+            "| {} | {type_} | {} |",
+            code(field),
+            details.join("<br>")
+        );
     }
     for (place, schema) in below {
         table(text, id, &place, schema);
@@ -148,7 +167,10 @@ fn type_of(schema: &Value) -> String {
 fn bounds(schema: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     if !schema["default"].is_null() {
-        lines.push(format!("Default: {}.", code(&schema["default"].to_string())));
+        lines.push(format!(
+            "Default: {}.",
+            code(&schema["default"].to_string())
+        ));
     }
     if let Some(values) = schema["enum"].as_array() {
         let values = values.iter().map(|value| code(&value.to_string()));
@@ -156,8 +178,22 @@ fn bounds(schema: &Value) -> Vec<String> {
     }
     let is_exclusive = |field: &str| schema[field] == true;
     for (field, what) in [
-        ("minimum", if is_exclusive("exclusiveMinimum") { "More than" } else { "At least" }),
-        ("maximum", if is_exclusive("exclusiveMaximum") { "Less than" } else { "At most" }),
+        (
+            "minimum",
+            if is_exclusive("exclusiveMinimum") {
+                "More than"
+            } else {
+                "At least"
+            },
+        ),
+        (
+            "maximum",
+            if is_exclusive("exclusiveMaximum") {
+                "Less than"
+            } else {
+                "At most"
+            },
+        ),
         ("multipleOf", "A multiple of"),
         ("minLength", "Shortest length:"),
         ("maxLength", "Longest length:"),
@@ -173,13 +209,20 @@ fn bounds(schema: &Value) -> Vec<String> {
             value => lines.push(format!("{what} {value}.")),
         }
     }
-    for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
+    for rule in schema["x-kubernetes-validations"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
         lines.push(match name(&rule["message"]).trim_end_matches('.') {
             "" => format!("Rule: {}.", code(name(&rule["rule"]))),
             message => format!("Rule: {}.", prose(message)),
         });
     }
-    for (field, what) in [("items", "Each item"), ("additionalProperties", "Each value")] {
+    for (field, what) in [
+        ("items", "Each item"),
+        ("additionalProperties", "Each value"),
+    ] {
         let of_each = schema.get(field).map(bounds).unwrap_or_default();
         lines.extend(of_each.iter().map(|line| format!("{what}: {line}")));
     }
@@ -220,8 +263,7 @@ fn is_item(line: &str) -> bool {
         return false;
     };
     let number = mark.trim_end_matches(['.', ')']);
-    ["-", "*", "+"].contains(&mark)
-        || number.len() < mark.len() && number.parse::<u32>().is_ok()
+    ["-", "*", "+"].contains(&mark) || number.len() < mark.len() && number.parse::<u32>().is_ok()
 }
 
 /// A line of a description, without HTML and columns. The text between backticks has no HTML.
@@ -230,7 +272,11 @@ fn escaped(line: &str) -> String {
     let last = parts.len() - 1;
     let parts = parts.iter().enumerate().map(|(index, part)| {
         let is_code = index % 2 == 1 && index < last;
-        if is_code { (*part).to_owned() } else { part.replace('<', "&lt;") }
+        if is_code {
+            (*part).to_owned()
+        } else {
+            part.replace('<', "&lt;")
+        }
     });
     parts.collect::<Vec<_>>().join("`").replace('|', "\\|")
 }
@@ -238,7 +284,11 @@ fn escaped(line: &str) -> String {
 /// A text between backticks, in one line.
 fn code(text: &str) -> String {
     let line = text.replace('\n', " ").replace('|', "\\|");
-    if line.contains('`') { format!("`` {line} ``") } else { format!("`{line}`") }
+    if line.contains('`') {
+        format!("`` {line} ``")
+    } else {
+        format!("`{line}`")
+    }
 }
 
 #[cfg(test)]
