@@ -240,10 +240,14 @@ impl Meta {
         }
     }
 
-    fn has_one_value(&self) -> bool {
+    /// The number of lists around the only value; `None` if there are several values.
+    fn depth(&self) -> Option<usize> {
         match self {
-            Self::Leaf(_) => true,
-            Self::List(_, items) => matches!(items.as_slice(), [item] if item.has_one_value()),
+            Self::Leaf(_) => Some(0),
+            Self::List(_, items) => match items.as_slice() {
+                [item] => Some(item.depth()? + 1),
+                _ => None,
+            },
         }
     }
 
@@ -258,13 +262,14 @@ impl Meta {
             return line;
         };
         let is_short = items.len() == 1 || width(&Self::arguments(items)) <= ARGUMENTS;
-        // A single value ends before the last column.
-        let limit = LINE - usize::from(self.has_one_value());
+        // A single value ends a column earlier for each list around it.
+        let limit = LINE - self.depth().unwrap_or(0);
         if is_short && indent + width(&line) + after <= limit {
             return line;
         }
         if let [item @ Self::List(..)] = items.as_slice() {
-            let argument = item.laid_out(indent, after + 1 + width(name) + 1);
+            let around = width(name) + 2 + usize::from(item.depth().is_some());
+            let argument = item.laid_out(indent, after + around);
             return format!("{name}({argument})");
         }
         let pad = " ".repeat(indent + 4);
