@@ -434,15 +434,13 @@ fn is_validated(project: &Project) -> bool {
 /// of objects in other namespaces.
 fn finalizers(before: &Project, after: &Project) -> Vec<String> {
     let known = finalizers_of(after);
-    let (mut known, unknown): (Vec<_>, Vec<_>) =
+    let (removed, unknown): (Vec<_>, Vec<_>) =
         (finalizers_of(before).into_iter()).partition(|finalizer| known.contains(finalizer));
     let is_narrowed = after.namespaced && (!before.namespaced || is_moved(before, after));
-    if !is_narrowed {
-        known.clear();
-    }
+    let left_elsewhere = if is_narrowed { removed } else { Vec::new() };
     let elsewhere = format!(" in other namespaces than `{}`", after.namespace_name());
     let mut notes = Vec::new();
-    for (finalizers, place) in [(unknown, ""), (known, &elsewhere)] {
+    for (finalizers, place) in [(unknown, ""), (left_elsewhere, &elsewhere)] {
         let names: BTreeSet<_> = finalizers.into_iter().map(|(_, _, name)| name).collect();
         let (finalizers, it) = match names.len() {
             0 => continue,

@@ -30,8 +30,7 @@ impl OwnNamespace {
         let object = objects.find(|object| deployed.is_own_namespace(object));
         let is_others = is_known && object.is_none() && project.makes_namespace();
         let makes_namespace = project.makes_namespace() && !is_others;
-        let path = ["metadata", "labels", LABEL];
-        let level = object.and_then(|own| own.value[path[0]][path[1]][path[2]].as_str());
+        let level = object.and_then(|own| own.value["metadata"]["labels"][LABEL].as_str());
         let level =
             level.filter(|level| matches!(*level, "baseline" | "privileged" | "restricted"));
         if makes_namespace && level != Some("restricted") {
@@ -41,7 +40,7 @@ impl OwnNamespace {
             lost.add(match object {
                 Some(own) => format!(
                     "{}: the namespace has {level} of Pod Security, as in the Go project: {ADVICE}",
-                    source.place(own, &path)
+                    source.place(own, &["metadata", "labels", LABEL])
                 ),
                 None => format!(
                     "the Pod Security level of the namespace, which is unknown: here, the namespace has {level}; {ADVICE}"

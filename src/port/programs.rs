@@ -71,8 +71,8 @@ impl OtherPrograms {
         let folders = users.into_keys().map(str::to_owned).collect();
         mains.retain(|main, _| Some(*main) != operator);
         Self {
+            are_unclear: operator.is_none() && !mains.is_empty(),
             mains: mains.into_values().map(str::to_owned).collect(),
-            are_unclear: operator.is_none(),
             folders,
             unused,
         }

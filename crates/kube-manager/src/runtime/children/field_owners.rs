@@ -92,19 +92,19 @@ fn follow<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
     let mut items = value.as_array()?.iter();
     match (kind, &wanted) {
         ("k", Value::Object(keys)) => {
-            let has = |item: &&Value, is_default: bool| {
-                keys.iter().all(|(name, key)| match item.get(name) {
-                    Some(own) => own == key,
-                    None => is_default,
-                })
-            };
+            let exact = items.clone().find(|item| has_keys(item, keys, false));
             // The API server sets keys that a desired item lacks, such as the protocol of a port.
-            let exact = items.clone().find(|item| has(item, false));
-            exact.or_else(|| items.find(|item| has(item, true)))
+            exact.or_else(|| items.find(|item| has_keys(item, keys, true)))
         }
         ("v", _) => items.find(|item| **item == wanted),
         _ => None,
     }
+}
+
+/// Whether an item of a list has these `keys`. If `may_lack` is true, it may also have none.
+fn has_keys(item: &Value, keys: &Map<String, Value>, may_lack: bool) -> bool {
+    keys.iter()
+        .all(|(name, key)| item.get(name).map_or(may_lack, |own| own == key))
 }
 
 /// Whether `entry` has the fields that `manager` owns by `operation`.
