@@ -161,6 +161,19 @@ fn a_file_that_is_taken_from_one_branch_gets_the_lines_of_the_other_one() {
     }
 }
 
+/// Here the merge has the text of one branch, but the user has not taken that text.
+#[test]
+fn a_second_apply_before_the_commit_brings_no_deleted_line_back() {
+    let file = "config/samples/kustomization.yaml";
+    let line = "- webapp_v1_guestbook.yaml\n";
+    let ours = |project: &Project| _ = project.rscaffold(GUESTBOOK).replace(file, line, "");
+    let project = merged(&[INIT], ours, command(VISITOR));
+    assert!(open(&project).contains(&file.to_owned()));
+    let settled = project.rscaffold("apply").tree();
+    assert!(!project.read(file).contains(line));
+    assert_eq!(project.rscaffold("apply").tree(), settled);
+}
+
 #[test]
 fn edits_of_both_branches_stay_if_git_has_the_record_of_one() {
     let file = "src/controller/crew/captain.rs";

@@ -8,14 +8,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env,
     num::NonZero,
-    thread::{self, ScopedJoinHandle},
+    thread,
 };
 
 use kube_manager::source::{self, without_tests};
 use proptest::{
     prelude::*,
     sample::Index,
-    test_runner::{Config, TestRunner},
+    test_runner::{Config, TestError, TestRunner},
 };
 use serde_json::Value;
 
@@ -434,8 +434,8 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
     Ok(Ended::Settled)
 }
 
-/// Tries `cases` random cases, and counts the outcomes.
-fn try_merges(cases: u32) -> BTreeMap<String, u32> {
+/// Tries `cases` random cases, and counts the outcomes. Returns the smallest failing case as an error.
+fn try_merges(cases: u32) -> Result<BTreeMap<String, u32>, TestError<Case>> {
     let mut runner = TestRunner::new(Config {
         cases,
         failure_persistence: None,
@@ -443,13 +443,12 @@ fn try_merges(cases: u32) -> BTreeMap<String, u32> {
         ..Config::default()
     });
     let counts = RefCell::new(BTreeMap::<String, u32>::new());
-    let result = runner.run(&case(), |case| {
+    runner.run(&case(), |case| {
         let ended = merge(&case)?;
         *counts.borrow_mut().entry(format!("{ended:?}")).or_default() += 1;
         Ok(())
-    });
-    result.unwrap_or_else(|error| panic!("{error}"));
-    counts.into_inner()
+    })?;
+    Ok(counts.into_inner())
 }
 
 #[test]
@@ -463,9 +462,12 @@ fn a_merge_that_apply_accepts_has_every_edit_of_both_branches() {
         let started: Vec<_> = (0..threads)
             .map(|_| scope.spawn(move || try_merges(share)))
             .collect();
-        let counts = started.into_iter().map(ScopedJoinHandle::join);
-        counts.collect::<Result<_, _>>().expect("no lost edits")
-    });
+        let counts = started
+            .into_iter()
+            .map(|thread| thread.join().expect("a thread that did not panic"));
+        counts.collect::<Result<_, _>>()
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
     println!("{counts:?}");
     let settled = counts.iter().filter_map(|counts| counts.get("Settled"));
     // If `apply` accepts only a few merges, the test shows nothing.
