@@ -15,7 +15,7 @@ use kube_manager::source::{self, without_tests};
 use proptest::{
     prelude::*,
     sample::Index,
-    test_runner::{Config, TestError, TestRunner},
+    test_runner::{Config, TestRunner},
 };
 use serde_json::Value;
 
@@ -87,6 +87,16 @@ struct Case {
     ours: Branch,
     theirs: Branch,
     way: Way,
+    /// How the user records the merge before the next command.
+    recorded: Recorded,
+}
+
+/// How far a user has recorded a merge in git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recorded {
+    Nowhere,
+    InIndex,
+    InCommit,
 }
 
 /// Files that both edits and commands often change.
@@ -136,22 +146,27 @@ fn case() -> impl Strategy<Value = Case> {
         4 => (branch(2, 4), branch(2, 4), branch(2, 4)),
         1 => (branch(2, 0), branch(2, 0), branch(2, 0)),
     ];
-    (branches, prop::collection::vec(any::<bool>(), 4), way).prop_map(
-        |((before, ours, mut theirs), near, way)| {
-            for (edit, (other, near)) in theirs.edits.iter_mut().zip(ours.edits.iter().zip(near)) {
-                if near {
-                    edit.file = other.file;
-                    edit.line = other.line;
-                }
+    let recorded = prop_oneof![
+        Just(Recorded::Nowhere),
+        Just(Recorded::InIndex),
+        Just(Recorded::InCommit),
+    ];
+    let near = prop::collection::vec(any::<bool>(), 4);
+    (branches, near, way, recorded).prop_map(|((before, ours, mut theirs), near, way, recorded)| {
+        for (edit, (other, near)) in theirs.edits.iter_mut().zip(ours.edits.iter().zip(near)) {
+            if near {
+                edit.file = other.file;
+                edit.line = other.line;
             }
-            Case {
-                before,
-                ours,
-                theirs,
-                way,
-            }
-        },
-    )
+        }
+        Case {
+            before,
+            ours,
+            theirs,
+            way,
+            recorded,
+        }
+    })
 }
 
 type Files = BTreeMap<String, String>;
@@ -394,7 +409,8 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
         return Ok(Ended::Refused);
     }
     let settled = files(&project);
-    let losses = losses(&before, [&ours, &theirs], (&left, &open), &settled);
+    let lost = |merged: &Files| losses(&before, [&ours, &theirs], (&left, &open), merged);
+    let losses = lost(&settled);
     prop_assert!(losses.is_empty(), "{losses:#?}\n{}", outcome.stderr);
     for (path, text) in &settled {
         let has_marker = text.lines().any(|line| line.starts_with("<<<<<<< "));
@@ -426,16 +442,64 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
             );
         }
     }
-    let again = project.outcome("apply");
-    prop_assert_eq!(again.code, 0, "{}", again.stderr);
-    prop_assert_eq!(files(&project), settled, "a second apply changes something");
-    let next = project.outcome("create api --group zoo --version v1 --kind Zebra --dry-run");
-    prop_assert!(!next.stderr.contains("PROJECT:"), "{}", next.stderr);
+    go_on(&project, case.recorded, &settled, lost)?;
     Ok(Ended::Settled)
 }
 
-/// Tries `cases` random cases, and counts the outcomes. Returns the smallest failing case as an error.
-fn try_merges(cases: u32) -> Result<BTreeMap<String, u32>, TestError<Case>> {
+/// Records a merge in git, of which `apply` has made the files `settled`, and runs another command. Nothing that the user
+/// wants gets `lost`, and nothing else changes.
+fn go_on(
+    project: &Project,
+    recorded: Recorded,
+    settled: &Files,
+    lost: impl Fn(&Files) -> Vec<String>,
+) -> Result<(), TestCaseError> {
+    ensure_unchanged(project, settled)?;
+    if recorded != Recorded::Nowhere {
+        run(&mut project.git(&["add", "--all"]));
+        ensure_unchanged(project, settled)?;
+    }
+    if recorded == Recorded::InCommit {
+        run(&mut project.git(&["commit", "--quiet", "--allow-empty", "--message=merge"]));
+        ensure_unchanged(project, settled)?;
+    }
+    let next = project.outcome("create api --group zoo --version v1 --kind Zebra");
+    prop_assert!(!next.stderr.contains("PROJECT:"), "{}", next.stderr);
+    if next.code == 0 {
+        let after = files(project);
+        let losses = lost(&after);
+        prop_assert!(losses.is_empty(), "after a command: {losses:#?}");
+        ensure_unchanged(project, &after)
+    } else {
+        let changes = differences(settled, &files(project));
+        prop_assert!(changes.is_empty(), "{changes:#?}\n{}", next.stderr);
+        Ok(())
+    }
+}
+
+/// Checks that `apply` leaves the files as they `are`.
+fn ensure_unchanged(project: &Project, are: &Files) -> Result<(), TestCaseError> {
+    let outcome = project.outcome("apply");
+    prop_assert_eq!(outcome.code, 0, "another apply: {}", outcome.stderr);
+    let changes = differences(are, &files(project));
+    prop_assert!(changes.is_empty(), "another apply changes {changes:#?}");
+    Ok(())
+}
+
+/// Returns the files that differ, with both texts.
+fn differences(before: &Files, after: &Files) -> BTreeMap<String, [Option<String>; 2]> {
+    let paths = before.keys().chain(after.keys());
+    paths
+        .map(|path| {
+            let texts = [before, after].map(|files| files.get(path).cloned());
+            (path.clone(), texts)
+        })
+        .filter(|(_, [before, after])| before != after)
+        .collect()
+}
+
+/// Tries `cases` random cases, and counts the outcomes. Returns the smallest failing case, as text, as an error.
+fn try_merges(cases: u32) -> Result<BTreeMap<String, u32>, String> {
     let mut runner = TestRunner::new(Config {
         cases,
         failure_persistence: None,
@@ -443,11 +507,12 @@ fn try_merges(cases: u32) -> Result<BTreeMap<String, u32>, TestError<Case>> {
         ..Config::default()
     });
     let counts = RefCell::new(BTreeMap::<String, u32>::new());
-    runner.run(&case(), |case| {
+    let result = runner.run(&case(), |case| {
         let ended = merge(&case)?;
         *counts.borrow_mut().entry(format!("{ended:?}")).or_default() += 1;
         Ok(())
-    })?;
+    });
+    result.map_err(|error| error.to_string())?;
     Ok(counts.into_inner())
 }
 

@@ -94,6 +94,18 @@ struct Tools {
     again: Mutex<Option<Duration>>,
 }
 
+impl Tools {
+    /// The ConfigMaps of a reconciler with [`Work::OWNS`].
+    fn config_maps(&self) -> &Children<ConfigMap, Site> {
+        self.config_maps.as_ref().unwrap()
+    }
+
+    /// The Secrets of a reconciler with [`Work::OWNS`].
+    fn own_secrets(&self) -> &Children<Secret, Site> {
+        self.own_secrets.as_ref().unwrap()
+    }
+}
+
 /// The work of a reconciler. The tools and the status are the same for all.
 trait Work: Send + Sync + 'static {
     const FINALIZER: bool = false;
@@ -263,12 +275,11 @@ impl Work for Correct {
 
     async fn work(tools: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
         tools.cloud.create(&site.uid().unwrap());
-        let config_maps = tools.config_maps.as_ref().unwrap();
-        config_maps.apply(site, [config_map(site)]).await?;
+        let child = config_map(site);
+        tools.config_maps().apply(site, [child]).await?;
         // The password stays as it is in the cluster.
         let secret = Child::new(secret(site)).keep(["data", "password"]);
-        let secrets = tools.own_secrets.as_ref().unwrap();
-        secrets.apply(site, [secret]).await?;
+        tools.own_secrets().apply(site, [secret]).await?;
         write_ready(site, context).await
     }
 
@@ -283,15 +294,15 @@ struct KeepsPasswords;
 
 impl Work for KeepsPasswords {
     async fn work(tools: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
-        let secrets = tools.own_secrets.as_ref().unwrap();
+        let secrets = tools.own_secrets();
         let mut child = secret(site);
         if let Some(old) = secrets.of(site).first() {
             child.string_data = None;
             child.data = old.data.clone();
         }
         secrets.apply(site, [child]).await?;
-        let config_maps = tools.config_maps.as_ref().unwrap();
-        config_maps.apply(site, [config_map(site)]).await?;
+        let child = config_map(site);
+        tools.config_maps().apply(site, [child]).await?;
         write_ready(site, context).await
     }
 }
@@ -331,12 +342,7 @@ async fn copy(
         binary_data: Some(data),
         ..config_map(site)
     };
-    tools
-        .config_maps
-        .as_ref()
-        .unwrap()
-        .apply(site, [child])
-        .await?;
+    tools.config_maps().apply(site, [child]).await?;
     write_ready(site, context).await
 }
 
@@ -372,12 +378,7 @@ impl Work for WritesTimes {
         ];
         let times = times.map(|(name, time)| (name.to_owned(), time));
         child.data.get_or_insert_default().extend(times);
-        tools
-            .config_maps
-            .as_ref()
-            .unwrap()
-            .apply(site, [child])
-            .await?;
+        tools.config_maps().apply(site, [child]).await?;
         write_ready(site, context).await
     }
 }
@@ -586,9 +587,8 @@ struct OnlyCreates;
 
 impl Work for OnlyCreates {
     async fn work(tools: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
-        let config_maps = tools.config_maps.as_ref().unwrap();
         let child = Child::create_only(config_map(site));
-        config_maps.apply(site, [child]).await?;
+        tools.config_maps().apply(site, [child]).await?;
         write_ready(site, context).await
     }
 }
@@ -598,7 +598,7 @@ struct IgnoresRepairs;
 
 impl Work for IgnoresRepairs {
     async fn work(tools: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
-        let secrets = tools.own_secrets.as_ref().unwrap();
+        let secrets = tools.own_secrets();
         let title = site.spec.title.clone().into_bytes();
         let child = Secret {
             metadata: metadata(site),
@@ -620,7 +620,7 @@ struct NeverRemoves;
 impl Work for NeverRemoves {
     async fn work(tools: &Tools, site: &Site, context: &Context) -> Result<(), Error> {
         let mut child = config_map(site);
-        let children = tools.config_maps.as_ref().unwrap();
+        let children = tools.config_maps();
         if let Some(old) = children.of(site).first() {
             let mut data = old.data.clone().unwrap_or_default();
             data.extend(child.data.take().unwrap_or_default());
