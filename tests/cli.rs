@@ -151,6 +151,12 @@ fn at_a_terminal(folder: &Path, arguments: &[&str]) -> PtySession {
     spawn_command(command, Some(20_000)).unwrap()
 }
 
+/// Waits for the end of the program, and returns the rest of its output. After this end, the thread of the session would
+/// try to read without a pause.
+fn ends(mut session: PtySession) -> String {
+    session.exp_eof().unwrap()
+}
+
 #[test]
 fn what_is_missing_is_asked_for_at_a_terminal() {
     let top = TempDir::new().unwrap();
@@ -173,7 +179,7 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
         counted <= answered.elapsed(),
         "the time of the questions counts: {millis} ms"
     );
-    init.exp_eof().unwrap();
+    ends(init);
 
     let mut create = at_a_terminal(&folder, &["create", "api", "--version", "v1beta1"]);
     create.exp_string("Group, such as `webapp`: ").unwrap();
@@ -186,7 +192,7 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
     create.exp_string("`guestbook` is not a kind").unwrap();
     create.exp_string("Kind, such as `Guestbook`: ").unwrap();
     create.send_line("Guestbook").unwrap();
-    create.exp_eof().unwrap();
+    ends(create);
 
     let mut create = at_a_terminal(&folder, &["create", "webhook", "--kind", "Guestbook"]);
     create.exp_string("Group [webapp]: ").unwrap();
@@ -207,7 +213,7 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
     create.exp_string("`mutating` is not one of").unwrap();
     create.send_line("defaulting, validation").unwrap();
     create.exp_string("created").unwrap();
-    create.exp_eof().unwrap();
+    ends(create);
 
     let mut create = at_a_terminal(&folder, &["create", "webhook", "--defaulting"]);
     create.exp_string("Group [webapp]: ").unwrap();
@@ -221,7 +227,7 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
         .unwrap();
     create.exp_string("Version [v1]: ").unwrap();
     create.send_line("").unwrap();
-    create.exp_eof().unwrap();
+    ends(create);
 
     // The only version of a kind is known, too.
     let mut create = at_a_terminal(
@@ -231,7 +237,7 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
     create.exp_string("Group [webapp]: ").unwrap();
     create.send_line("apps").unwrap();
     create.exp_string("updated").unwrap();
-    create.exp_eof().unwrap();
+    ends(create);
 
     let mut delete = at_a_terminal(&folder, &["delete", "api", "--kind", "Guestbook"]);
     delete.exp_string("Group, such as `webapp`: ").unwrap();
@@ -240,14 +246,14 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
         .exp_string("this project has no such kind; it has `webapp/v1beta1/Guestbook`")
         .unwrap();
     delete.send_control('d').unwrap();
-    delete.exp_eof().unwrap();
+    ends(delete);
 
     let mut create = at_a_terminal(&folder, &["create", "api", "--kind", "Guest"]);
     create.exp_string("Group [webapp]: ").unwrap();
     create.send_line("").unwrap();
     create.exp_string("Version [v1]: ").unwrap();
     create.send_line("").unwrap();
-    create.exp_eof().unwrap();
+    ends(create);
 
     let project = fs::read_to_string(folder.join("PROJECT")).unwrap();
     for line in [
@@ -266,11 +272,11 @@ fn what_is_missing_is_asked_for_at_a_terminal() {
 fn nothing_is_asked_when_everything_is_said() {
     let top = TempDir::new().unwrap();
 
-    let mut init = at_a_terminal(
+    let init = at_a_terminal(
         top.path(),
         &["init", "--domain=com", "--project-name=guestbook"],
     );
-    let shown = init.exp_eof().unwrap();
+    let shown = ends(init);
 
     assert!(shown.trim_start().starts_with("create"), "{shown}");
 }
@@ -340,7 +346,7 @@ fn conflicts_are_settled_one_by_one_at_a_terminal() {
         session.send_line(answer).unwrap();
     }
     session.exp_string("with your changes").unwrap();
-    session.exp_eof().unwrap();
+    ends(session);
     let read = |path| fs::read_to_string(folder.path().join(path)).unwrap();
     assert!(read("src/api/mod.rs").contains("// Our groups."));
     assert!(!read("src/api/mod.rs").contains("mod crew;"));
@@ -365,7 +371,7 @@ fn a_question_about_a_file_that_would_be_deleted_says_so() {
         session.exp_string("abort, or ? [abort]: ").unwrap();
         session.send_line(answer).unwrap();
     }
-    session.exp_eof().unwrap();
+    ends(session);
     assert!(!path.exists());
 }
 
@@ -377,7 +383,7 @@ fn a_conflict_that_is_not_settled_at_a_terminal_writes_nothing() {
     session.exp_string("abort, or ? [abort]: ").unwrap();
     session.send_line("").unwrap();
     session.exp_string("nothing was written").unwrap();
-    session.exp_eof().unwrap();
+    ends(session);
     assert!(!folder.path().join("src/api/crew").exists());
 }
 
@@ -386,7 +392,7 @@ fn a_decision_on_the_command_line_is_not_asked_for_at_a_terminal() {
     let folder = TempDir::new().unwrap();
     project_with_a_conflict(folder.path());
     let arguments = [CAPTAIN.as_slice(), &["--on-conflict=abort"]].concat();
-    let shown = at_a_terminal(folder.path(), &arguments).exp_eof().unwrap();
+    let shown = ends(at_a_terminal(folder.path(), &arguments));
     assert!(shown.contains("src/api/mod.rs"), "{shown}");
     assert!(!shown.contains("[abort]"), "{shown}");
     assert!(!folder.path().join("src/api/crew").exists());
@@ -401,7 +407,7 @@ fn the_end_of_input_ends_the_questions() {
         .unwrap();
     init.send_control('d').unwrap();
     init.exp_string("error: no answer was given").unwrap();
-    init.exp_eof().unwrap();
+    ends(init);
 
     assert_eq!(fs::read_dir(top.path()).unwrap().count(), 0);
 }
@@ -444,9 +450,9 @@ fn colour_is_for_terminals_unless_refused() {
     ];
 
     let coloured = spawn_command(command(top.path(), &arguments), Some(20_000));
-    assert!(coloured.unwrap().exp_eof().unwrap().contains(ESCAPE));
+    assert!(ends(coloured.unwrap()).contains(ESCAPE));
 
-    let refused = at_a_terminal(top.path(), &arguments).exp_eof().unwrap();
+    let refused = ends(at_a_terminal(top.path(), &arguments));
     assert!(
         refused.contains("to create") && !refused.contains(ESCAPE),
         "{refused}"
