@@ -161,17 +161,30 @@ fn a_file_that_is_taken_from_one_branch_gets_the_lines_of_the_other_one() {
     }
 }
 
-/// Here the merge has the text of one branch, but the user has not taken that text.
+/// In both cases the file has the text of one branch, as if the user had taken it.
 #[test]
-fn a_second_apply_before_the_commit_brings_no_deleted_line_back() {
+fn a_line_that_is_deleted_before_or_after_apply_does_not_come_back() {
     let file = "config/samples/kustomization.yaml";
-    let line = "- webapp_v1_guestbook.yaml\n";
-    let ours = |project: &Project| _ = project.rscaffold(GUESTBOOK).replace(file, line, "");
-    let project = merged(&[INIT], ours, command(VISITOR));
-    assert!(open(&project).contains(&file.to_owned()));
-    let settled = project.rscaffold("apply").tree();
-    assert!(!project.read(file).contains(line));
-    assert_eq!(project.rscaffold("apply").tree(), settled);
+    let delete = |project: &Project, line| _ = project.replace(file, line, "");
+    let [own, other] = ["- webapp_v1_guestbook.yaml\n", "- webapp_v1_visitor.yaml\n"];
+    for is_before in [true, false] {
+        let ours = |project: &Project| {
+            project.rscaffold(GUESTBOOK);
+            if is_before {
+                delete(project, own);
+            }
+        };
+        let project = merged(&[INIT], ours, command(VISITOR));
+        assert!(open(&project).contains(&file.to_owned()));
+        project.rscaffold("apply");
+        if !is_before {
+            delete(&project, other);
+        }
+        let settled = project.tree();
+        assert_eq!(project.read(file).contains(own), !is_before);
+        assert_eq!(project.read(file).contains(other), is_before);
+        assert_eq!(project.rscaffold("apply").tree(), settled);
+    }
 }
 
 #[test]

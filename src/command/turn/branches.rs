@@ -101,12 +101,16 @@ impl<'a> Turn<'a> {
     pub(super) fn repair_record(&mut self) -> Result<()> {
         let is_merged = self.record.projects.len() > 1;
         if let Some(unmerged) = &self.unmerged
+            && let Some(commits) = &unmerged.commits
             && let Some(sides) = unmerged.recorded()
         {
             if is_merged {
                 merge_texts(&mut self.record.texts, &sides);
             }
-            self.record.texts.extend(self.taken(unmerged, &sides)?);
+            // After a command has merged the files, a text is what the user decided.
+            if is_merged || is_of_branch(&self.record, commits) {
+                self.record.texts.extend(self.taken(unmerged, &sides)?);
+            }
             return Ok(());
         }
         if !is_merged {
@@ -414,6 +418,14 @@ fn add_other_projects(record: &mut Record, parent: &Commit, [ours, theirs]: [&Co
             record.projects.push(project.clone());
         }
     }
+}
+
+/// Whether a branch has the projects of `record`, too.
+fn is_of_branch(record: &Record, commits: &Commits) -> bool {
+    let branches = [&commits.ours, &commits.theirs];
+    branches
+        .iter()
+        .any(|commit| commit.record.projects == record.projects)
 }
 
 /// Repairs the record of a commit in which git merged records.

@@ -12,7 +12,7 @@ use crate::engine::{
         markers::{Marked, is_as_git_left_it},
     },
     text::Text,
-    worktree::{Commit, Commits, Stages, Unmerged},
+    worktree::{Commit, Stages, Unmerged},
 };
 
 /// Sets ours of each file that git left unmerged to the merged text. If the branches conflict, the conflict is also in
@@ -34,25 +34,29 @@ pub(super) fn settle(
         }
         let disk = file.disk.clone().unwrap_or_default();
         let disk = disk.content();
+        let Some(is_as_git_left_it) = is_unmerged(disk, stages) else {
+            continue;
+        };
         let target = sources.target(path, sides).unwrap_or(path);
-        let render = sides.get(target).theirs.as_ref();
-        let merged = match Progress::of(disk, stages) {
-            Progress::None => merged(conventions, path, commits, stages, render)?,
-            Progress::Begun => {
-                let [ours, theirs] = [&stages.ours, &stages.theirs];
-                Err(differences(ours.as_ref(), theirs.as_ref()))
-            }
-            Progress::Resolved => {
-                // An earlier command may have written the merged text, which can also be the text of one branch. The
-                // caller has merged the description.
-                if path != conventions.description
-                    && let Ok(Some(text)) = merged(conventions, path, commits, stages, render)?
-                    && is_same(disk, text.content())
-                {
-                    sides.at(path).base = render.cloned();
-                }
-                continue;
-            }
+        let (our_commit, their_commit) = commits.map(|all| (&all.ours, &all.theirs)).unzip();
+        let merged = if is_as_git_left_it {
+            let parent = match commits.and_then(|commits| commits.parent.as_ref()) {
+                Some(commit) => Some(side(
+                    conventions,
+                    path,
+                    Some(commit),
+                    stages.parent.as_ref(),
+                )?),
+                None => None,
+            };
+            let ours = side(conventions, path, our_commit, stages.ours.as_ref())?;
+            let theirs = side(conventions, path, their_commit, stages.theirs.as_ref())?;
+            let render = sides.get(target).theirs.as_ref();
+            let lists = render.map(|text| (conventions.growing)(text.content()));
+            merge(parent, ours, theirs, render, &lists.unwrap_or_default())
+        } else {
+            let [ours, theirs] = [&stages.ours, &stages.theirs];
+            Err(differences(ours.as_ref(), theirs.as_ref()))
         };
         let (base, ours) = match merged {
             Ok(text) => (sides.get(target).theirs.clone(), text),
@@ -60,10 +64,11 @@ pub(super) fn settle(
             Err(_) if conventions.is_derived(path) => (Some(Text::default()), stages.ours.clone()),
             // The tool deletes the file that one branch deleted and the other one edited.
             Err(conflict) if conflict.reason == Reason::Dropped && stages.is_one_sided() => {
-                let commit = commits.map(|all| match stages.ours {
-                    Some(_) => &all.ours,
-                    None => &all.theirs,
-                });
+                let commit = if stages.ours.is_some() {
+                    our_commit
+                } else {
+                    their_commit
+                };
                 let recorded = commit.and_then(|commit| commit.record.texts.get(path));
                 (
                     Some(recorded.cloned().unwrap_or_default()),
@@ -103,80 +108,30 @@ fn side(
     Ok(Side { base, ours })
 }
 
-/// The merge of the branches of the file at `path`.
-///
-/// # Errors
-/// When the description on a branch cannot be read.
-fn merged(
-    conventions: &Conventions,
-    path: &str,
-    commits: Option<&Commits>,
-    stages: &Stages,
-    render: Option<&Text>,
-) -> Result<Result<Option<Text>, Conflict>> {
-    let (our_commit, their_commit) = commits.map(|all| (&all.ours, &all.theirs)).unzip();
-    let parent = match commits.and_then(|commits| commits.parent.as_ref()) {
-        Some(commit) => Some(side(
-            conventions,
-            path,
-            Some(commit),
-            stages.parent.as_ref(),
-        )?),
-        None => None,
-    };
-    let ours = side(conventions, path, our_commit, stages.ours.as_ref())?;
-    let theirs = side(conventions, path, their_commit, stages.theirs.as_ref())?;
-    let lists = render.map(|text| (conventions.growing)(text.content()));
-    Ok(merge(
-        parent,
-        ours,
-        theirs,
-        render,
-        &lists.unwrap_or_default(),
-    ))
-}
-
-/// How far the user has resolved a conflict that git left.
-#[derive(Debug, PartialEq, Eq)]
-enum Progress {
-    /// The text on disk is the one that git left.
-    None,
-    /// The user has begun to edit the text.
-    Begun,
-    Resolved,
-}
-
-impl Progress {
-    /// The progress with the text on `disk`. `stages` are the texts in the index.
-    fn of(disk: &str, stages: &Stages) -> Self {
-        let has_markers = || Marked::parse(disk).is_some();
-        match (&stages.ours, &stages.theirs) {
-            _ if stages.is_binary && has_markers() => Self::Begun,
-            _ if stages.is_binary => Self::Resolved,
-            (Some(_), Some(_)) => {
-                // Attributes of the file can make git write other markers, or none.
-                let written = stages.written.as_ref();
-                if written.is_some_and(|text| is_as_git_left_it(disk, text.content())) {
-                    Self::None
-                } else if has_markers() {
-                    Self::Begun
-                } else {
-                    Self::Resolved
-                }
+/// Whether the text on `disk` is the one that git left; `false` if the user has begun to edit it. `None` if the user
+/// has resolved the conflict. `stages` are the texts in the index.
+fn is_unmerged(disk: &str, stages: &Stages) -> Option<bool> {
+    if stages.is_binary {
+        return Marked::parse(disk).map(|_| false);
+    }
+    match (&stages.ours, &stages.theirs) {
+        (Some(_), Some(_)) => {
+            // Attributes of the file can make git write other markers, or none.
+            let written = stages.written.as_ref();
+            let is_as_written = written.is_some_and(|text| is_as_git_left_it(disk, text.content()));
+            if !is_as_written {
+                Marked::parse(disk)?;
             }
-            // One branch deleted the file, and git kept the text of the other branch. A killed command may have
-            // written it between markers already.
-            (Some(text), None) | (None, Some(text)) => {
-                let marked = Marked::parse(disk).filter(|marked| marked.own);
-                let kept = marked.as_ref().map_or(disk, |marked| &marked.ours);
-                if is_same(kept, text.content()) {
-                    Self::None
-                } else {
-                    Self::Resolved
-                }
-            }
-            (None, None) => Self::Resolved,
+            Some(is_as_written)
         }
+        // One branch deleted the file, and git kept the text of the other branch. A killed command may have written
+        // it between markers already.
+        (Some(text), None) | (None, Some(text)) => {
+            let marked = Marked::parse(disk).filter(|marked| marked.own);
+            let kept = marked.as_ref().map_or(disk, |marked| &marked.ours);
+            is_same(kept, text.content()).then_some(true)
+        }
+        (None, None) => None,
     }
 }
 
@@ -204,7 +159,7 @@ mod tests {
     const MARKED: &str = "a\n<<<<<<< HEAD\nB\n=======\nx\n>>>>>>> theirs\nc\n";
 
     /// Without `written`, git has not recorded the text that it wrote.
-    fn progress(disk: &str, [ours, theirs, written]: [&str; 3]) -> Progress {
+    fn unmerged(disk: &str, [ours, theirs, written]: [&str; 3]) -> Option<bool> {
         let [ours, theirs, written] =
             [ours, theirs, written].map(|text| (!text.is_empty()).then(|| text.to_owned().into()));
         let stages = Stages {
@@ -214,20 +169,17 @@ mod tests {
             written,
             is_binary: false,
         };
-        Progress::of(disk, &stages)
+        is_unmerged(disk, &stages)
     }
 
     #[test]
     fn a_file_is_open_as_git_left_it_until_the_user_decides() {
         let stages = [OURS, "a\nx\nc\n", MARKED];
-        assert_eq!(progress(MARKED, stages), Progress::None);
-        assert_eq!(
-            progress(&MARKED.replace('\n', "\r\n"), stages),
-            Progress::None
-        );
-        assert_eq!(progress("a\nB\nc\n", stages), Progress::Resolved, "decided");
+        assert_eq!(unmerged(MARKED, stages), Some(true));
+        assert_eq!(unmerged(&MARKED.replace('\n', "\r\n"), stages), Some(true));
+        assert_eq!(unmerged("a\nB\nc\n", stages), None, "decided");
         // With the attribute `-merge`, git writes no markers.
-        assert_eq!(progress(OURS, [OURS, "a\nx\nc\n", OURS]), Progress::None);
+        assert_eq!(unmerged(OURS, [OURS, "a\nx\nc\n", OURS]), Some(true));
     }
 
     #[test]
@@ -238,8 +190,8 @@ mod tests {
             is_binary: true,
             ..Stages::default()
         };
-        assert_eq!(Progress::of(MARKED, &stages), Progress::Begun);
-        assert_eq!(Progress::of(OURS, &stages), Progress::Resolved);
+        assert_eq!(is_unmerged(MARKED, &stages), Some(false));
+        assert_eq!(is_unmerged(OURS, &stages), None);
     }
 
     #[test]
@@ -247,25 +199,21 @@ mod tests {
         for (text, by) in [("B\n", ""), ("x\n", ""), ("c\n", "d\n"), ("a\n", "")] {
             let disk = MARKED.replacen(text, by, 1);
             let stages = [OURS, "a\nx\nc\n", MARKED];
-            assert_eq!(progress(&disk, stages), Progress::Begun, "{disk}");
+            assert_eq!(unmerged(&disk, stages), Some(false), "{disk}");
         }
-        assert_eq!(progress(MARKED, [OURS, "a\nx\nc\n", ""]), Progress::Begun);
+        assert_eq!(unmerged(MARKED, [OURS, "a\nx\nc\n", ""]), Some(false));
     }
 
     #[test]
     fn a_file_that_one_branch_deleted_is_open_as_the_other_one_has_it() {
         for stages in [[OURS, "", ""], ["", OURS, ""]] {
-            assert_eq!(progress(OURS, stages), Progress::None);
+            assert_eq!(unmerged(OURS, stages), Some(true));
             let marked = format!("<<<<<<< yours\n{OURS}=======\n>>>>>>> rscaffold\n");
-            assert_eq!(progress(&marked, stages), Progress::None, "marked");
-            assert_eq!(
-                progress("a\nb\nc\n", stages),
-                Progress::Resolved,
-                "edited since"
-            );
-            assert_eq!(progress("", stages), Progress::Resolved, "deleted since");
+            assert_eq!(unmerged(&marked, stages), Some(true), "marked");
+            assert_eq!(unmerged("a\nb\nc\n", stages), None, "edited since");
+            assert_eq!(unmerged("", stages), None, "deleted since");
         }
-        assert_eq!(progress("", [""; 3]), Progress::Resolved);
+        assert_eq!(unmerged("", [""; 3]), None);
     }
 
     fn commit(texts: Texts) -> Commit {
