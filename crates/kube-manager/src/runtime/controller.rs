@@ -272,7 +272,11 @@ impl Handler for Own {
             let (metadata, key) = (object.metadata(), key(object.metadata()));
             // A running reconcile may write its older object again. Its end removes the version.
             if !self.queue.is_running(&key) {
-                self.worker.access.written.shown(&key, Some(metadata));
+                let written = &self.worker.access.written;
+                if !changed.contains(&key) && written.may_be_late(metadata) {
+                    self.queue.push(key.clone(), Priority::Normal);
+                }
+                written.shown(&key, Some(metadata));
             }
         }
         for object in shown.objects() {
@@ -410,8 +414,9 @@ impl Shard {
             return;
         }
         let key = item.key();
-        let action = match self.store.get(key) {
-            Some(object) => worker.reconcile(&object, key).await,
+        let before = self.store.get(key);
+        let action = match &before {
+            Some(object) => worker.reconcile(object, key).await,
             None if worker.finalizer.is_some() && worker.selects => {
                 worker.reconcile_unselected(key).await
             }
@@ -430,6 +435,12 @@ impl Shard {
         // The watch may have delivered the object during the reconcile, or before the answer to its write has arrived.
         let shown = self.store.get(&key);
         let metadata = shown.as_ref().map(Guarded::metadata);
+        if let (Some(before), Some(shown)) = (before.as_ref().map(Guarded::metadata), metadata)
+            && before.resource_version != shown.resource_version
+            && worker.access.written.may_be_late(shown)
+        {
+            self.queue.push(key.clone(), Priority::Normal);
+        }
         worker.access.written.shown(&key, metadata);
     }
 }
@@ -443,12 +454,12 @@ mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, Node};
     use kube::{ResourceExt, core::ObjectMeta, runtime::reflector::ObjectRef};
     use proptest::prelude::*;
-    use tokio::sync::Notify;
+    use tokio::{sync::Notify, time::advance};
 
     use super::*;
     use crate::runtime::{
         action::Action, children::Children, closures::Closures, context::Context, metrics::Metrics,
-        object::typed_ref, rbac::Rule,
+        object::typed_ref, rbac::Rule, requests::PATIENCE,
     };
 
     /// Records the calls for each object: the uid of a reconciled object, a minus sign and the uid of a deleted one.
@@ -567,19 +578,70 @@ mod tests {
         })))
     }
 
-    #[tokio::test]
-    async fn what_a_failed_write_may_have_stored_is_reconciled() {
-        fn status_of(version: u64) -> Guarded {
-            let mut object = ConfigMap::default();
-            object.metadata.name = Some("a".to_owned());
-            object.metadata.generation = Some(1);
-            object.metadata.resource_version = Some(version.to_string());
-            Guarded(Ok(Arc::new(object)))
-        }
+    fn status_of(version: u64) -> Guarded {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some("a".to_owned());
+        object.metadata.generation = Some(1);
+        object.metadata.resource_version = Some(version.to_string());
+        Guarded(Ok(Arc::new(object)))
+    }
 
+    /// A shard whose controller reconciles no status, and the handler of its events.
+    fn shard_without_statuses() -> (Shard, Own) {
         let (shard, mut handler, _) = shard(1);
         let closures = Closures::new("test", &Metrics::for_test());
         handler.changes = Changes::new(shard.store.clone(), Arc::new(Counts::Desired), closures);
+        (shard, handler)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_status_that_a_former_leader_wrote_late_is_reconciled() {
+        let (shard, mut handler) = shard_without_statuses();
+        let written = shard.worker.access.written.clone();
+        let mut handle = |shown: Shown| handler.handle(&shown);
+        let is_reconciled = || shard.queue.begin().is_some();
+        handle(Shown::All(vec![status_of(1)]));
+        assert!(is_reconciled());
+        handle(Shown::Put(status_of(2)));
+        assert!(is_reconciled());
+
+        // An own write is no late one.
+        written.add(status_of(3).0.expect("an object"));
+        handle(Shown::Put(status_of(3)));
+        assert!(!is_reconciled());
+
+        // A reconcile that runs has read the version before.
+        let again = || {
+            shard.queue.push((None, "a".to_owned()), Priority::Normal);
+            shard.queue.begin().expect("an item")
+        };
+        let arrives = async { handle(Shown::Put(status_of(4))) };
+        tokio::join!(shard.reconcile(again(), None), arrives);
+        assert!(is_reconciled());
+        shard.reconcile(again(), None).await;
+        assert!(!is_reconciled());
+
+        for version in 5..9 {
+            handle(Shown::Put(status_of(version)));
+            assert_eq!(is_reconciled(), version == 5, "three times at most");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_status_counts_as_a_late_one_only_at_first() {
+        let (shard, mut handler) = shard_without_statuses();
+        handler.handle(&Shown::All(vec![status_of(1)]));
+        assert!(shard.queue.begin().is_some());
+        advance(PATIENCE).await;
+        handler.handle(&Shown::Put(status_of(2)));
+        assert!(shard.queue.begin().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_failed_write_may_have_stored_is_reconciled() {
+        let (shard, mut handler) = shard_without_statuses();
+        // No write of a former leader arrives so late.
+        advance(PATIENCE).await;
         let written = shard.worker.access.written.clone();
         let fails = |version| {
             let key = (None, "a".to_owned());

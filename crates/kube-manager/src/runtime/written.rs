@@ -5,12 +5,18 @@ use std::{any::TypeId, collections::HashMap, sync::Arc};
 
 use kube::core::ObjectMeta;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::{
     object::{AnyObject, Object, typed},
     objects::Stores,
+    requests::PATIENCE,
     watch::{Key, key, version},
 };
+
+/// How often an object counts as changed by a late write. Two controllers that react to the status of each other would
+/// go on without an end.
+const MOST_LATE: u8 = 3;
 
 /// Each object with its version.
 type Versions = HashMap<Key, (u64, AnyObject)>;
@@ -43,6 +49,10 @@ pub struct Written {
     versions: Arc<Mutex<Versions>>,
     /// The version that the last write was for, of each object whose last write has failed, or was given up.
     doubts: Arc<Mutex<HashMap<Key, u64>>>,
+    /// When this process has begun to lead.
+    begun: Instant,
+    /// How often each object has counted as changed by a late write.
+    late: Arc<Mutex<HashMap<Key, u8>>>,
     /// An object outside of the watch would stay in `versions`, because the watch never delivers it.
     watched: Stores,
 }
@@ -54,6 +64,8 @@ impl Written {
             kind,
             versions: Arc::default(),
             doubts: Arc::default(),
+            begun: Instant::now(),
+            late: Arc::default(),
             watched,
         }
     }
@@ -98,6 +110,26 @@ impl Written {
             doubts.remove(&key);
         }
         is_newer
+    }
+
+    /// Whether `shown`, which the watch has delivered after its first list, may come from a write of the former leader
+    /// that has arrived late. A reconcile of this process may have been content with the version before, and has then
+    /// written nothing that would refuse the late write.
+    pub fn may_be_late(&self, shown: &ObjectMeta) -> bool {
+        let mut late = self.late.lock();
+        if self.begun.elapsed() >= PATIENCE {
+            late.clear();
+            return false;
+        }
+        let key = key(shown);
+        let versions = self.versions.lock();
+        let own = versions.get(&key).map(|(own, _)| *own);
+        if own >= version(shown) {
+            return false;
+        }
+        let times = late.entry(key).or_default();
+        *times += 1;
+        *times <= MOST_LATE
     }
 
     /// The version of `shown` that the controller has written, if it is newer than `shown`, which the watch has
