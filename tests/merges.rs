@@ -452,7 +452,7 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
 }
 
 /// Goes on after `apply` has made the files `settled`: edits a file, records the merge in git, and runs another command.
-/// What the user wants stays, and gets not `lost`.
+/// Every edit stays. `lost` returns the edits of the branches that the files have lost.
 fn go_on(
     project: &Project,
     case: &Case,

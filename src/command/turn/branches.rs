@@ -107,7 +107,7 @@ impl<'a> Turn<'a> {
             if is_merged {
                 merge_texts(&mut self.record.texts, &sides);
             }
-            // After a command has merged the files, a text is what the user decided.
+            // Once a command has merged the files, each text on disk is the user's decision.
             if is_merged || is_of_branch(&self.record, commits) {
                 self.record.texts.extend(self.taken(unmerged, &sides)?);
             }
@@ -420,7 +420,7 @@ fn add_other_projects(record: &mut Record, parent: &Commit, [ours, theirs]: [&Co
     }
 }
 
-/// Whether a branch has the projects of `record`, too.
+/// Whether a branch has the same projects as `record`. If not, a command has written the record after the merge.
 fn is_of_branch(record: &Record, commits: &Commits) -> bool {
     let branches = [&commits.ours, &commits.theirs];
     branches

@@ -14,8 +14,8 @@ use super::{
     watch::{Key, key, version},
 };
 
-/// How often an object counts as changed by a late write. Two controllers that react to the status of each other would
-/// go on without an end.
+/// How often an object counts as changed by a late write. Without a limit, two controllers that write the same status
+/// would reconcile each other's writes all the time.
 const MOST_LATE: u8 = 3;
 
 /// Each object with its version.
