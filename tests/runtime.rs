@@ -17,7 +17,7 @@ const COMMANDS: [&str; 2] = [
 ];
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
 /// The most lines that a first project may have of the runtime, without those for tests.
-const LINES: usize = 16_777;
+const LINES: usize = 16_802;
 /// The most lines of it that only tests use.
 const LINES_FOR_TESTS: usize = 5_060;
 const VENDORED: &str = "crates/kube-manager/src/runtime/operator.rs";

@@ -207,13 +207,13 @@ fn a_field_that_the_status_no_longer_has_goes() {
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
     kubectl_waits("--for=condition=Ready notes.clearing.example.com/note-sample");
 
-    let patch = r#"{"status":{"progress":"half"}}"#;
-    run(kubectl(
-        "patch notes.clearing.example.com note-sample --subresource=status --type=merge -p",
-    )
-    .arg(patch));
     let progress = "notes.clearing.example.com note-sample -o jsonpath={.status.progress}";
-    assert_eq!(get_until(progress, |text| !text.is_empty()), "half");
+    let patch = r#"{"status":{"progress":"half"}}"#;
+    let patched = run(kubectl(&format!(
+        "patch {progress} --subresource=status --type=merge -p"
+    ))
+    .arg(patch));
+    assert_eq!(patched, "half");
     run(
         kubectl("patch notes.clearing.example.com note-sample --type=merge -p")
             .arg(r#"{"spec":{"title":"Done"}}"#),

@@ -63,6 +63,11 @@ impl Changes {
         }
     }
 
+    /// The object that the watch has shown last.
+    pub fn get(&self, key: &Key) -> Option<Guarded> {
+        self.store.get(key)
+    }
+
     /// Puts what the watch has shown into the store. Returns the objects to reconcile. Calls `deleted` for each deleted
     /// object while the store has no object of its name, so a reconcile of a later object cannot begin before.
     pub fn take(&mut self, shown: &Shown, deleted: impl Fn(&Guarded)) -> Vec<Key> {

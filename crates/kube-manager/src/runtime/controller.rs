@@ -260,6 +260,10 @@ struct Own {
 impl Handler for Own {
     fn handle(&mut self, shown: &Shown) {
         let (worker, queue) = (&self.worker, &self.queue);
+        let before = match shown {
+            Shown::Put(object) => self.changes.get(&key(object.metadata())),
+            Shown::All(_) | Shown::Gone(_) => None,
+        };
         let changed = self.changes.take(shown, |deleted| {
             let (metadata, key) = (deleted.metadata(), key(deleted.metadata()));
             worker.forget(&key, metadata);
@@ -272,11 +276,13 @@ impl Handler for Own {
             let (metadata, key) = (object.metadata(), key(object.metadata()));
             // A running reconcile may write its older object again. Its end removes the version.
             if !self.queue.is_running(&key) {
-                let written = &self.worker.access.written;
-                if !changed.contains(&key) && written.may_be_late(metadata) {
+                if let Some(before) = &before
+                    && !changed.contains(&key)
+                    && worker.may_have_late_status(before, object)
+                {
                     self.queue.push(key.clone(), Priority::Normal);
                 }
-                written.shown(&key, Some(metadata));
+                worker.access.written.shown(&key, Some(metadata));
             }
         }
         for object in shown.objects() {
@@ -435,9 +441,8 @@ impl Shard {
         // The watch may have delivered the object during the reconcile, or before the answer to its write has arrived.
         let shown = self.store.get(&key);
         let metadata = shown.as_ref().map(Guarded::metadata);
-        if let (Some(before), Some(shown)) = (before.as_ref().map(Guarded::metadata), metadata)
-            && before.resource_version != shown.resource_version
-            && worker.access.written.may_be_late(shown)
+        if let (Some(before), Some(shown)) = (&before, &shown)
+            && worker.may_have_late_status(before, shown)
         {
             self.queue.push(key.clone(), Priority::Normal);
         }
@@ -454,12 +459,19 @@ mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, Node};
     use kube::{ResourceExt, core::ObjectMeta, runtime::reflector::ObjectRef};
     use proptest::prelude::*;
+    use serde_json::{Value, json};
     use tokio::{sync::Notify, time::advance};
 
     use super::*;
     use crate::runtime::{
-        action::Action, children::Children, closures::Closures, context::Context, metrics::Metrics,
-        object::typed_ref, rbac::Rule, requests::PATIENCE,
+        action::Action,
+        children::Children,
+        closures::Closures,
+        context::Context,
+        metrics::Metrics,
+        object::{Object, typed_ref},
+        rbac::Rule,
+        requests::PATIENCE,
     };
 
     /// Records the calls for each object: the uid of a reconciled object, a minus sign and the uid of a deleted one.
@@ -546,6 +558,7 @@ mod tests {
             slots: Arc::new(Semaphore::new(concurrency)),
             deleted_slots: Arc::new(Semaphore::new(concurrency)),
             selects: finalizer.is_some(),
+            write: with_data_as_status,
             ..Worker::for_test(Recording(recorder.clone()), stores)
         });
         let queue = Arc::new(Queue::new(metrics.queue("test")));
@@ -578,8 +591,16 @@ mod tests {
         })))
     }
 
+    fn with_data_as_status(object: &dyn Object) -> Value {
+        json!({"status": typed_ref::<ConfigMap>(object).and_then(|object| object.data.clone())})
+    }
+
+    /// An object whose status changes with each version.
     fn status_of(version: u64) -> Guarded {
-        let mut object = ConfigMap::default();
+        let mut object = ConfigMap {
+            data: Some([("version".to_owned(), version.to_string())].into()),
+            ..ConfigMap::default()
+        };
         object.metadata.name = Some("a".to_owned());
         object.metadata.generation = Some(1);
         object.metadata.resource_version = Some(version.to_string());
@@ -604,10 +625,15 @@ mod tests {
         assert!(is_reconciled());
         handle(Shown::Put(status_of(2)));
         assert!(is_reconciled());
+        let mut labelled = status_of(2);
+        let metadata = labelled.metadata_mut().expect("the only reference");
+        metadata.resource_version = Some("3".to_owned());
+        handle(Shown::Put(labelled));
+        assert!(!is_reconciled(), "the status is the same");
 
         // An own write is no late one.
-        written.add(status_of(3).0.expect("an object"));
-        handle(Shown::Put(status_of(3)));
+        written.add(status_of(4).0.expect("an object"));
+        handle(Shown::Put(status_of(4)));
         assert!(!is_reconciled());
 
         // A reconcile that runs has read the version before.
@@ -615,15 +641,15 @@ mod tests {
             shard.queue.push((None, "a".to_owned()), Priority::Normal);
             shard.queue.begin().expect("an item")
         };
-        let arrives = async { handle(Shown::Put(status_of(4))) };
+        let arrives = async { handle(Shown::Put(status_of(5))) };
         tokio::join!(shard.reconcile(again(), None), arrives);
         assert!(is_reconciled());
         shard.reconcile(again(), None).await;
         assert!(!is_reconciled());
 
-        for version in 5..9 {
+        for version in 6..9 {
             handle(Shown::Put(status_of(version)));
-            assert_eq!(is_reconciled(), version == 5, "three times at most");
+            assert_eq!(is_reconciled(), version == 6, "three times at most");
         }
     }
 

@@ -113,9 +113,13 @@ impl Written {
     }
 
     /// Whether `shown`, which the watch has delivered after its first list, may come from a write of the former leader
-    /// that has arrived late. A reconcile of this process may have been content with the version before, and has then
-    /// written nothing that would refuse the late write.
-    pub fn may_be_late(&self, shown: &ObjectMeta) -> bool {
+    /// that has arrived late, and that has changed the status. A reconcile of this process may have been content with the
+    /// version before, and has then written nothing that would refuse the late write.
+    pub fn may_be_late(
+        &self,
+        shown: &ObjectMeta,
+        has_changed_status: impl FnOnce() -> bool,
+    ) -> bool {
         let mut late = self.late.lock();
         if self.begun.elapsed() >= PATIENCE {
             late.clear();
@@ -124,7 +128,7 @@ impl Written {
         let key = key(shown);
         let versions = self.versions.lock();
         let own = versions.get(&key).map(|(own, _)| *own);
-        if own >= version(shown) {
+        if own >= version(shown) || !has_changed_status() {
             return false;
         }
         let times = late.entry(key).or_default();

@@ -228,6 +228,17 @@ impl Worker {
         self.selects && self.has_finalizer(object)
     }
 
+    /// Whether a late write of the former leader may have changed the status between these two versions of an object.
+    pub fn may_have_late_status(&self, before: &Guarded, shown: &Guarded) -> bool {
+        let status = |object: &Guarded| {
+            let object = object.0.as_ref().ok()?;
+            Some((self.write)(&**object)["status"].take())
+        };
+        let is_same = before.metadata().resource_version == shown.metadata().resource_version;
+        let written = &self.access.written;
+        !is_same && written.may_be_late(shown.metadata(), || status(before) != status(shown))
+    }
+
     /// Whether an object has the finalizer of this controller.
     fn has_finalizer(&self, object: &ObjectMeta) -> bool {
         let finalizer = self.finalizer.as_ref();
