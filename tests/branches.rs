@@ -15,18 +15,14 @@ const VISITOR: &str = "create api --group webapp --version v1 --kind Visitor";
 pub fn merged(start: &[&str], ours: impl Fn(&Project), theirs: impl Fn(&Project)) -> Project {
     let project = Project::new(start);
     let git = |arguments: &[&str]| run(&mut project.git(arguments));
-    let commit = || {
-        git(&["add", "--all"]);
-        git(&["commit", "--quiet", "--message=change"]);
-    };
     git(&["init", "--quiet", "--initial-branch=main"]);
-    commit();
+    commit(&project);
     git(&["switch", "--quiet", "--create=theirs"]);
     theirs(&project);
-    commit();
+    commit(&project);
     git(&["switch", "--quiet", "main"]);
     ours(&project);
-    commit();
+    commit(&project);
     // The merge fails if there are conflicts.
     let merge = project.git(&["merge", "theirs"]).output();
     assert!(merge.is_ok(), "{merge:?}");
@@ -40,9 +36,9 @@ pub fn open(project: &Project) -> Vec<String> {
 }
 
 /// Commits all files.
-fn commit(project: &Project) {
+pub fn commit(project: &Project) {
     run(&mut project.git(&["add", "--all"]));
-    run(&mut project.git(&["commit", "--quiet", "--message=change"]));
+    run(&mut project.git(&["commit", "--quiet", "--allow-empty", "--message=change"]));
 }
 
 /// Creates a git project with the commands `start`, and runs each of `ours` and of `theirs` in a commit on its branch.

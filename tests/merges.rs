@@ -19,7 +19,7 @@ use proptest::{
 };
 use serde_json::Value;
 
-use crate::{cases::is_thorough, project::Project, scaffold::run};
+use crate::{branches::commit, cases::is_thorough, project::Project, scaffold::run};
 
 const INIT: &str = "init --domain com --repo guestbook --runtime registry --enable helm";
 
@@ -368,13 +368,9 @@ enum Ended {
 fn merge(case: &Case) -> Result<Ended, TestCaseError> {
     let project = Project::new(&[INIT]);
     let git = |arguments: &[&str]| run(&mut project.git(arguments));
-    let commit = || {
-        git(&["add", "--all"]);
-        git(&["commit", "--quiet", "--allow-empty", "--message=change"]);
-    };
     git(&["init", "--quiet", "--initial-branch=main"]);
     work(&project, &case.before, "before");
-    commit();
+    commit(&project);
     let before = files(&project);
     git(&["switch", "--quiet", "--create=theirs"]);
     work(&project, &case.theirs, "theirs");
@@ -383,11 +379,11 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
         git(&["add", "--all"]);
         git(&["stash", "--quiet"]);
     } else {
-        commit();
+        commit(&project);
     }
     git(&["switch", "--quiet", "main"]);
     work(&project, &case.ours, "ours");
-    commit();
+    commit(&project);
     let ours = files(&project);
     let arguments: &[&str] = match case.way {
         Way::Merge => &["merge", "theirs"],
@@ -472,7 +468,7 @@ fn go_on(
         ensure_unchanged(project, &edited)?;
     }
     if case.recorded == Recorded::InCommit {
-        run(&mut project.git(&["commit", "--quiet", "--allow-empty", "--message=merge"]));
+        commit(project);
         ensure_unchanged(project, &edited)?;
     }
     let next = project.outcome("create api --group zoo --version v1 --kind Zebra");

@@ -120,17 +120,16 @@ impl Written {
         shown: &ObjectMeta,
         has_changed_status: impl FnOnce() -> bool,
     ) -> bool {
-        let mut late = self.late.lock();
         if self.begun.elapsed() >= PATIENCE {
-            late.clear();
+            self.late.lock().clear();
             return false;
         }
         let key = key(shown);
-        let versions = self.versions.lock();
-        let own = versions.get(&key).map(|(own, _)| *own);
+        let own = self.versions.lock().get(&key).map(|(own, _)| *own);
         if own >= version(shown) || !has_changed_status() {
             return false;
         }
+        let mut late = self.late.lock();
         let times = late.entry(key).or_default();
         *times += 1;
         *times <= MOST_LATE
